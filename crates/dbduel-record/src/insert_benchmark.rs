@@ -59,6 +59,13 @@ pub fn required_per_s(parameters: &Parameters) -> Option<f64> {
     Some(rows as f64 / rows_per_statement(parameters) as f64)
 }
 
+/// True when slices of the step end after the same work, and not after a time: the index step, and load steps with `rows_per_slice`.
+#[must_use]
+pub fn has_fixed_work(parameters: &Parameters) -> bool {
+    let is_load = rate(parameters).is_none() && step(parameters).starts_with("l.");
+    is_load && (step(parameters) == "l.x" || count(parameters, "rows_per_slice").is_some())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

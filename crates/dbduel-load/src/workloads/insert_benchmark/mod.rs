@@ -56,7 +56,7 @@ impl Workload for InsertBenchmark {
     }
 
     fn has_fixed_work(&self, parameters: &Parameters) -> bool {
-        Settings::new(parameters).statements_per_slice.is_some()
+        insert_benchmark::has_fixed_work(parameters)
     }
 
     fn depends_on_past_work(&self) -> bool {

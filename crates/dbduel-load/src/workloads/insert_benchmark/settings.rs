@@ -214,12 +214,15 @@ mod tests {
     use crate::workloads::Workload as _;
     use crate::workloads::insert_benchmark::InsertBenchmark;
 
-    fn settings(given: &[(&str, &str)]) -> Result<Settings, ParameterError> {
+    fn resolved(given: &[(&str, &str)]) -> Result<Parameters, ParameterError> {
         let given = given
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).into()));
-        let resolved = InsertBenchmark.resolve(&given.collect())?;
-        Ok(Settings::new(&resolved))
+        InsertBenchmark.resolve(&given.collect())
+    }
+
+    fn settings(given: &[(&str, &str)]) -> Result<Settings, ParameterError> {
+        Ok(Settings::new(&resolved(given)?))
     }
 
     #[test]
@@ -234,6 +237,9 @@ mod tests {
         ] {
             let given = [("step", step), ("tables", "2"), ("rows_per_slice", "1000")];
             let settings = settings(&given).unwrap();
+            let parameters = resolved(&given).unwrap();
+            let is_fixed = insert_benchmark::has_fixed_work(&parameters);
+            assert_eq!(is_fixed, statements.is_some(), "{step}");
             assert_eq!(settings.clients(), clients, "{step}");
             assert_eq!(settings.rows_per_statement, rows_per_statement, "{step}");
             assert_eq!(settings.statements_per_slice, statements, "{step}");

@@ -3,7 +3,9 @@
 //! Only slices of complete blocks count, as everywhere.
 
 use dbduel_record::event::Severity;
-use dbduel_record::insert_benchmark::{BACKGROUND, KEPT_SHARE, NAME, required_per_s, step};
+use dbduel_record::insert_benchmark::{
+    BACKGROUND, KEPT_SHARE, NAME, has_fixed_work, required_per_s, step,
+};
 use dbduel_record::rows::SliceRow;
 
 use super::Workload;
@@ -19,6 +21,7 @@ pub const WORKLOAD: Workload = Workload {
     name: NAME,
     classes: &[],
     rules: RULES,
+    has_fixed_work,
     session: |_, _| Vec::new(),
 };
 
@@ -79,6 +82,7 @@ fn rate(run: &RunEvidence<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use dbduel_record::event::Event;
     use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 
     use super::*;
@@ -111,6 +115,28 @@ mod tests {
             .into_iter()
             .filter(|finding| finding.rule == "insert-benchmark.rate")
             .collect()
+    }
+
+    #[test]
+    fn a_warm_up_that_ends_with_its_work_is_not_doubted() {
+        let found = |rows_per_slice: u64| {
+            let mut record = Scenario::duel().record();
+            NAME.clone_into(&mut record.plan.workload.name);
+            record.plan.workload.parameters = [
+                ("step".to_owned(), "l.i1".into()),
+                ("rows_per_slice".to_owned(), rows_per_slice.into()),
+            ]
+            .into();
+            for event in &mut record.events {
+                if let Event::WarmedUp { steady, .. } = &mut event.what {
+                    *steady = false;
+                }
+            }
+            let (_, findings) = summarise(&record);
+            findings.iter().any(|one| one.rule == "warm-up.not-steady")
+        };
+        assert!(found(0), "by time");
+        assert!(!found(1_000), "by work");
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub struct Workload {
     pub classes: &'static [Constraint],
     /// Rules about its figures.
     pub rules: &'static [Rule],
+    /// True when its clients do the same work in every slice, however long that takes.
+    pub has_fixed_work: fn(&Parameters) -> bool,
     /// What its clients set in their sessions, over what the server is set to.
     pub session: fn(&Parameters, Product) -> Vec<SetByClients>,
 }
@@ -42,6 +44,13 @@ pub const WORKLOADS: &[Workload] = &[order_entry::WORKLOAD, insert_benchmark::WO
 pub fn classes(workload: &str) -> &'static [Constraint] {
     let found = WORKLOADS.iter().find(|known| known.name == workload);
     found.map_or(&[], |found| found.classes)
+}
+
+/// True when slices of a workload end with their work, so that their throughput follows the data as they grow.
+#[must_use]
+pub fn has_fixed_work(workload: &str, parameters: &Parameters) -> bool {
+    let mut known = WORKLOADS.iter();
+    known.any(|known| known.name == workload && (known.has_fixed_work)(parameters))
 }
 
 /// What the clients of a workload set in their sessions; nothing where they set nothing.

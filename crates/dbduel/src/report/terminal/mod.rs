@@ -8,9 +8,7 @@ pub(super) mod page;
 mod ratios;
 mod verdicts;
 
-use dbduel_record::event::Severity;
-
-use super::view::{View, audit_doubts_left, caveats, severity};
+use super::view::View;
 use super::{
     Format, Options, Rendered, attribution, explanation, order_entry, scaling, suite, words,
 };
@@ -40,8 +38,8 @@ impl Format for Terminal {
 
     fn render(&self, summary: &Summary, findings: &[Finding], options: &Options) -> Rendered {
         let mut page = Page::new(options);
-        verdict_box(&mut page, summary, findings);
         let view = View::new(summary, findings);
+        verdict_box(&mut page, summary, &view.findings);
         if let Some(part) = &view.attribution {
             attribution::print(&mut page, part);
         }
@@ -68,7 +66,7 @@ impl Format for Terminal {
         if let Some(part) = &view.classes {
             classes::classes(&mut page, part);
         }
-        list_findings(&mut page, findings);
+        list_findings(&mut page, &view);
         page.blank();
         page.wrapped(&format!(
             "Scope: {}. {}",
@@ -132,30 +130,29 @@ fn scope_note(summary: &Summary) -> String {
     )
 }
 
-fn list_findings(page: &mut Page, findings: &[Finding]) {
-    if findings.is_empty() {
+fn list_findings(page: &mut Page, view: &View) {
+    if view.findings.is_empty() {
         return;
     }
     page.blank();
     let mut notes = 0;
-    let left = audit_doubts_left(findings);
-    let is_note = |finding: &&Finding| finding.severity == Severity::Note;
-    for finding in caveats(findings).chain(findings.iter().filter(is_note)) {
-        let (word, sign) = severity(finding.severity);
-        if finding.severity == Severity::Note {
+    let left = view.caveats_more;
+    let all_notes = view.findings.iter().filter(|finding| finding.is_note());
+    for finding in view.caveats.iter().chain(all_notes) {
+        if finding.is_note() {
             notes += 1;
             if notes > NOTES_MAX {
                 continue;
             }
         }
         let ink = match finding.severity {
-            Severity::Void => Ink::Bad,
-            Severity::Doubt => Ink::Warning,
-            Severity::Note => Ink::Dim,
+            "void" => Ink::Bad,
+            "doubt" => Ink::Warning,
+            _ => Ink::Dim,
         };
-        let label = format!("{sign} {word:<5}  ");
+        let label = format!("{} {:<5}  ", finding.sign, finding.severity);
         page.labelled((ink, &label), (Ink::Plain, &finding.claim));
-        if finding.severity > Severity::Note {
+        if !finding.is_note() {
             page.labelled((Ink::Dim, REMEDY), (Ink::Dim, &finding.remedy));
         }
     }

@@ -1,16 +1,14 @@
 //! The box with the verdicts.
 
-use dbduel_record::event::Severity;
-
 use super::page::{Ink, Page, clean, columns_of, padded, wrap};
+use crate::judge::Summary;
 use crate::judge::audit::Grade;
 use crate::judge::summary::{Comparison, Figure, Verdict};
-use crate::judge::{Finding, Summary};
-use crate::report::view::fairness_line;
+use crate::report::view::{FindingView, fairness_line};
 use crate::report::words::{self, RatioUnit};
 
 /// The question, the answer, and whether it was fair.
-pub(super) fn verdict_box(page: &mut Page, summary: &Summary, findings: &[Finding]) {
+pub(super) fn verdict_box(page: &mut Page, summary: &Summary, findings: &[FindingView]) {
     let inner = page.width - 4;
     let mut lines: Vec<(String, String)> = Vec::new();
     let mut plain = |page: &Page, ink: Ink, text: &str| {
@@ -77,14 +75,14 @@ fn ink_of(verdict: Verdict) -> Ink {
     }
 }
 
-fn reservations(findings: &[Finding]) -> String {
+fn reservations(findings: &[FindingView]) -> String {
     let count = |severity| {
         findings
             .iter()
             .filter(|finding| finding.severity == severity)
             .count()
     };
-    match (count(Severity::Void), count(Severity::Doubt)) {
+    match (count("void"), count("doubt")) {
         (0, 0) => String::new(),
         // Not called doubts: whether settings are fair is another question, answered on the next line.
         (0, doubts) => format!("; {} below", words::things(doubts as u64, "caveat")),

@@ -1,4 +1,6 @@
 //! Findings as text, which of them are beside the verdicts, and the disclosure checklist.
+//!
+//! In a suite a finding that holds for several workloads is listed once, with what it says of each.
 
 use dbduel_record::event::Severity;
 use serde::Serialize;
@@ -19,17 +21,72 @@ pub struct FindingView {
     pub why: String,
     pub claim: String,
     pub remedy: String,
+    /// What it says of the other workloads for which it holds.
+    pub others: Vec<Entry>,
+    #[serde(skip)]
+    is_of_audit: bool,
 }
 
-pub(super) fn finding(finding: &Finding) -> FindingView {
-    let (severity, sign) = severity(finding.severity);
+/// All findings in their order; those of a suite that differ in the workload and its figures only as one.
+pub(super) fn views(summary: &Summary, findings: &[Finding]) -> Vec<FindingView> {
+    let mut kept: Vec<(&Finding, Vec<&Finding>)> = Vec::new();
+    for finding in findings {
+        let is_of_workload = summary.suite.is_some() && finding.level.is_some();
+        let key = |one: &Finding| {
+            let is_of_workload = one.level.is_some();
+            (
+                is_of_workload,
+                one.severity,
+                one.rule.clone(),
+                one.about.clone(),
+            )
+        };
+        let mut alike = kept.iter_mut();
+        match alike.find(|(first, _)| is_of_workload && key(first) == key(finding)) {
+            Some((_, others)) => others.push(finding),
+            None => kept.push((finding, Vec::new())),
+        }
+    }
+    let views = kept.into_iter();
+    views
+        .map(|(first, others)| view(summary, first, &others))
+        .collect()
+}
+
+fn view(summary: &Summary, first: &Finding, others: &[&Finding]) -> FindingView {
+    let label = |finding: &Finding| {
+        let mut duels = summary.duels.iter();
+        let duel = duels.find(|duel| Some(duel.level) == finding.level);
+        duel.map_or_else(String::new, |duel| duel.label.clone())
+    };
+    let mut claim = first.claim.clone();
+    let mut labels: Vec<String> = Vec::new();
+    for other in others.iter().map(|other| label(other)) {
+        if other != label(first) && !labels.contains(&other) {
+            labels.push(other);
+        }
+    }
+    if !labels.is_empty() {
+        let labels = labels.join(", ");
+        claim.push_str(&format!(" Also at {labels}, with details of their own."));
+    }
+    let others = others.iter().map(|other| {
+        let mut text = other.claim.clone();
+        if other.remedy != first.remedy {
+            text.push_str(&format!(" {}", other.remedy));
+        }
+        entry(&label(other), text)
+    });
+    let (severity, sign) = severity(first.severity);
     FindingView {
         severity,
         sign,
-        rule: finding.rule.clone(),
-        why: finding.why.clone(),
-        claim: finding.claim.clone(),
-        remedy: finding.remedy.clone(),
+        rule: first.rule.clone(),
+        why: first.why.clone(),
+        claim,
+        remedy: first.remedy.clone(),
+        others: others.collect(),
+        is_of_audit: first.is_of_audit(),
     }
 }
 
@@ -43,27 +100,33 @@ pub fn severity(severity: Severity) -> (&'static str, &'static str) {
     }
 }
 
-fn is_of_audit(finding: &Finding) -> bool {
-    finding.severity == Severity::Doubt && finding.is_of_audit()
+fn is_doubt_of_audit(finding: &FindingView) -> bool {
+    finding.severity == "doubt" && finding.is_of_audit
 }
 
 /// What must stand beside the verdicts: voids and doubts, of the audit's doubts only the first.
-pub fn caveats(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
-    let heavy = findings
-        .iter()
-        .filter(|finding| finding.severity > Severity::Note);
+pub(super) fn caveats(findings: &[FindingView]) -> Vec<FindingView> {
     let mut of_audit = 0;
-    heavy.filter(move |finding| {
-        of_audit += usize::from(is_of_audit(finding));
-        !is_of_audit(finding) || of_audit <= AUDIT_DOUBTS_SHOWN
-    })
+    let heavy = findings.iter().filter(|finding| !finding.is_note());
+    let shown = heavy.filter(|finding| {
+        of_audit += usize::from(is_doubt_of_audit(finding));
+        !is_doubt_of_audit(finding) || of_audit <= AUDIT_DOUBTS_SHOWN
+    });
+    shown.cloned().collect()
 }
 
 /// How many doubts of the audit are not among the [`caveats`].
-#[must_use]
-pub fn audit_doubts_left(findings: &[Finding]) -> usize {
-    let of_audit = findings.iter().filter(|finding| is_of_audit(finding));
+pub(super) fn audit_doubts_left(findings: &[FindingView]) -> usize {
+    let of_audit = findings.iter().filter(|finding| is_doubt_of_audit(finding));
     of_audit.count().saturating_sub(AUDIT_DOUBTS_SHOWN)
+}
+
+impl FindingView {
+    /// True when it weakens no verdict.
+    #[must_use]
+    pub fn is_note(&self) -> bool {
+        self.severity == "note"
+    }
 }
 
 /// A section of the disclosure checklist.

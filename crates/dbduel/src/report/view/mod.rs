@@ -2,7 +2,6 @@
 //!
 //! Decides words, not looks: no markup, no colour.
 
-use dbduel_record::event::Severity;
 use serde::Serialize;
 
 use super::explanation::{ExplanationView, caution, views};
@@ -25,7 +24,7 @@ pub use classes::{ClassText, ClassesView};
 pub use facts::{ContenderView, SettingView};
 pub use fairness::{FairnessView, line as fairness_line};
 pub use figures::LevelView;
-pub use findings::{DisclosureView, FindingView, audit_doubts_left, caveats, severity};
+pub use findings::{DisclosureView, FindingView, severity};
 pub use pairs::PairsView;
 pub use ratios::RatioView;
 pub use verdicts::VerdictView;
@@ -34,7 +33,7 @@ use by_clients::by_clients;
 use facts::{contender, host, reproduce, setting, when};
 use fairness::fairness;
 use figures::level;
-use findings::{disclosed, disclosure, finding};
+use findings::{audit_doubts_left, caveats, disclosed, disclosure};
 pub use storage::StorageView;
 use storage::storage;
 use verdicts::verdicts;
@@ -133,6 +132,7 @@ impl View {
             true => (Vec::new(), String::new()),
             false => ratios::quantities(summary),
         };
+        let findings = findings::views(summary, findings);
         Self {
             question: summary.question.clone(),
             headlines: words::headlines(summary),
@@ -157,14 +157,11 @@ impl View {
             fairness: fairness(summary),
             disclosure: disclosure(summary),
             disclosed: disclosed(summary),
-            caveats: caveats(findings).map(finding).collect(),
-            caveats_more: audit_doubts_left(findings),
+            caveats: caveats(&findings),
+            caveats_more: audit_doubts_left(&findings),
             scaling: scaling::sentences(summary),
-            reservations: findings
-                .iter()
-                .filter(|finding| finding.severity > Severity::Note)
-                .count(),
-            findings: findings.iter().map(finding).collect(),
+            reservations: findings.iter().filter(|one| !one.is_note()).count(),
+            findings,
             columns: figures::COLUMNS.iter().map(|column| column.head).collect(),
             levels: summary.duels.iter().map(level).collect(),
             courses: words::courses(summary).unwrap_or_default(),

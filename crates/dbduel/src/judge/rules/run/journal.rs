@@ -9,6 +9,7 @@ use crate::counts;
 use crate::judge::evidence::used::extensions;
 use crate::judge::finding::Finding;
 use crate::judge::summary::Scope;
+use crate::judge::workloads::has_fixed_work;
 
 /// Complaints that are quoted; the rest is counted.
 const COMPLAINTS_QUOTED: usize = 3;
@@ -20,6 +21,11 @@ fn events<'a>(run: &'a RunEvidence<'_>) -> impl Iterator<Item = &'a Event> {
 }
 
 pub fn not_steady(run: &RunEvidence<'_>) -> Vec<Finding> {
+    // Such a warm-up ends with its work, however steady the throughput was.
+    let workload = &run.evidence.plan().workload;
+    if has_fixed_work(&workload.name, &workload.parameters) {
+        return Vec::new();
+    }
     // Every start of the servers has a warm-up. On a busy machine all contenders are told of, hence in one finding.
     let mut warm_ups: BTreeMap<&str, Vec<(f64, bool)>> = BTreeMap::new();
     for event in events(run) {

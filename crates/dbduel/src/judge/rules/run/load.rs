@@ -144,7 +144,7 @@ pub fn retries(run: &RunEvidence<'_>) -> Vec<Finding> {
                 100.0 * per_ok,
                 duel.label
             );
-            Finding::new(Severity::Doubt, &[name], claim, "Use more rows or fewer clients, or report retries as a result.")
+            Finding::new(Severity::Doubt, &[name], claim, "Use more rows or fewer clients, or report retries as a result.").at(duel.level)
         })
         .collect()
 }
@@ -162,7 +162,7 @@ pub fn skipped(run: &RunEvidence<'_>) -> Vec<Finding> {
                 percent::of(share),
                 duel.label
             );
-            Finding::new(Severity::Doubt, &[name], claim, "Lower the rate, or use more clients.")
+            Finding::new(Severity::Doubt, &[name], claim, "Lower the rate, or use more clients.").at(duel.level)
         })
         .collect()
 }
@@ -196,12 +196,15 @@ pub fn saturated(run: &RunEvidence<'_>) -> Vec<Finding> {
                 row.contender,
                 percent::of(LOAD_CPU_DOUBT)
             );
-            found.push(Finding::new(
-                Severity::Doubt,
-                &[],
-                claim,
-                "Give the load process more threads and cores.",
-            ));
+            found.push(
+                Finding::new(
+                    Severity::Doubt,
+                    &[],
+                    claim,
+                    "Give the load process more threads and cores.",
+                )
+                .at(duel.level),
+            );
         }
     }
     found
@@ -268,7 +271,7 @@ pub fn lag(run: &RunEvidence<'_>) -> Vec<Finding> {
                 percent::of(LAG_SHARE)
             );
             let remedy = "Give the load process its own cores or more threads.";
-            found.push(Finding::new(Severity::Doubt, &[], claim, remedy));
+            found.push(Finding::new(Severity::Doubt, &[], claim, remedy).at(duel.level));
         }
     }
     found

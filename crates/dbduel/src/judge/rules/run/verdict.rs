@@ -103,12 +103,15 @@ pub fn skewed(run: &RunEvidence<'_>) -> Vec<Finding> {
                 "At {} the ratio of `{name}` is {value:.3} by the mean over blocks but {other:.3} {how}, outside the interval.",
                 duel.label
             );
-            found.push(Finding::new(
-                Severity::Doubt,
-                &[name],
-                claim,
-                "Check the ratio of every block and the stalls.",
-            ));
+            found.push(
+                Finding::new(
+                    Severity::Doubt,
+                    &[name],
+                    claim,
+                    "Check the ratio of every block and the stalls.",
+                )
+                .at(duel.level),
+            );
         }
     }
     found
@@ -121,7 +124,7 @@ pub fn ratio_changed(run: &RunEvidence<'_>) -> Vec<Finding> {
         let remedy = "Check the ratio of every block; use a longer warm-up.";
         if let Some(why) = no_single_ratio(comparison) {
             let claim = format!("At {} there is no verdict on `{name}`: {why}.", duel.label);
-            found.push(Finding::new(Severity::Doubt, &[name], claim, remedy));
+            found.push(Finding::new(Severity::Doubt, &[name], claim, remedy).at(duel.level));
             continue;
         }
         if let Some(trend) = drift(comparison) {
@@ -131,7 +134,7 @@ pub fn ratio_changed(run: &RunEvidence<'_>) -> Vec<Finding> {
                 percent::signed(trend.total_change.exp_m1()),
                 probability(trend.p_value)
             );
-            found.push(Finding::new(Severity::Doubt, &[name], claim, remedy));
+            found.push(Finding::new(Severity::Doubt, &[name], claim, remedy).at(duel.level));
         }
     }
     found
@@ -233,7 +236,7 @@ pub fn uneven_stalls(run: &RunEvidence<'_>) -> Vec<Finding> {
             } else {
                 Severity::Note
             };
-            found.push(Finding::new(severity, &[name, baseline], claim, &remedy));
+            found.push(Finding::new(severity, &[name, baseline], claim, &remedy).at(duel.level));
         }
     }
     found

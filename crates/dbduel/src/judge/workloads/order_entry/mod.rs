@@ -25,6 +25,7 @@ pub const WORKLOAD: Workload = Workload {
     name: NAME,
     classes: &CONSTRAINTS,
     rules: rules::RULES,
+    has_fixed_work: |_| false,
     session,
 };
 
