@@ -32,6 +32,7 @@ pub mod random;
 pub mod run;
 pub mod schedule;
 pub mod session;
+mod statement_examples;
 pub mod statement_watch;
 pub mod tally;
 pub mod worker;

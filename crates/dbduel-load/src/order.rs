@@ -9,6 +9,7 @@ use dbduel_record::commits::CommitRange;
 use dbduel_record::latency::{decode, encode, new_histogram};
 use dbduel_record::plan::{Arrival, Workload};
 use dbduel_record::rows::TransactionCounts;
+use dbduel_record::statements::StatementExample;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,9 @@ pub enum Order {
     /// Say from now on of every number that a server acknowledges when that was, by [`Answer::Acknowledged`]. Not answered
     /// itself.
     ReportCommitTimes,
+    /// Write the statements of the next contender that is opened out as text and keep one of each class, for the
+    /// [`Answer::Closed`] about it. Not answered itself.
+    KeepExamples,
     /// End the running slice now: no new transactions; what was measured so far is answered.
     Stop,
 }
@@ -170,6 +174,9 @@ pub enum Answer {
         /// What the server had acknowledged since the last answer about this contender.
         #[serde(default)]
         commits: Vec<CommitRange>,
+        /// One statement of each class that its clients sent, where that was ordered.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        examples: Vec<StatementExample>,
     },
 }
 

@@ -39,6 +39,7 @@ fn slices_follow_one_another_and_everything_adds_up() {
         Answer::Closed {
             contender: "only".to_owned(),
             commits: Vec::new(),
+            examples: Vec::new(),
         }
     );
     load.end();

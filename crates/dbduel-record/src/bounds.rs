@@ -6,6 +6,7 @@ use crate::event::{Event, Stamped};
 use crate::facts::{Build, Conditions, Connection, FileSizes, Host, SelfTest, Size};
 use crate::plan::{Arrival, Block, LoadLevel, Plan, TurnChoice};
 use crate::rows::{ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
+use crate::statements::ContenderStatements;
 
 /// Longest time, seconds: some 30 years.
 const SECONDS_MAX: f64 = 1e9;
@@ -216,6 +217,8 @@ impl Bounded for Build {}
 impl Bounded for Connection {}
 
 impl Bounded for SelfTest {}
+
+impl Bounded for ContenderStatements {}
 
 impl Bounded for Host {
     fn check(&self) -> Checked {

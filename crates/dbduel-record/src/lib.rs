@@ -30,6 +30,7 @@ pub mod order_entry;
 pub mod plan;
 pub mod rows;
 pub mod seed;
+pub mod statements;
 pub mod store;
 pub mod sweep;
 pub mod tsv;

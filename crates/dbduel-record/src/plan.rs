@@ -22,8 +22,8 @@ pub struct FormatVersion {
 impl FormatVersion {
     /// What this crate writes. Version 1 had no repeated blocks, and its readers would give each of them the same weight;
     /// version 2 had no suites, and its readers would take their workloads for load levels of one. Up to 3.0 errors of
-    /// PostgreSQL had a number in the place of their SQLSTATE.
-    pub const CURRENT: FormatVersion = FormatVersion { major: 3, minor: 1 };
+    /// PostgreSQL had a number in the place of their SQLSTATE, and up to 3.1 no plans of statements were kept.
+    pub const CURRENT: FormatVersion = FormatVersion { major: 3, minor: 2 };
 
     /// True when a record of this version is understood by this crate.
     #[must_use]

@@ -22,6 +22,7 @@ use crate::commit_log::CommitLog;
 use crate::executor::policy::{confine_to, raise_open_files_limit};
 use crate::load_thread::{LoadThread, Report};
 use crate::order::{Answer, Order};
+use crate::statement_examples::StatementExamples;
 use crate::tally::Tally;
 use input::Input;
 pub use input::take_standard_input;
@@ -119,6 +120,7 @@ pub fn drive(
         sequences: HashMap::new(),
         commit_logs: HashMap::new(),
         reports_commit_times: false,
+        next_examples: None,
         spare: Vec::new(),
     };
     match desk.serve() {
@@ -163,6 +165,8 @@ struct OpenContender {
     retries: u32,
     /// Why its clients are gone, if they are.
     lost: Option<String>,
+    /// Where they keep examples of their statements, if they do.
+    examples: Option<Arc<StatementExamples>>,
 }
 
 struct Desk<O> {
@@ -177,6 +181,8 @@ struct Desk<O> {
     commit_logs: HashMap<String, CommitLog>,
     /// Whether each acknowledgement is answered with its time as well.
     reports_commit_times: bool,
+    /// Where the clients of the next contender keep examples of their statements, if they are to.
+    next_examples: Option<Arc<StatementExamples>>,
     /// Tallies of earlier slices, whose memory is used again.
     spare: Vec<Tally>,
 }
@@ -188,12 +194,21 @@ impl<O: Write> Desk<O> {
                 Order::Open(order) => self.open(order)?,
                 Order::Slice(order) => self.slice(&order)?,
                 Order::Close { contender } => {
+                    let examples = self.contenders.get(&contender);
+                    let examples = examples.and_then(|open| open.examples.clone());
                     self.close(&contender)?;
-                    let commits = self.take_commits(&contender);
-                    Answer::Closed { contender, commits }
+                    Answer::Closed {
+                        commits: self.take_commits(&contender),
+                        examples: examples.map_or_else(Vec::new, |kept| kept.take()),
+                        contender,
+                    }
                 }
                 Order::ReportCommitTimes => {
                     self.reports_commit_times = true;
+                    continue;
+                }
+                Order::KeepExamples => {
+                    self.next_examples = Some(Arc::default());
                     continue;
                 }
                 // The slice ended before the order arrived, and has been answered.

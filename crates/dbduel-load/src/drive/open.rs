@@ -20,6 +20,7 @@ const CLIENTS_MAX: u32 = 65_536;
 impl<O: Write> Desk<O> {
     pub(super) fn open(&mut self, order: OpenOrder) -> Result<Answer, Interruption> {
         let contender = order.contender.clone();
+        let examples = self.next_examples.take();
         let refused = |why: String| {
             Ok(Answer::Refused {
                 why: format!("cannot open `{contender}`: {why}"),
@@ -91,6 +92,7 @@ impl<O: Write> Desk<O> {
             parameters: order.workload.parameters,
             sequence,
             shared,
+            examples: examples.clone(),
         });
         for (thread, number) in self.threads.iter().zip(0_u32..) {
             let clients = (0..clients)
@@ -136,6 +138,7 @@ impl<O: Write> Desk<O> {
                 clients,
                 retries,
                 lost: None,
+                examples,
             },
         );
         Ok(Answer::Opened {

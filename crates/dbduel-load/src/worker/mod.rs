@@ -19,6 +19,7 @@ use dbduel_record::plan::Parameters;
 use crate::address::Address;
 use crate::driver::{ClientConnection, Credentials, Dialect, LostError, StatementError, Tls};
 use crate::executor::{Executor, Reactor, Task, Token};
+use crate::statement_examples::StatementExamples;
 use crate::workloads::{Shared, Workload};
 pub use client::{Begin, Client, Readiness, Trace};
 pub use group::Group;
@@ -48,6 +49,8 @@ pub struct ClientConfig {
     pub sequence: Arc<AtomicU32>,
     /// What the workload's clients share beside it.
     pub shared: Shared,
+    /// Where they keep examples of their statements, if they do.
+    pub(crate) examples: Option<Arc<StatementExamples>>,
 }
 
 /// What a client takes part in.
@@ -146,6 +149,9 @@ impl ClientContext {
             &config.tls,
         )
         .await?;
+        if let Some(examples) = &config.examples {
+            conn.keep_examples(examples);
+        }
         match C::open(&mut conn, options, self).await {
             Ok(client) => Ok((conn, client)),
             Err(StatementError::Lost(lost)) => Err(lost),

@@ -6,7 +6,7 @@
 //! DIR/slices.csv        slice × class     DIR/ticks.csv        series inside slices
 //! DIR/readings.csv      sampler values    DIR/errors.csv       error codes
 //! DIR/seconds.csv       sampler series    DIR/contenders/NAME/ facts about each server
-//! DIR/latency.hlog      histograms
+//! DIR/latency.hlog      histograms        DIR/contenders/NAME/statements.json  plans of statements, in suites
 //! DIR/commits.csv       what servers acknowledged, where the workload keeps it
 //! DIR/selftest.json     the lab's own resolution, when it was known
 //! DIR/manifest.jsonl    digests of all these, a line each time that a run ends
@@ -59,6 +59,8 @@ pub const STATUS_BEFORE: &str = "status.before.tsv";
 pub const STATUS_AFTER: &str = "status.after.tsv";
 /// Sampled stacks of a server, folded: `thread;outermost;…;innermost COUNT` lines.
 pub const STACKS: &str = "stacks.folded";
+/// How a server runs the statements of a suite's workloads.
+pub const STATEMENTS: &str = "statements.json";
 /// More stints than any contest has.
 const STINTS_MAX: u32 = 10_000;
 /// Latency histograms.

@@ -11,7 +11,7 @@ use super::ends::{Ends, kept_of_journal};
 use super::plan_file::{extend, read_plan};
 use super::{
     COMMITS, Complaint, ERRORS, EVENTS, HOST, LATENCY, READINGS, RecordError, SECONDS, SELFTEST,
-    SLICES, STACKS, STATUS_AFTER, STATUS_BEFORE, TICKS, contender_dir, stints,
+    SLICES, STACKS, STATEMENTS, STATUS_AFTER, STATUS_BEFORE, TICKS, contender_dir, stints,
 };
 use crate::bounds::Bounded;
 use crate::commits::{CommitRange, CommitRow};
@@ -22,6 +22,7 @@ use crate::latency::{self, Interval};
 use crate::manifest::{self, MANIFEST};
 use crate::plan::Plan;
 use crate::rows::{ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
+use crate::statements::ContenderStatements;
 use crate::tsv::unescape;
 
 /// Complaints about one file that are kept.
@@ -54,6 +55,8 @@ pub struct ContenderFiles {
     pub stacks: String,
     /// `connection.json`: how the load talks to the server.
     pub connection: Option<Connection>,
+    /// `statements.json`: how it runs the statements of a suite's workloads; absent in records up to format 3.1.
+    pub statements: Option<ContenderStatements>,
 }
 
 /// A server's counters at both ends of a stretch in which it was one process.
@@ -393,6 +396,7 @@ fn read_contender(
         conditions_after: json(&dir, "conditions.after.json", complaints)?,
         build: json(&dir, "build.json", complaints)?,
         size: json(&dir, "size.json", complaints)?,
+        statements: json(&dir, STATEMENTS, complaints)?,
         variables_before,
         variables_after,
         status_before,

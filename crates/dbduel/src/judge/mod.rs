@@ -37,7 +37,7 @@ pub use summary::{Summary, Verdict};
 use duel::decide::Question;
 use duel::{attribution, decide, measures, overturn, pairs, profile, quantities};
 use evidence::Evidence;
-use levels::{objective, scaling, suite};
+use levels::{objective, scaling, statements, suite};
 use rules::run::RunEvidence;
 use seconds::{stacks, timeline, watched};
 use summary::{Change, ContenderFacts, Duel, Run, SCHEMA_VERSION, Scope};
@@ -138,6 +138,7 @@ fn duel(evidence: &Evidence<'_>, level: usize) -> Duel {
         comparisons: decision.comparisons,
         pairs,
         attribution,
+        statements: statements::plans(evidence.record, level),
     }
 }
 

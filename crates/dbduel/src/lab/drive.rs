@@ -17,6 +17,7 @@ use dbduel_load::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder, Tick
 use dbduel_load::session::Session;
 use dbduel_record::commits::CommitRange;
 use dbduel_record::plan;
+use dbduel_record::statements::StatementExample;
 
 use crate::interrupt::{self, Urgency};
 
@@ -134,18 +135,20 @@ impl LoadProcess {
         }
     }
 
-    /// Closes a contender's connections.
+    /// Closes a contender's connections; returns the examples that they kept.
     ///
     /// # Errors
     /// When the load process does not answer.
-    pub fn close(&mut self, contender: &str) -> Result<()> {
+    pub fn close(&mut self, contender: &str) -> Result<Vec<StatementExample>> {
         self.send(&Order::Close {
             contender: contender.to_owned(),
         })?;
         match self.answer(Instant::now() + GRACE)? {
-            Answer::Closed { commits, .. } => {
+            Answer::Closed {
+                commits, examples, ..
+            } => {
                 self.commits.extend(commits);
-                Ok(())
+                Ok(examples)
             }
             other => Err(self.unexpected(&other)),
         }
@@ -223,6 +226,14 @@ impl LoadProcess {
     /// When it takes no orders.
     pub fn report_commit_times(&mut self) -> Result<()> {
         self.send(&Order::ReportCommitTimes)
+    }
+
+    /// Lets the clients of the next contender that is opened keep one statement of each class, for [`LoadProcess::close`].
+    ///
+    /// # Errors
+    /// When it takes no orders.
+    pub fn keep_examples(&mut self) -> Result<()> {
+        self.send(&Order::KeepExamples)
     }
 
     /// The numbers that were acknowledged since the last call, with their times; of slices only.

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use dbduel_load::order::{OpenOrder, SliceOrder, Tick};
 use dbduel_load::session::Session;
 use dbduel_record::Plan;
 use dbduel_record::commits::CommitRange;
 use dbduel_record::plan::LoadProcess as Written;
+use dbduel_record::statements::StatementExample;
 
 use super::drive::{LoadProcess, SliceEnd};
 use super::server::runs_in_process;
@@ -81,7 +82,29 @@ impl LoadProcesses {
     /// # Errors
     /// As there.
     pub fn close(&mut self, contender: &str) -> Result<()> {
-        self.of(contender)?.close(contender)
+        self.of(contender)?.close(contender).map(drop)
+    }
+
+    /// One statement of each class that a contender's clients send in a slice, as text. The contender is closed before and after.
+    ///
+    /// # Errors
+    /// When its clients cannot be connected, or the slice is lost.
+    pub fn sample_statements(
+        &mut self,
+        order: OpenOrder,
+        slice: SliceOrder,
+    ) -> Result<Vec<StatementExample>> {
+        let contender = order.contender.clone();
+        let process = self.of(&contender)?;
+        process.close(&contender)?;
+        process.keep_examples()?;
+        process.open(order)?;
+        let end = process.slice(slice, |_| {}, |_| ControlFlow::Continue(()));
+        let examples = process.close(&contender)?;
+        match end {
+            SliceEnd::Finished(_) => Ok(examples),
+            SliceEnd::Lost { why, .. } => bail!("the sample was lost: {why}"),
+        }
     }
 
     /// As [`LoadProcess::slice`].

@@ -128,8 +128,7 @@ fn a_finding_of_several_workloads_is_listed_once_with_all_of_them() {
         lag(2, doubt, &[]),
         lag(2, Severity::Note, &[]),
     ];
-    let folded =
-        "Lag of 1 ms at point-query. Also at random-points-100, update-index, with details of their own.";
+    let folded = "Lag of 1 ms at point-query. Also at random-points-100, update-index, with details of their own.";
     for name in ["terminal", "markdown", "html"] {
         let text = format(name)
             .unwrap()

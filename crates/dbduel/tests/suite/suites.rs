@@ -7,6 +7,7 @@ use dbduel_record::event::Event;
 use dbduel_record::plan::Plan;
 use dbduel_record::plan::SuitePhase::{self, Fresh, Last, Read, Write};
 use nix::sys::signal::Signal;
+use serde_json::Value;
 
 use super::lab::{
     Lab, check_refused, count, plan_of, program, published, servers_left, signal, verify,
@@ -187,6 +188,16 @@ fn a_suite_runs_phase_by_phase_survives_a_kill_and_judges_every_workload() {
         "no block is begun twice"
     );
 
+    // Every workload was sampled once, before the kill or after it; an INSERT of given rows has no plan.
+    for files in &record.contenders {
+        let statements = files.statements.as_ref().unwrap();
+        let mut levels: Vec<(usize, usize)> = (statements.levels.iter())
+            .map(|own| (own.level, own.statements.len()))
+            .collect();
+        levels.sort_unstable();
+        assert_eq!(levels, [(0, 0), (1, 1), (2, 1), (3, 1)], "{statements:?}");
+    }
+
     let report = &published(&lab.record_dir())["summary"];
     let verdicts: Vec<&str> = report["duels"]
         .as_array()
@@ -224,4 +235,92 @@ fn a_suite_runs_phase_by_phase_survives_a_kill_and_judges_every_workload() {
     );
     let groups = std::fs::read_to_string(tables.join("groups.csv")).unwrap();
     assert_eq!(groups.lines().count(), 4, "{groups}");
+}
+
+/// Plans of two contenders in the published report, class by class, and the claims of findings about changed ones.
+fn plans_of(experiment: &str) -> (Vec<(String, [Value; 2])>, Vec<String>) {
+    let lab = Lab::new(experiment);
+    let output = lab.run();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+    let report = published(&lab.record_dir());
+    let classes = report["summary"]["duels"][0]["statements"]
+        .as_array()
+        .unwrap();
+    let plans = classes.iter().map(|class| {
+        let plans = [0, 1].map(|contender| class["plans"][contender].clone());
+        (class["class"].as_str().unwrap().to_owned(), plans)
+    });
+    let findings = report["findings"].as_array().unwrap();
+    let changed = findings.iter().filter(|one| one["rule"] == "plan.changed");
+    let claims = changed.map(|one| one["claim"].as_str().unwrap().to_owned());
+    (plans.collect(), claims.collect())
+}
+
+#[test]
+fn a_changed_plan_is_found_and_an_equal_one_is_not() {
+    let Some(_turn) = with_servers("a_changed_plan_…", &["mariadb-10.11"]) else {
+        return;
+    };
+    let mariadb = r#"
+budget = "12 s"
+horizon = "50 %"
+[contenders.pushed]
+server = "mariadb-10.11"
+settings = { innodb_buffer_pool_size = "32M" }
+[contenders.checked-later]
+like = "pushed"
+settings = { optimizer_switch = "index_condition_pushdown=off" }
+[workload]
+table_size = 2_000
+[load]
+clients = 1
+[schedule]
+slice = "300 ms"
+guard = "50 ms"
+warm_up = "1 s"
+[suite]
+mirrored = false
+settle = "100 ms"
+[[suite.workload]]
+name = "ranges"
+workload = "oltp-select"
+access = "range"
+key = "secondary"
+columns = "key-and-c"
+range_size = 10
+"#;
+    let (plans, claims) = plans_of(mariadb);
+    assert_eq!(plans.len(), 1, "{plans:?}");
+    let (class, [own, other]) = &plans[0];
+    assert!(
+        class.contains("FROM sbtestN WHERE k BETWEEN ? AND ?"),
+        "{class}"
+    );
+    let pushed = "sbtestN: range k_N, Using index condition";
+    assert_eq!(own["steps"][0], pushed);
+    assert_eq!(other["steps"][0], "sbtestN: range k_N");
+    assert_eq!(claims.len(), 1, "{claims:?}");
+    assert!(
+        claims[0].contains("`checked-later` has another plan than `pushed`"),
+        "{claims:?}"
+    );
+
+    let (contenders, rest) = mariadb.split_once("[workload]").unwrap();
+    let (budget, _) = contenders.split_once("[contenders").unwrap();
+    let rest = rest.split_once("[[suite.workload]]").unwrap().0;
+    let sqlite = format!(
+        "{budget}[contenders.one]\nserver = \"sqlite\"\n[contenders.two]\nserver = \"sqlite\"\n[workload]{rest}\
+         [[suite.workload]]\nname = \"reads\"\nworkload = \"oltp-read-only\"\n"
+    );
+    let (plans, claims) = plans_of(&sqlite);
+    assert_eq!((plans.len(), claims.len()), (5, 0), "{plans:?}");
+    for (class, [own, other]) in &plans {
+        assert_eq!(own["steps"], other["steps"], "{class}");
+        assert_eq!(own["form"], "sqlite");
+    }
+    let sorted = plans
+        .iter()
+        .any(|(_, [own, _])| own["steps"].to_string().contains("USE TEMP B-TREE FOR"));
+    assert!(sorted, "{plans:?}");
 }

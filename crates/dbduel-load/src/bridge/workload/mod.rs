@@ -33,6 +33,7 @@ pub fn start(
             parameters: run.parameters.clone(),
             sequence: Arc::clone(&sequence),
             shared: run.workload.shared(&run.parameters),
+            examples: None,
         })
     };
     let configs: Arc<[_]> = run.addresses.iter().map(config).collect();

@@ -15,7 +15,7 @@ pub(crate) struct Request(());
 
 impl<W: Waiter> Conn<W> {
     /// Makes a statement ready for [`Conn::execute`]. A server that does not prepare this kind of
-    /// statement gets its text each time, as libmysqlclient's users do.
+    /// statement gets its text each time, as libmysqlclient's users do, and so does every one while examples are kept.
     ///
     /// # Errors
     /// The server's error, or a lost connection.
@@ -26,7 +26,7 @@ impl<W: Waiter> Conn<W> {
     ) -> Result<Statement, StatementError> {
         let dialect = self.dialect();
         let is_text = match (protocol, dialect) {
-            (Protocol::Prepared, _) => false,
+            (Protocol::Prepared, _) => self.examples.is_some(),
             (Protocol::Text, _) => true,
             // MySQL executes one prepared statement per request, PostgreSQL as many as there are.
             (Protocol::Grouped, dialect) => dialect == Dialect::MySql,
@@ -137,6 +137,9 @@ impl<W: Waiter> Conn<W> {
         sql: &[u8],
         sink: &mut S,
     ) -> Result<Summary, StatementError> {
+        if let Some(examples) = &self.examples {
+            examples.note(sql);
+        }
         self.out.clear();
         self.session.put_query(&mut self.out, sql);
         self.round_trip(sink, ()).await
@@ -218,6 +221,11 @@ impl<W: Waiter> Conn<W> {
         self.out.clear();
         let (out, text) = (&mut self.out, &mut self.text);
         let written = self.session.put_execution(statement, out, text, values);
+        if let Some(examples) = &self.examples
+            && statement.is_written_out()
+        {
+            examples.note(text);
+        }
         written.map(Request).map_err(|error| {
             statement.failed();
             LostError::from(error).into()

@@ -86,7 +86,12 @@ impl<W: Waiter> Conn<W> {
     ) -> Result<Summary, StatementError> {
         self.out.clear();
         match &mut self.session {
-            Session::MySql(session) => session.put_query(&mut self.out, &group.request),
+            Session::MySql(session) => {
+                if let Some(examples) = &self.examples {
+                    examples.note(&group.request);
+                }
+                session.put_query(&mut self.out, &group.request);
+            }
             Session::PostgreSql(session) => {
                 session.put_group(&mut self.out, &group.request, &group.results);
             }

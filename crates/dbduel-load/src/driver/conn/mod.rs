@@ -15,6 +15,7 @@ mod statement;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::socket::{OnLoop, Socket, Waiter};
 use super::{
@@ -23,6 +24,7 @@ use super::{
 };
 use crate::address::Address;
 use crate::executor::{Reactor, Token};
+use crate::statement_examples::StatementExamples;
 use crate::statement_watch::{StatementWatch, WatchedConnection};
 pub use bulk::BulkKind;
 pub(super) use bulk::Content;
@@ -50,6 +52,8 @@ pub struct Conn<W: Waiter> {
     text: Vec<u8>,
     statements: u64,
     effects: Effects,
+    /// Where one statement of each class is kept; none while the load is measured.
+    examples: Option<Arc<StatementExamples>>,
 }
 
 /// What a connection is used for that must be agreed on in the login.
@@ -159,6 +163,7 @@ impl<W: Waiter> Conn<W> {
             text: Vec::new(),
             statements: 0,
             effects: Effects::default(),
+            examples: None,
         }
     }
 
@@ -189,6 +194,11 @@ impl<W: Waiter> Conn<W> {
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         self.socket.as_ref().is_some_and(Socket::is_encrypted)
+    }
+
+    /// From now on statements are written out as text, and one of each class is kept.
+    pub(crate) fn keep_examples(&mut self, examples: &Arc<StatementExamples>) {
+        self.examples = Some(Arc::clone(examples));
     }
 
     /// Statements sent so far.

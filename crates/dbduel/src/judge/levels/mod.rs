@@ -4,4 +4,5 @@ pub mod crossing;
 pub mod objective;
 pub mod scaling;
 pub mod search;
+pub mod statements;
 pub mod suite;

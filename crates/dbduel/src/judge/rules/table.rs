@@ -1,7 +1,9 @@
 //! Every rule, in the order in which a report lists equal weights.
 
 use super::run::several_differences::several_differences;
-use super::run::{carry_over, contenders, journal, lab, load, observe, steady, verdict};
+use super::run::{
+    carry_over, contenders, journal, lab, load, observe, statements, steady, verdict,
+};
 use super::servers::{
     compared, contest, debt, device, disclosure, engine, general, memory, option_file, taken,
     torn_pages, work,
@@ -151,6 +153,8 @@ const RUN: &[Rule] = &[
     run("load.nothing-committed", "Without committed transactions there is no throughput to compare.", load::nothing_committed),
     run("load.silent-slices", "A slice without a commit has no logarithm and is counted by convention.", load::silent_slices),
     run("data.digest", "Contenders that hold different data do different work.", contenders::digests),
+    run("plan.changed", "A server that runs a statement in another way does other work.", statements::changed),
+    run("plan.not-explained", "Plans that are not known may differ.", statements::not_explained),
     run("load.failures", "Failed transactions are work not done; a server that refuses work looks fast.", load::failures),
     run("load.retries", "Retries are load that throughput does not show.", load::retries),
     run("load.skipped", "Skipped arrivals make an overloaded server look better than it is.", load::skipped),

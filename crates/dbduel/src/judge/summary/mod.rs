@@ -7,6 +7,7 @@ mod attribution;
 mod figure;
 mod over_levels;
 mod quantity;
+mod statements;
 mod steady;
 mod suite;
 
@@ -36,6 +37,7 @@ pub use over_levels::{
     LevelObjective, ObjectiveState, RateBracket, Scaling,
 };
 pub use quantity::{Change, PairComparison, Quantity, QuantityComparison};
+pub use statements::{PlanForm, StatementPlan, StatementPlans};
 pub use steady::{CellCourse, SteadyState, Transient};
 pub use suite::{GroupComparison, Spread, SuiteGroup, SuiteSummary, VerdictCounts};
 
@@ -223,6 +225,9 @@ pub struct Duel {
     /// What each factor contributes; absent unless the contest is designed for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attribution: Option<Attribution>,
+    /// How contenders run each class of the workload's statements; empty where that was not asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<StatementPlans>,
 }
 
 impl Duel {

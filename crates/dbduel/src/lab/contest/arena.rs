@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::Address;
 use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
-use dbduel_load::order::OpenOrder;
+use dbduel_load::order::{OpenOrder, SliceOrder};
 use dbduel_load::session::Session;
 use dbduel_record::Plan;
+use dbduel_record::statements::StatementExample;
 
 use super::ContestConfig;
 use crate::lab::load_processes::LoadProcesses;
@@ -335,19 +336,46 @@ impl Arena {
         self.open(plan, load, contender).map(|_| ())
     }
 
+    /// One statement of each class that the clients of a level send to an awake contender within a slice. Its clients are closed
+    /// then, and to be connected again at this level.
+    ///
+    /// # Errors
+    /// When its server does not let the clients in, or the slice is lost.
+    pub fn sample_statements(
+        &mut self,
+        plan: &Plan,
+        load: &mut LoadProcesses,
+        contender: usize,
+        level: usize,
+        slice: SliceOrder,
+    ) -> Result<Vec<StatementExample>> {
+        self.connected_at[contender] = level;
+        let order = OpenOrder {
+            clients: slice.clients,
+            ..self.open_order(plan, contender)?
+        };
+        load.sample_statements(order, slice)
+    }
+
     fn open(
         &mut self,
         plan: &Plan,
         load: &mut LoadProcesses,
         contender: usize,
     ) -> Result<(Address, Session)> {
+        let order = self.open_order(plan, contender)?;
+        let address = order.address.clone();
+        Ok((address, load.open(order)?))
+    }
+
+    fn open_order(&mut self, plan: &Plan, contender: usize) -> Result<OpenOrder> {
         let level = self.connected_at[contender];
         let resident = &mut self.residents[contender];
         let (address, credentials) = resident.endpoint()?;
-        let session = load.open(OpenOrder {
+        Ok(OpenOrder {
             dialect: resident.dialect,
             contender: resident.name.clone(),
-            address: address.clone(),
+            address,
             user: credentials.user.clone(),
             password: credentials.password.clone(),
             tls: TlsMode::Off,
@@ -356,8 +384,7 @@ impl Arena {
             clients: plan.connections_at(level),
             retries: plan.limits.transaction_retries,
             connect_s: plan.limits.server_start_s,
-        })?;
-        Ok((address, session))
+        })
     }
 
     /// A contender in its place.

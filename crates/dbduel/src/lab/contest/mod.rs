@@ -21,6 +21,7 @@ mod recover;
 mod search;
 mod slice;
 mod stacks;
+mod statements;
 mod turn;
 mod warm_up;
 
@@ -28,6 +29,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use dbduel_record::event::{EndReason, Event, Finding, Severity};
+use dbduel_record::statements::ContenderStatements;
 use dbduel_record::{Plan, Record};
 
 use super::busy_poll;
@@ -172,6 +174,7 @@ fn stage(
         progress: Progress::resume(past, epoch),
         observers,
         warm: Vec::new(),
+        statements: kept_statements(past),
     };
     let sessions = contest.connect_clients()?;
     prepare::keep_sessions(sessions, &mut evidence, contest.journal)?;
@@ -194,6 +197,15 @@ struct Contest<'c> {
     observers: Observers,
     /// What the warm-up of each contender showed of the heaviest level.
     warm: Vec<SteadySeries>,
+    /// What the record has of each contender's statements.
+    statements: Vec<ContenderStatements>,
+}
+
+fn kept_statements(past: &Record) -> Vec<ContenderStatements> {
+    let files = past.contenders.iter();
+    files
+        .map(|files| files.statements.clone().unwrap_or_default())
+        .collect()
 }
 
 fn failure(error: &anyhow::Error) -> Finding {

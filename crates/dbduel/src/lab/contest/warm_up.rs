@@ -111,6 +111,7 @@ impl Contest<'_> {
         };
         interrupt::check()?;
         self.arena.activate(contender)?;
+        self.keep_statements(contender, index)?;
         self.arena
             .connect_at(plan, &mut self.load, contender, index)?;
         board.enter(Phase::WarmingUp);

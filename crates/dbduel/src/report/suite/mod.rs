@@ -2,6 +2,7 @@
 
 mod costs;
 mod print;
+mod statements;
 
 use serde::Serialize;
 
@@ -29,6 +30,8 @@ pub struct SuiteView {
     pub order: String,
     /// Every cell as a row of a table.
     pub cells: Vec<CellView>,
+    /// How contenders run the statements of each workload; empty where they were not asked.
+    pub plans: Vec<statements::WorkloadPlans>,
 }
 
 /// A row per workload, a column per contender.
@@ -94,6 +97,8 @@ pub struct CellView {
     pub p95: String,
     /// What moved with the difference most; empty where nothing is shown.
     pub moved: String,
+    /// How many plans differ from the baseline's; empty where none does.
+    pub plans: String,
 }
 
 /// What only a suite shows; `None` for a contest of one workload.
@@ -119,6 +124,7 @@ pub fn view(summary: &Summary) -> Option<SuiteView> {
         promise: promise(summary),
         order: order(summary, suite.block_form),
         cells: cells(summary),
+        plans: statements::plans(summary),
     })
 }
 
@@ -219,6 +225,9 @@ fn cell(summary: &Summary, duel: &Duel, column: &Column) -> MatrixCell {
         && let Some(moved) = costs::moved(summary, duel, &column.contender)
     {
         hover.push_str(&format!("; {moved}"));
+    }
+    if let Some(changed) = statements::changed(duel, &column.contender, &column.against) {
+        hover.push_str(&format!("; {changed}"));
     }
     MatrixCell {
         text: relative(&ratio),
@@ -416,6 +425,8 @@ fn cells(summary: &Summary) -> Vec<CellView> {
                 .and_then(|one| one.latency_us_p95.value())
                 .map_or_else(|| "–".to_owned(), words::latency),
             moved: costs::moved(summary, duel, &comparison.contender).unwrap_or_default(),
+            plans: statements::changed(duel, &comparison.contender, &summary.baseline)
+                .unwrap_or_default(),
         }
     };
     all.map(row).collect()

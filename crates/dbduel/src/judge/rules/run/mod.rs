@@ -7,6 +7,7 @@ pub mod lab;
 pub mod load;
 pub mod observe;
 pub mod several_differences;
+pub mod statements;
 pub mod steady;
 pub mod verdict;
 

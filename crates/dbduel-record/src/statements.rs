@@ -1,0 +1,63 @@
+//! How servers run the statements of workloads: `contenders/NAME/statements.json`.
+//!
+//! One statement of each class is kept, drawn by the workload itself, with the rows of the server's `EXPLAIN` as they were. What
+//! they mean is for the judge to say.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Statements that one contender was asked to explain.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ContenderStatements {
+    /// One entry per level.
+    pub levels: Vec<LevelStatements>,
+}
+
+impl ContenderStatements {
+    /// Those of a level, if they were asked for.
+    #[must_use]
+    pub fn at(&self, level: usize) -> Option<&LevelStatements> {
+        self.levels.iter().find(|own| own.level == level)
+    }
+}
+
+/// The statements of one level.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LevelStatements {
+    /// Index into `Plan::levels`.
+    pub level: usize,
+    /// One entry per class, in the order in which they were first sent.
+    pub statements: Vec<ExplainedStatement>,
+    /// Why there are none, where the workload could not be sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
+}
+
+/// A class of statements, and one of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StatementExample {
+    /// The text with `?` in the place of values and `N` in that of the table's number.
+    pub class: String,
+    /// The number of the table in the text; absent where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<String>,
+    /// The text with its values; absent where it is too long to be kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+/// A statement and what the server says of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ExplainedStatement {
+    /// Which.
+    #[serde(flatten)]
+    pub example: StatementExample,
+    /// Columns of the answer.
+    pub columns: Vec<String>,
+    /// Its rows, `None` for NULL.
+    pub rows: Vec<Vec<Option<String>>>,
+    /// Why there is no answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
+}

@@ -1,0 +1,116 @@
+//! How servers run the statements of a suite's workloads: once for each contender and workload, before its warm-up, clients send
+//! statements for a moment, and the server explains one of each class.
+//!
+//! No contest depends on it: what cannot be explained says why in the record.
+
+use std::time::Duration;
+
+use anyhow::{Error, Result};
+use dbduel_load::driver::{Connection, Dialect};
+use dbduel_load::order::SliceOrder;
+use dbduel_record::plan::Arrival;
+use dbduel_record::seed::named_seed;
+use dbduel_record::statements::{ExplainedStatement, LevelStatements, StatementExample};
+use dbduel_record::store::STATEMENTS;
+
+use super::Contest;
+use super::warm_up::workload_at;
+use crate::interrupt;
+
+/// Load from which the statements are taken, seconds.
+const SAMPLE_S: f64 = 0.3;
+/// Longest time of one EXPLAIN: old servers execute some subqueries for it.
+const EXPLAIN_TIMEOUT: Duration = Duration::from_secs(20);
+
+impl Contest<'_> {
+    /// Keeps how an awake contender runs the statements of a level, unless the record has it. The contender's clients are
+    /// connected at that level afterwards.
+    ///
+    /// # Errors
+    /// When the clients cannot be connected again, the record cannot be written, or the user interrupts.
+    pub(super) fn keep_statements(&mut self, contender: usize, level: usize) -> Result<()> {
+        let plan = self.config.plan;
+        let is_kept = self.statements[contender].at(level).is_some();
+        let workload = workload_at(plan, level)?;
+        // Of those that must have done equal work a sample would be another part.
+        if plan.suite.is_none() || is_kept || workload.depends_on_past_work() {
+            return Ok(());
+        }
+        let name = plan.contenders[contender].name.clone();
+        let parameters = plan
+            .workload_at(level, &plan.contenders[contender])
+            .parameters;
+        let clients = workload.clients_exactly(&parameters).unwrap_or(1) as u32;
+        let slice = SliceOrder {
+            contender: name.clone(),
+            clients,
+            arrival: Arrival::Closed { think_ms: 0.0 },
+            guard_s: 0.0,
+            measured_s: SAMPLE_S,
+            tick_s: SAMPLE_S,
+            drain_s: plan.schedule.drain_s,
+            // The same for all contenders, so that they explain the same statements.
+            seed: named_seed(plan.seed, &format!("statements/level/{level}")),
+        };
+        let sampled = self
+            .arena
+            .sample_statements(plan, &mut self.load, contender, level, slice);
+        self.journal.commits(&name, self.load.take_commits())?;
+        interrupt::check()?;
+        let explained = sampled.and_then(|examples| {
+            let mut connection = self.arena.connect(contender, EXPLAIN_TIMEOUT)?;
+            let examples = examples.into_iter();
+            Ok(examples
+                .map(|example| explain(&mut connection, example))
+                .collect())
+        });
+        let (statements, because) = match explained {
+            Ok(statements) => (statements, None),
+            Err(error) => (Vec::new(), Some(format!("{error:#}"))),
+        };
+        let own = &mut self.statements[contender];
+        own.levels.push(LevelStatements {
+            level,
+            statements,
+            because,
+        });
+        let writer = self.journal.writer();
+        writer.contender_json(&name, STATEMENTS, own)?;
+        self.progress.used_s += SAMPLE_S;
+        self.arena
+            .reconnect_clients(plan, &mut self.load, contender)
+    }
+}
+
+/// What the server says of a statement.
+fn explain(connection: &mut Connection, example: StatementExample) -> ExplainedStatement {
+    let verb = match connection.dialect() {
+        Dialect::MySql => "EXPLAIN",
+        Dialect::PostgreSql => "EXPLAIN (COSTS OFF)",
+        Dialect::Sqlite => "EXPLAIN QUERY PLAN",
+    };
+    let answer = match &example.text {
+        Some(text) => connection
+            .query(&format!("{verb} {text}"))
+            .map_err(|error| format!("{:#}", Error::from(error))),
+        None => Err("its text is too long to be kept".to_owned()),
+    };
+    let (columns, rows, because) = match answer {
+        Ok(set) => {
+            let row = |row| {
+                (0..set.columns.len())
+                    .map(|column| set.text(row, column))
+                    .collect()
+            };
+            let rows = (0..set.rows.len()).map(row).collect();
+            (set.columns.clone(), rows, None)
+        }
+        Err(why) => (Vec::new(), Vec::new(), Some(why)),
+    };
+    ExplainedStatement {
+        example,
+        columns,
+        rows,
+        because,
+    }
+}
