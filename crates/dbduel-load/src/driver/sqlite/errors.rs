@@ -53,11 +53,32 @@ pub(super) fn meaning(error: rusqlite::Error) -> StatementError {
         rusqlite::Error::SqlInputError { error, msg, .. } => (error.extended_code, msg),
         other => (ffi::SQLITE_ERROR, other.to_string()),
     };
+    let message = match advice(code) {
+        Some(advice) => format!("{message}; {advice}"),
+        None => message,
+    };
     match code & 0xff {
         ffi::SQLITE_IOERR | ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB | ffi::SQLITE_CANTOPEN => {
             lost(code, &message).into()
         }
         _ => server_error(code, message).into(),
+    }
+}
+
+/// What to do about an error whose text does not say so.
+fn advice(extended_code: i32) -> Option<&'static str> {
+    match extended_code {
+        ffi::SQLITE_BUSY => Some(
+            "another connection has locked the file: if it is one of another program, end that, or wait longer with `busy_timeout`",
+        ),
+        ffi::SQLITE_IOERR_SHMOPEN
+        | ffi::SQLITE_IOERR_SHMSIZE
+        | ffi::SQLITE_IOERR_SHMLOCK
+        | ffi::SQLITE_IOERR_SHMMAP => Some(
+            "a write-ahead log needs memory that processes share by a file, which this file system does not have: put the file on \
+             another one, or set `journal_mode` to `delete`",
+        ),
+        _ => None,
     }
 }
 
@@ -138,6 +159,13 @@ mod tests {
             class(ffi::SQLITE_ERROR, "index i already exists"),
             ErrorClass::IndexExists
         );
+    }
+
+    #[test]
+    fn an_error_of_the_file_system_says_what_to_do() {
+        let failure = ffi::Error::new(ffi::SQLITE_IOERR_SHMMAP);
+        let lost = meaning(rusqlite::Error::SqliteFailure(failure, None));
+        assert!(lost.to_string().contains("`journal_mode`"), "{lost}");
     }
 
     #[test]

@@ -116,6 +116,19 @@ fn errors_have_their_meaning_and_the_connection_stays_of_use() {
 }
 
 #[test]
+fn a_file_that_another_program_locks_says_what_to_do() {
+    let database = Database::new();
+    let mut connection = database.open(&[("busy_timeout", "1")]).unwrap();
+    let other = rusqlite::Connection::open(&database.path).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let locked = connection.execute("CREATE TABLE t (a)").unwrap_err();
+    assert_eq!(locked.class(), Some(ErrorClass::Conflict));
+    assert!(locked.to_string().contains("another program"), "{locked}");
+    other.execute_batch("COMMIT").unwrap();
+    connection.execute("CREATE TABLE t (a)").unwrap();
+}
+
+#[test]
 fn a_file_that_another_connection_writes_is_a_conflict_and_its_reader_must_not_write() {
     let database = Database::new();
     let settings = [("journal_mode", "wal"), ("busy_timeout", "1")];
