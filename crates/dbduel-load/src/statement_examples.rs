@@ -82,9 +82,12 @@ fn class_of(sql: &str) -> Option<(String, Option<String>)> {
             _ => None,
         })
         .collect();
+    let has = |keyword: &str| words.iter().any(|word| word == keyword);
     let is_planned = match words.first()?.as_str() {
-        "SELECT" | "UPDATE" | "DELETE" | "WITH" => true,
-        "INSERT" | "REPLACE" => words.iter().any(|word| word == "SELECT"),
+        "UPDATE" | "DELETE" | "WITH" => true,
+        // Without a table there is nothing to choose.
+        "SELECT" => has("FROM"),
+        "INSERT" | "REPLACE" => has("SELECT"),
         _ => false,
     };
     if !is_planned {
@@ -221,6 +224,7 @@ mod tests {
             "COMMIT",
             "INSERT INTO t VALUES (1)",
             "SET NAMES utf8",
+            "SELECT 1, 2",
             "7",
             "",
         ] {
@@ -241,7 +245,7 @@ mod tests {
         for number in 0..100 {
             examples.note(format!("SELECT c{number} FROM t").as_bytes());
         }
-        let long = format!("SELECT '{}'", "x".repeat(TEXT_BYTES_MAX));
+        let long = format!("SELECT '{}' FROM t", "x".repeat(TEXT_BYTES_MAX));
         assert_eq!(examples.take().len(), CLASSES_MAX);
         examples.note(long.as_bytes());
         assert_eq!(examples.take()[0].text, None);

@@ -264,7 +264,7 @@ fn a_changed_plan_is_found_and_an_equal_one_is_not() {
     };
     let mariadb = r#"
 budget = "12 s"
-horizon = "50 %"
+horizon = "49 %"
 [contenders.pushed]
 server = "mariadb-10.11"
 settings = { innodb_buffer_pool_size = "32M" }
