@@ -15,7 +15,7 @@ use crate::judge::records::steadiness::{Steadiness, steadiness};
 use crate::judge::summary::{Comparison, Verdict};
 use crate::judge::{Summary, decide_level};
 use crate::lab::experiment::ExperimentFile;
-use crate::lab::server::Home;
+use crate::lab::server::{Home, Meaning, ServerName};
 use crate::report::words;
 
 /// Contenders of the duel.
@@ -136,9 +136,7 @@ impl Match {
             1e3 * self.budget_s,
             self.server
         );
-        if !self.server.contains("://") {
-            text.push_str("settings = { innodb_buffer_pool_size = \"64M\", innodb_flush_log_at_trx_commit = 2 }\n");
-        }
+        text.push_str(settings_of(&self.server));
         text.push_str(&format!(
             "\n[contenders.{SAME}]\nlike = \"{ONE}\"\n\n[workload]\nname = {:?}\ntables = 1\ntable_size = {ROWS}\n\n\
              [load]\nclients = {}\n",
@@ -157,6 +155,25 @@ impl Match {
             ));
         }
         text
+    }
+}
+
+/// Little memory and no sync per commit, in the words of the server's product; nothing where the lab does not start it, or its name
+/// does not say what it is.
+fn settings_of(server: &str) -> &'static str {
+    let Ok(Meaning::Provided { known, locator, .. }) =
+        ServerName::parse(server).map(|name| name.meaning)
+    else {
+        return "";
+    };
+    match known.map_or(locator.as_str(), |known| known.product) {
+        "postgresql" | "postgres" => {
+            "settings = { shared_buffers = \"64MB\", synchronous_commit = \"off\" }\n"
+        }
+        "mariadb" | "mysql" | "percona" | "mariadbd" | "mysqld" => {
+            "settings = { innodb_buffer_pool_size = \"64M\", innodb_flush_log_at_trx_commit = 2 }\n"
+        }
+        _ => "",
     }
 }
 
@@ -243,6 +260,22 @@ mod tests {
     use anyhow::Context as _;
 
     use super::*;
+
+    #[test]
+    fn settings_are_those_of_the_product() {
+        for (server, setting) in [
+            ("mariadb-10.11", "innodb_buffer_pool_size"),
+            ("mysql-8.0.33", "innodb_buffer_pool_size"),
+            ("installed:mysqld", "innodb_buffer_pool_size"),
+            ("postgresql-18", "shared_buffers"),
+            ("installed:postgres", "shared_buffers"),
+        ] {
+            assert!(settings_of(server).contains(setting), "{server}");
+        }
+        for server in ["sqlite", "tcp://host", "unix:/socket", "path:/opt/server"] {
+            assert_eq!(settings_of(server), "", "{server}");
+        }
+    }
 
     #[test]
     fn every_budget_gives_an_experiment_that_has_a_plan() {
