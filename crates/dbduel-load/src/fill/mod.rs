@@ -137,7 +137,11 @@ pub fn fill_by(
     check_version(place.dialect, connection.server_version(), parameters)?;
     claim::take(&mut connection, place.database)?;
     if let Some(own) = workload.own_data() {
-        return own.fill(parameters, place, watch);
+        let report = own.fill(parameters, place, watch)?;
+        for table in table_names(&mut connection).map_err(FillError::Together)? {
+            gather(&mut connection, &table)?;
+        }
+        return Ok(report);
     }
     let began = Instant::now();
     let mut tables = workload.tables(place.dialect, parameters);
@@ -190,16 +194,7 @@ pub fn fill_by(
         checkpoint::note_connection(connection).map_err(FillError::Together)?;
         finish(connection, table, *place, sql)
     })?;
-    if place.dialect == Dialect::PostgreSql {
-        // Else the server does both when it sees fit, in the midst of the load.
-        pool.work_through(&tables, |connection, table| {
-            run(
-                connection,
-                table,
-                &format!("VACUUM (ANALYZE) {}", table.name),
-            )
-        })?;
-    }
+    pool.work_through(&tables, |connection, table| gather(connection, &table.name))?;
     for sql in &workload.post_load_sql(place.dialect, parameters) {
         match connection.execute(sql) {
             // A foreign key of an attempt that was interrupted after it.
@@ -217,6 +212,28 @@ pub fn fill_by(
         finish_s: (rows_began.elapsed().as_secs_f64() - rows_s).max(0.0),
         cpu_s: cpu.as_secs_f64(),
         method: Some(method),
+    })
+}
+
+/// Has the server gather the statistics of a table by which it plans. Of a table that has just grown from nothing a server
+/// has none, or wrong ones, until it gathers them when it sees fit; one that is stopped before that may keep the wrong ones
+/// for ever, and reads the whole table where another one uses an index.
+///
+/// # Errors
+/// When the server refuses the statement or does not answer.
+pub fn gather_statistics(connection: &mut Connection, table: &str) -> Result<(), QueryError> {
+    let verb = match connection.dialect() {
+        Dialect::MySql => "ANALYZE TABLE",
+        Dialect::PostgreSql => "VACUUM (ANALYZE)",
+        Dialect::Sqlite => "ANALYZE",
+    };
+    connection.query(&format!("{verb} {table}")).map(drop)
+}
+
+fn gather(connection: &mut Connection, table: &str) -> Result<(), FillError> {
+    gather_statistics(connection, table).map_err(|source| FillError::Statement {
+        table: table.to_owned(),
+        source,
     })
 }
 

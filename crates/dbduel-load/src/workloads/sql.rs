@@ -134,18 +134,6 @@ pub(super) fn continue_numbers(table: &str, column: &str) -> String {
     )
 }
 
-/// Statements that give optimisers statistics of tables that have just grown from nothing. With PostgreSQL a fill does
-/// that for every workload.
-pub(super) fn analyze<'a>(dialect: Dialect, tables: impl Iterator<Item = &'a str>) -> Vec<String> {
-    match dialect {
-        Dialect::MySql => tables
-            .map(|table| format!("ANALYZE TABLE {table}"))
-            .collect(),
-        Dialect::PostgreSql => Vec::new(),
-        Dialect::Sqlite => tables.map(|table| format!("ANALYZE {table}")).collect(),
-    }
-}
-
 /// The statement that sets the isolation of a session's transactions.
 pub(super) fn set_isolation(dialect: Dialect, level: &str) -> String {
     match dialect {

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::server::{Home, Progress, clear_unfinished, copy_tree, tree_size, unfinished};
 
-/// Raised when the content that the same parameters give changes.
-const CONTENT_VERSION: u32 = 1;
+/// Raised when the same parameters give other content, or other statistics of it.
+const CONTENT_VERSION: u32 = 2;
 /// File that makes a directory a snapshot. Changed last when it was used last.
 const DESCRIPTION: &str = "snapshot.json";
 

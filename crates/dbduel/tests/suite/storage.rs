@@ -123,7 +123,7 @@ fn contenders_store_the_same_graph_differently() {
         matches!(&event.what, Event::Noticed { finding } if finding.rule == "data.condition-violated")
     });
     assert!(!violated, "{said}");
-    // Compression shows in the data files; in a small data directory redo and system files would hide it.
+    // Compression shows in the data files; in a small data directory the other files hide it, which are most of it.
     let sizes: Vec<_> = record
         .contenders
         .iter()
@@ -140,16 +140,9 @@ fn contenders_store_the_same_graph_differently() {
         assert!(2 * files.data.bytes < size.after_bytes, "{files:?}");
     }
     for compressed in [1, 2] {
-        let of_plain = |own: u64, plain: u64| own as f64 / plain as f64;
-        let data = of_plain(
-            files(compressed).data.allocated_bytes,
-            files(0).data.allocated_bytes,
-        );
-        let directory = of_plain(
-            sizes[compressed].after_allocated_bytes,
-            sizes[0].after_allocated_bytes,
-        );
-        assert!(data < 0.7 && directory > 0.8, "{data} {directory}");
+        let allocated = |contender: usize| files(contender).data.allocated_bytes as f64;
+        let ratio = allocated(compressed) / allocated(0);
+        assert!(ratio < 0.7, "{ratio}");
     }
     let html = std::fs::read_to_string(lab.record_dir().join("report.html")).unwrap();
     for part in [

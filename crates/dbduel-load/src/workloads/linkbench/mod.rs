@@ -119,10 +119,6 @@ impl Workload for LinkBench {
         &["maxid1"]
     }
 
-    fn post_load_sql(&self, dialect: Dialect, _parameters: &Parameters) -> Vec<String> {
-        schema::post_load_sql(dialect)
-    }
-
     fn verify(
         &self,
         parameters: &Parameters,

@@ -125,15 +125,6 @@ fn mysql_options(resolved: Resolved<'_>) -> String {
     }
 }
 
-/// What is done when all rows and indexes are there: statistics of a table that has just grown from nothing
-/// mislead optimisers into full scans.
-pub(super) fn post_load_sql(dialect: Dialect) -> Vec<String> {
-    sql::analyze(
-        dialect,
-        ["linktable", "counttable", "nodetable"].into_iter(),
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::test_rows::resolved;

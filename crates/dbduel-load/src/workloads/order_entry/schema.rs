@@ -283,8 +283,7 @@ fn rows(content: Content, settings: &Settings) -> u64 {
     }
 }
 
-/// What is done when all rows and indexes are there: foreign keys, statistics, then the mark that nothing is
-/// missing.
+/// What is done when all rows and indexes are there: foreign keys, then the mark that nothing is missing.
 pub(super) fn post_load_sql(dialect: Dialect, parameters: &Parameters) -> Vec<String> {
     let mut statements = Vec::new();
     if Resolved(parameters).switch("foreign_keys") {
@@ -302,8 +301,6 @@ pub(super) fn post_load_sql(dialect: Dialect, parameters: &Parameters) -> Vec<St
         statements.extend((1..).zip(FOREIGN_KEYS).map(add));
         statements.extend(check(1));
     }
-    // Statistics of a table that has just grown from nothing mislead optimisers into full scans.
-    statements.extend(sql::analyze(dialect, specified()));
     statements.push(format!(
         "INSERT INTO {FACTS} (name, value) VALUES ('{COMPLETE}', 1)"
     ));

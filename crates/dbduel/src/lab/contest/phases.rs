@@ -8,8 +8,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use dbduel_load::driver::Dialect;
-use dbduel_load::workloads;
+use dbduel_load::{fill, workloads};
 use dbduel_record::event::{EndReason, Event};
 use dbduel_record::plan::{Arrival, LoadLevel, SuitePhase};
 use dbduel_record::{Plan, Record};
@@ -197,14 +196,8 @@ impl Contest<'_> {
             .arena
             .connect(contender, Duration::from_secs_f64(plan.limits.dataset_s))?;
         let workload = workloads::find(&plan.workload.name)?;
-        let verb = match connection.dialect() {
-            Dialect::MySql => "ANALYZE TABLE",
-            Dialect::PostgreSql => "VACUUM (ANALYZE)",
-            Dialect::Sqlite => "ANALYZE",
-        };
         for table in dataset::tables(plan, workload, &mut connection)? {
-            connection
-                .query(&format!("{verb} {table}"))
+            fill::gather_statistics(&mut connection, &table)
                 .with_context(|| format!("`{name}` could not gather statistics of `{table}`"))?;
         }
         drop(connection);
