@@ -25,8 +25,8 @@ const PACKET_BYTES_MIN: usize = 64 << 10;
 /// Room in a packet for what is not the statement itself.
 const PACKET_MARGIN: usize = 1 << 10;
 
-/// Attempts to fill a batch whose transaction meets a conflict of locks.
-const ATTEMPTS: u32 = 10;
+/// Attempts at a batch, or at a statement on a whole table, that meets a conflict of locks.
+pub(super) const ATTEMPTS: u32 = 10;
 
 /// What the methods are called.
 const INSERT: &str = "multi-row INSERT";
@@ -220,7 +220,7 @@ impl LoadMethod {
 }
 
 /// The error of a statement on this table.
-fn failed(table: &Table) -> impl Fn(QueryError) -> FillError {
+pub(super) fn failed(table: &Table) -> impl Fn(QueryError) -> FillError {
     |source| FillError::Statement {
         table: table.name.clone(),
         source,

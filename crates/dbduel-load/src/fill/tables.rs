@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::checkpoint::{self, Done};
+use super::load_method::{ATTEMPTS, failed};
 use super::{FillError, check_foreign_keys, claim};
 use crate::driver::{Connection, ErrorClass};
 use crate::workloads::Table;
@@ -87,32 +88,29 @@ fn take_over(connection: &mut Connection, table: &Table) -> Result<Done, FillErr
     Ok(Done::default())
 }
 
-/// Runs a statement on a table whose rows are in, and writes that down.
+/// Runs a statement on a table whose rows are in, and writes that down. Begins again after a deadlock, as two such
+/// statements on tables that a foreign key joins may cause.
 pub(super) fn finish(
     connection: &mut Connection,
     table: &Table,
     place: u64,
     sql: &str,
 ) -> Result<(), FillError> {
-    match run(connection, table, sql) {
-        Err(FillError::Statement { source, .. })
+    for attempts_left in (0..ATTEMPTS).rev() {
+        let Err(source) = connection.execute(sql) else {
+            break;
+        };
+        match source.class() {
+            Some(ErrorClass::Conflict) if attempts_left > 0 => {}
             // Of a statement that was interrupted between its own end and the line about it.
             // PostgreSQL counts indexes among the tables.
-            if matches!(
-                source.class(),
-                Some(ErrorClass::IndexExists | ErrorClass::TableExists)
-            ) => {}
-        outcome => outcome?,
+            Some(ErrorClass::IndexExists | ErrorClass::TableExists) => break,
+            _ => return Err(failed(table)(source)),
+        }
     }
     checkpoint::is_finished(connection, table, place).map_err(FillError::Together)
 }
 
 pub(super) fn run(connection: &mut Connection, table: &Table, sql: &str) -> Result<(), FillError> {
-    match connection.execute(sql) {
-        Ok(_) => Ok(()),
-        Err(source) => Err(FillError::Statement {
-            table: table.name.clone(),
-            source,
-        }),
-    }
+    connection.execute(sql).map(drop).map_err(failed(table))
 }
