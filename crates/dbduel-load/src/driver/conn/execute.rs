@@ -54,10 +54,7 @@ impl<W: Waiter> Conn<W> {
             Session::Sqlite(_) => self.prepare_sqlite(sql),
         };
         self.end_wait();
-        prepared.map_err(|error| match error {
-            StatementError::Lost(lost) => self.explain(lost).into(),
-            refused @ StatementError::Server(_) => refused,
-        })
+        prepared.map_err(|error| self.explain_failure(error))
     }
 
     async fn prepare_mysql(&mut self, sql: &str) -> Result<Statement, StatementError> {

@@ -239,24 +239,18 @@ impl<W: Waiter> Conn<W> {
         }
     }
 
+    /// As [`Conn::explain`], of a statement.
+    #[cold]
+    fn explain_failure(&self, error: StatementError) -> StatementError {
+        match error {
+            StatementError::Lost(lost) => self.explain(lost).into(),
+            refused @ StatementError::Server(_) => refused,
+        }
+    }
+
     /// Sends what is in `out` and reads the reply.
     #[inline]
     async fn round_trip<S: Sink, C: FileContent>(
-        &mut self,
-        sink: &mut S,
-        content: C,
-    ) -> Result<Summary, StatementError> {
-        self.begin_wait();
-        let outcome = self.exchange(sink, content).await;
-        self.end_wait();
-        outcome.map_err(|error| match error {
-            StatementError::Lost(lost) => self.explain(lost).into(),
-            refused @ StatementError::Server(_) => refused,
-        })
-    }
-
-    #[inline]
-    async fn exchange<S: Sink, C: FileContent>(
         &mut self,
         sink: &mut S,
         mut content: C,
@@ -265,28 +259,43 @@ impl<W: Waiter> Conn<W> {
         let Some(socket) = &mut self.socket else {
             return self.run_here(sink);
         };
-        socket.send(&self.waiter, &self.out).await?;
-        loop {
-            let socket = wired(&mut self.socket)?;
-            socket.wait(&self.waiter).await?;
-            let asks_for_file = 'replies: {
-                let mut buffer = self.waiter.buffer();
-                while let Some(bytes) = socket.receive(&mut buffer)? {
-                    match self.session.feed(bytes, sink)? {
-                        Progress::NeedMore => {}
-                        Progress::Content => break 'replies true,
-                        Progress::Done => {
-                            let outcome = self.session.outcome();
-                            return outcome.inspect(|summary| self.effects.count(summary));
+        self.waiter.restart();
+        if let Some(watched) = &self.watched {
+            watched.begin();
+        }
+        // In one future: another one around the exchange costs a point query 3 %.
+        let outcome = 'exchange: {
+            if let Err(error) = socket.send(&self.waiter, &self.out).await {
+                break 'exchange Err(error.into());
+            }
+            loop {
+                let Some(socket) = &mut self.socket else {
+                    break 'exchange Err(no_socket().into());
+                };
+                if let Err(error) = socket.wait(&self.waiter).await {
+                    break 'exchange Err(error.into());
+                }
+                match read_reply(socket, &self.waiter, &mut self.session, sink) {
+                    Ok(Progress::NeedMore) => {}
+                    Ok(Progress::Done) => break 'exchange self.session.outcome(),
+                    Ok(Progress::Content) => {
+                        // In memory of its own, so that what a client keeps for a statement is small.
+                        let sending = Box::pin(self.send_content(&mut content));
+                        if let Err(error) = sending.await {
+                            break 'exchange Err(error.into());
                         }
                     }
+                    Err(error) => break 'exchange Err(error.into()),
                 }
-                false
-            };
-            if asks_for_file {
-                // In memory of its own, so that what a client keeps for a statement is small.
-                Box::pin(self.send_content(&mut content)).await?;
             }
+        };
+        self.end_wait();
+        match outcome {
+            Ok(summary) => {
+                self.effects.count(&summary);
+                Ok(summary)
+            }
+            Err(error) => Err(self.explain_failure(error)),
         }
     }
 
@@ -295,15 +304,41 @@ impl<W: Waiter> Conn<W> {
         let Session::Sqlite(session) = &mut self.session else {
             return Err(LostError::from(foreign_statement(&[])).into());
         };
+        self.waiter.restart();
+        if let Some(deadline) = self.waiter.deadline() {
+            session.set_deadline(deadline);
+        }
         let outcome = session.run_pending(&self.out, sink);
         outcome.inspect(|summary| self.effects.count(summary))
     }
 }
 
+/// Takes what has arrived of a reply.
+#[inline]
+fn read_reply<S: Sink>(
+    socket: &mut Socket,
+    waiter: &impl Waiter,
+    session: &mut Session,
+    sink: &mut S,
+) -> Result<Progress, LostError> {
+    let mut buffer = waiter.buffer();
+    while let Some(bytes) = socket.receive(&mut buffer)? {
+        match session.feed(bytes, sink)? {
+            Progress::NeedMore => {}
+            progress => return Ok(progress),
+        }
+    }
+    Ok(Progress::NeedMore)
+}
+
 /// The socket of a server.
 fn wired(socket: &mut Option<Socket>) -> Result<&mut Socket, LostError> {
-    let none = || LostError::from(foreign_statement(&[]));
-    socket.as_mut().ok_or_else(none)
+    socket.as_mut().ok_or_else(no_socket)
+}
+
+#[cold]
+fn no_socket() -> LostError {
+    foreign_statement(&[]).into()
 }
 
 impl<W: Waiter> Drop for Conn<W> {

@@ -22,7 +22,7 @@ use rustls::ClientConnection;
 use super::tls::HandshakeError;
 use crate::address::Address;
 use crate::executor::Interest;
-pub(super) use waiter::Blocking;
+pub(super) use waiter::{Blocking, deadline_passed};
 pub use waiter::{OnLoop, Waiter};
 
 /// Pause before asking a unix socket again whose queue of connections is full.

@@ -46,6 +46,15 @@ pub trait Waiter {
 
     /// The server has shown that it lives, or gets a new request: the time for its next answer begins.
     fn restart(&self);
+
+    /// When waiting ends with an error; none where it has no end of its own.
+    fn deadline(&self) -> Option<Instant>;
+}
+
+/// What waiting for an answer ends with.
+#[cold]
+pub(in crate::driver) fn deadline_passed() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "the deadline passed")
 }
 
 /// A task on an event loop, which waits without holding up its thread. It has no deadline: the owner of the task drops
@@ -87,6 +96,10 @@ impl Waiter for OnLoop {
 
     #[inline]
     fn restart(&self) {}
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
 }
 
 /// Blocks the thread in system calls, until a deadline at most. Its waits are over when their futures are polled once.
@@ -120,10 +133,7 @@ impl Blocking {
             .get()
             .saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(io::Error::new(
-                io::ErrorKind::TimedOut,
-                "the deadline passed",
-            ));
+            return Err(deadline_passed());
         }
         Ok(left)
     }
@@ -169,5 +179,9 @@ impl Waiter for Blocking {
         let now = Instant::now();
         let deadline = now.checked_add(self.timeout.get().min(YEAR));
         self.deadline.set(deadline.unwrap_or(now));
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        Some(self.deadline.get())
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use dbduel_record::rows::{SQLITE_ERRORS, error_name};
 use rusqlite::ffi;
 
+use crate::driver::socket::deadline_passed;
 use crate::driver::{ErrorClass, LostError, ServerError, StatementError};
 
 /// SQLite knows no SQLSTATE; this one says as much.
@@ -61,6 +62,8 @@ pub(super) fn meaning(error: rusqlite::Error) -> StatementError {
         ffi::SQLITE_IOERR | ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB | ffi::SQLITE_CANTOPEN => {
             lost(code, &message).into()
         }
+        // By the deadline, for there is nothing else that interrupts.
+        ffi::SQLITE_INTERRUPT => deadline_passed().into(),
         _ => server_error(code, message).into(),
     }
 }

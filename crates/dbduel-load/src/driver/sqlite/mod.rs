@@ -11,8 +11,8 @@ mod writer_queue;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use dbduel_wire::{Column, ColumnKind, CommandError, RowFormat};
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -40,6 +40,9 @@ pub(super) struct Session {
     is_writing: bool,
     /// Longest wait in the queue; SQLite waits as long for other processes.
     busy_timeout: Duration,
+    opened: Instant,
+    /// When a statement is interrupted, in nanoseconds since the file was opened; [`NEVER`] without a limit.
+    deadline: Arc<AtomicU64>,
     number: u32,
     /// The statement that has got its values and is run next; none when it is a text.
     pending: Option<PreparedStatement>,
@@ -64,6 +67,12 @@ pub(super) struct PreparedStatement {
     pub(super) parameters: usize,
 }
 
+/// A deadline that does not come.
+const NEVER: u64 = u64::MAX;
+
+/// Instructions of SQLite's virtual machine between two looks at the deadline, some milliseconds.
+const INSTRUCTIONS_PER_LOOK: i32 = 100_000;
+
 /// Where there is no more room for a statement.
 const STATEMENTS_MAX: usize = 1 << 20;
 
@@ -72,8 +81,18 @@ impl Session {
     pub(super) fn open(path: &Path, settings: &Settings) -> Result<Self, LostError> {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags)
-            .map_err(|error| errors::not_opened(path, &error))?;
+        let not_opened = |error| errors::not_opened(path, &error);
+        let mut connection = Connection::open_with_flags(path, flags).map_err(not_opened)?;
+        let opened = Instant::now();
+        let deadline = Arc::new(AtomicU64::new(NEVER));
+        let seen = Arc::clone(&deadline);
+        let is_over = move || {
+            let at = seen.load(Ordering::Relaxed);
+            at != NEVER && opened.elapsed() >= Duration::from_nanos(at)
+        };
+        connection
+            .progress_handler(INSTRUCTIONS_PER_LOOK, Some(is_over))
+            .map_err(not_opened)?;
         let busy_timeout = settings::apply(&connection, settings)?;
         Ok(Session {
             statements: Vec::new(),
@@ -81,11 +100,20 @@ impl Session {
             queue: WriterQueue::of(path),
             is_writing: false,
             busy_timeout,
+            opened,
+            deadline,
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
             pending: None,
             row: Vec::new(),
             kinds: Vec::new(),
         })
+    }
+
+    /// Statements are interrupted from now on at this time.
+    pub(super) fn set_deadline(&self, deadline: Instant) {
+        let at = deadline.saturating_duration_since(self.opened).as_nanos();
+        let at = u64::try_from(at).unwrap_or(NEVER);
+        self.deadline.store(at, Ordering::Relaxed);
     }
 
     /// Appends the text of the statement that is run next.

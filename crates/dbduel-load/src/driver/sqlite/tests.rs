@@ -212,3 +212,28 @@ fn what_is_no_database_is_refused() {
 fn the_library_is_one_without_known_faults() {
     assert!(rusqlite::version_number() >= 3_051_003, "{}", version());
 }
+
+#[test]
+fn a_statement_without_end_is_interrupted_at_its_deadline() {
+    let database = Database::new();
+    let address = Address::File {
+        path: database.path.as_path().into(),
+        settings: Box::default(),
+    };
+    let options = ConnectOptions {
+        dialect: Dialect::Sqlite,
+        statement_deadline: Duration::from_millis(200),
+        ..ConnectOptions::default()
+    };
+    let mut connection = Blocking::connect(&address, &Credentials::default(), &options).unwrap();
+    let endless =
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+    let error = connection.query(endless).unwrap_err();
+    let QueryError::Broken { source, .. } = &error else {
+        panic!("{error:?}");
+    };
+    assert!(
+        source.to_string().contains("the deadline passed"),
+        "{source}"
+    );
+}
