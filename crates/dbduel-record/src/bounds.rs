@@ -3,7 +3,7 @@
 
 use crate::commits::CommitRow;
 use crate::event::{Event, Stamped};
-use crate::facts::{Build, Conditions, Connection, FileSizes, Host, SelfTest, Size};
+use crate::facts::{Build, Conditions, Connection, FileSizes, Host, Proof, SelfTest, Size};
 use crate::plan::{Arrival, Block, LoadLevel, Plan, TurnChoice};
 use crate::rows::{ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
 use crate::statements::ContenderStatements;
@@ -246,6 +246,15 @@ impl Bounded for Conditions {
     }
 }
 
+impl Bounded for Proof {
+    fn check(&self) -> Checked {
+        count("acknowledged", self.acknowledged)?;
+        count("lost", self.lost)?;
+        seconds("load_s", self.load_s)?;
+        seconds("seconds", self.seconds)
+    }
+}
+
 impl Bounded for Size {
     fn check(&self) -> Checked {
         for (name, value) in [
@@ -295,6 +304,10 @@ pub(crate) fn check_plan(plan: &Plan) -> Checked {
         ("limits.server_stop_s", limits.server_stop_s),
         ("limits.statement_s", limits.statement_s),
         ("limits.dataset_s", limits.dataset_s),
+        (
+            "limits.prove.load_s",
+            limits.prove.map_or(0.0, |prove| prove.load_s),
+        ),
     ] {
         check_time(name, value)?;
     }

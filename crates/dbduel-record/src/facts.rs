@@ -223,6 +223,47 @@ pub struct Conditions {
     pub counts: BTreeMap<String, u64>,
 }
 
+/// What power cuts left of what a contender had acknowledged: `contenders/NAME/proof.json`, written before the contest where
+/// its plan asks for it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Proof {
+    /// The setting by which the server claims less than that each commit is on disk; no power was cut then.
+    pub weaker_promise: Option<String>,
+    /// Power cuts.
+    pub cuts: u32,
+    /// Acknowledged commits before each cut, summed over the cuts in which they could be counted.
+    pub acknowledged: u64,
+    /// Of them, those that were gone.
+    pub lost: u64,
+    /// Cuts after which commits were gone and nothing else was wrong.
+    pub cuts_with_loss: u32,
+    /// Cuts after which the data were wrong, or the server did not start.
+    pub cuts_corrupt: u32,
+    /// What was found in the first cut that left something missing or wrong.
+    pub example: Option<String>,
+    /// Clients of the load that was cut.
+    pub clients: u32,
+    /// Length of that load, seconds.
+    pub load_s: f64,
+    /// What all of it took, seconds.
+    pub seconds: f64,
+}
+
+impl Proof {
+    /// True when a cut left something missing or wrong.
+    #[must_use]
+    pub fn is_disproved(&self) -> bool {
+        self.cuts_with_loss > 0 || self.cuts_corrupt > 0
+    }
+
+    /// True when the power was cut and nothing was missing or wrong.
+    #[must_use]
+    pub fn is_proved(&self) -> bool {
+        self.cuts > 0 && !self.is_disproved()
+    }
+}
+
 /// One statement about the tables.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

@@ -574,6 +574,18 @@ pub struct Limits {
     pub server_restarts: u32,
     /// The run stops when the file system of the sandboxes or of the record has less than this.
     pub free_disk_bytes_min: u64,
+    /// The crash test of each contender whose settings claim that commits survive a power cut; absent when none was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prove: Option<DurabilityProof>,
+}
+
+/// A crash test of each contender before the contest.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DurabilityProof {
+    /// Power cuts of each contender.
+    pub cuts: u32,
+    /// Load whose writes are cut, seconds.
+    pub load_s: f64,
 }
 
 /// One block: a permutation of the contenders, and its reverse unless the schedule says otherwise, one slice each.

@@ -84,6 +84,7 @@ fn plan() -> Plan {
             transaction_retries: 10,
             server_restarts: 5,
             free_disk_bytes_min: 1 << 20,
+            prove: None,
         },
         injection: None,
         objective: None,

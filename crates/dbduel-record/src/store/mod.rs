@@ -61,6 +61,8 @@ pub const STATUS_AFTER: &str = "status.after.tsv";
 pub const STACKS: &str = "stacks.folded";
 /// How a server runs the statements of a suite's workloads.
 pub const STATEMENTS: &str = "statements.json";
+/// What power cuts left of what a server had acknowledged.
+pub const PROOF: &str = "proof.json";
 /// More stints than any contest has.
 const STINTS_MAX: u32 = 10_000;
 /// Latency histograms.

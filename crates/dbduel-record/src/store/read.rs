@@ -10,13 +10,14 @@ use serde::de::DeserializeOwned;
 use super::ends::{Ends, kept_of_journal};
 use super::plan_file::{extend, read_plan};
 use super::{
-    COMMITS, Complaint, ERRORS, EVENTS, HOST, LATENCY, READINGS, RecordError, SECONDS, SELFTEST,
-    SLICES, STACKS, STATEMENTS, STATUS_AFTER, STATUS_BEFORE, TICKS, contender_dir, stints,
+    COMMITS, Complaint, ERRORS, EVENTS, HOST, LATENCY, PROOF, READINGS, RecordError, SECONDS,
+    SELFTEST, SLICES, STACKS, STATEMENTS, STATUS_AFTER, STATUS_BEFORE, TICKS, contender_dir,
+    stints,
 };
 use crate::bounds::Bounded;
 use crate::commits::{CommitRange, CommitRow};
 use crate::event::{Event, SliceId, Stamped};
-use crate::facts::{Build, Conditions, Connection, Host, SelfTest, Size};
+use crate::facts::{Build, Conditions, Connection, Host, Proof, SelfTest, Size};
 use crate::foreign::{self, DOCUMENT_BYTES_MAX, TABLE_BYTES_MAX};
 use crate::latency::{self, Interval};
 use crate::manifest::{self, MANIFEST};
@@ -39,6 +40,8 @@ pub struct ContenderFiles {
     pub conditions_before: Option<Conditions>,
     /// `conditions.after.json`: the same after the last slice.
     pub conditions_after: Option<Conditions>,
+    /// `proof.json`: what power cuts left before the contest; absent where nobody asked.
+    pub proof: Option<Proof>,
     /// `variables.before.tsv`: global variables when the first slice began.
     pub variables_before: BTreeMap<String, String>,
     /// `variables.after.tsv`: global variables after the last slice.
@@ -396,6 +399,7 @@ fn read_contender(
         conditions_after: json(&dir, "conditions.after.json", complaints)?,
         build: json(&dir, "build.json", complaints)?,
         size: json(&dir, "size.json", complaints)?,
+        proof: json(&dir, PROOF, complaints)?,
         statements: json(&dir, STATEMENTS, complaints)?,
         variables_before,
         variables_after,

@@ -19,7 +19,7 @@ pub fn list(summary: &Summary, record: &Record) -> Vec<String> {
     list.extend([
         "Other machines, other storage, other data sizes and other mixes of transactions."
             .to_owned(),
-        durability(record).to_owned(),
+        durability(record),
         "The cause of a difference. Counters are evidence; settings were not changed one at a time."
             .to_owned(),
         "Latency of failed transactions; the histograms hold committed ones only."
@@ -53,14 +53,25 @@ pub fn list(summary: &Summary, record: &Record) -> Vec<String> {
     list
 }
 
-/// A crash during the run is a test of durability where the load keeps a log.
-fn durability(record: &Record) -> &'static str {
+/// A crash during the run is a test of durability where the load keeps a log, and so are power cuts before it.
+fn durability(record: &Record) -> String {
+    let proofs = record.contenders.iter().map(|files| files.proof.as_ref());
+    let cuts: Option<Vec<u32>> = proofs.map(|proof| Some(proof?.cuts)).collect();
+    if let Some(fewest) = cuts.and_then(|cuts| cuts.into_iter().min())
+        && fewest > 0
+    {
+        return format!(
+            "Durability beyond {fewest} simulated power cuts of each contender: other loads, faults of disks, and errors that \
+             they report."
+        );
+    }
     let is_compared = record.events.iter().any(|event| {
         matches!(&event.what, Event::Noticed { finding } if finding.rule.starts_with("data.commits-"))
     });
-    if is_compared {
+    let text = if is_compared {
         "Durability beyond the end of a server process: no OS crash or power cut was tested."
     } else {
         "Durability. Whether a committed transaction survives a crash or a power loss was not tested."
-    }
+    };
+    text.to_owned()
 }

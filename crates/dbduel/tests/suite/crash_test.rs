@@ -7,7 +7,8 @@ use dbduel_powercut::mount;
 use serde_json::Value;
 
 use super::harness::skip_always;
-use super::lab::{Lab, program, servers_left, with_servers};
+use super::lab::{Lab, check_refused, program, published, servers_left, with_servers};
+use super::namespace::Namespace;
 
 /// A contender that syncs its log once a second.
 const LATER: &str =
@@ -120,4 +121,89 @@ fn an_experiment_that_cannot_be_cut_is_refused_before_anything_starts() {
         "{said}"
     );
     assert!(!lab.has_results());
+}
+
+/// A contest of both contenders in which claims are put to the test.
+fn proving() -> String {
+    experiment(LATER).replace("budget = \"60 s\"", "budget = \"24 s\"\nabout = [\"D1\"]")
+        + "[schedule]\nwarm_up = \"1 s\"\n[limits]\nprove = true\n"
+}
+
+#[test]
+fn a_contest_proves_the_claim_that_commits_survive_a_power_cut() {
+    if let Err(why) = mount::check() {
+        return skip_always(&why.to_string());
+    }
+    let Some(_turn) = with_servers("a_contest_proves_…", &["mariadb-10.11"]) else {
+        return;
+    };
+    let lab = Lab::new(&proving());
+    let output = lab.run_to_the_end();
+    let record = lab.record();
+    let proof = |contender: usize| record.contenders[contender].proof.clone().unwrap();
+    assert_eq!((proof(0).cuts, proof(0).lost), (10, 0), "{:?}", proof(0));
+    assert!(proof(0).is_proved() && proof(0).acknowledged > 0);
+    assert_eq!(proof(1).cuts, 0, "{:?}", proof(1));
+    assert!(proof(1).weaker_promise.unwrap().ends_with("= 2"));
+    // The data that were loaded for the cuts are those of the contest, and loading them was timed.
+    let report = published(&lab.record_dir());
+    for contender in report["summary"]["contenders"].as_array().unwrap() {
+        assert!(contender["load"]["rows_s"].is_number(), "{contender}");
+    }
+    let audited = &report["summary"]["audit"]["contenders"];
+    assert_eq!(audited[0]["proof"]["cuts"], 10);
+    let promise = audited[0]["promise"].as_str().unwrap();
+    assert!(promise.contains("a power cut (proven: "), "{promise}");
+    assert!(promise.contains("over 10 power cuts, 0 lost)"), "{promise}");
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("Durability: kept: "), "{shown}");
+    for page in ["report.html", "report.md"] {
+        let text = fs::read_to_string(lab.record_dir().join(page)).unwrap();
+        assert!(text.contains("(proven: "), "{page}");
+    }
+    let verify = || {
+        let output = program().arg("verify").arg(lab.record_dir()).output();
+        output.unwrap().status.code()
+    };
+    assert_eq!(verify(), Some(0));
+    let file = lab.record_dir().join("contenders/kept/proof.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("\"cuts\": 10", "\"cuts\": 90")).unwrap();
+    assert_eq!(verify(), Some(4));
+}
+
+#[test]
+fn a_proof_that_cannot_be_made_is_refused_at_its_place() {
+    let line = proving().lines().count();
+    let workload = "order-entry\"\nwarehouses = 1\nscale = 0.02";
+    check_refused(
+        &proving(),
+        workload,
+        "oltp-insert\"",
+        &format!("{}:9", line - 2),
+        "`prove` is not possible: the workload `oltp-insert` keeps no log",
+    );
+    check_refused(
+        &proving(),
+        "prove = true",
+        "prove = \"yes\"",
+        &format!("{line}:9"),
+        "expected true or false",
+    );
+}
+
+#[test]
+fn a_machine_without_fuse_refuses_a_proof_before_anything_starts() {
+    let lab = Lab::new(&proving());
+    let script = "mount --bind \"$0\" /dev/fuse && mount -o remount,bind,ro /dev/fuse";
+    let namespace = match Namespace::prepare('m', script, &lab.experiment()) {
+        Ok(namespace) => namespace,
+        Err(why) => return skip_always(&format!("/dev/fuse cannot be hidden here: {why}")),
+    };
+    let mut command = namespace.command(env!("CARGO_BIN_EXE_dbduel"));
+    command.arg("run").arg(lab.experiment()).arg("--plan");
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("/dev/fuse cannot be opened here"), "{said}");
 }

@@ -21,13 +21,10 @@ use crate::home;
 use crate::interrupt::{self, Interrupted};
 use crate::lab::contest::ContestConfig;
 use crate::lab::contest::board::Board;
-use crate::lab::crash::{self, CrashConfig};
+use crate::lab::crash::{self, CrashConfig, Images};
 use crate::lab::expand::expand;
 use crate::lab::experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
 use document::Document;
-
-/// Bytes of recorded writes in memory; a longer load is cut short.
-const TRACE_BYTES_MAX: u64 = 2 << 30;
 
 /// Options of `dbduel crash-test`.
 #[derive(Debug, Args)]
@@ -75,7 +72,7 @@ pub fn crash_test(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> 
     };
     let mut plan = expand(&file, &surroundings(ScriptAccess::Full))?;
     plan.seed = arguments.seed.unwrap_or(plan.seed);
-    crash::check(&plan)?;
+    crash::check(&plan.workload, &plan.contenders)?;
     mount::check()?;
     interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
     let home = home::find(home)?;
@@ -105,9 +102,10 @@ pub fn crash_test(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> 
         cuts: arguments.cuts,
         models,
         load_s: arguments.load.as_secs_f64(),
-        tries: arguments.minimise,
-        trace_bytes_max: TRACE_BYTES_MAX,
-        images: results.clone(),
+        images: Some(Images {
+            folder: results.clone(),
+            tries: arguments.minimise,
+        }),
     };
     let mut document = Document::new(&plan);
     let mut failed = None;

@@ -269,35 +269,13 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 /// The first cuts of each kind, with what was found.
 fn examples(contender: &ContenderOutcome) -> Vec<String> {
     let mut examples = Vec::new();
-    for (fate, title) in [
-        (CutFate::CommitsLost, "commits lost"),
-        (CutFate::CorruptNoticed, "corrupt, noticed"),
-        (CutFate::CorruptUnnoticed, "corrupt, unnoticed"),
+    for fate in [
+        CutFate::CommitsLost,
+        CutFate::CorruptNoticed,
+        CutFate::CorruptUnnoticed,
     ] {
         let cuts = contender.cuts.iter().filter(|cut| cut.fate() == fate);
-        for cut in cuts.take(EXAMPLES) {
-            let verdict = &cut.verdict;
-            let found = verdict
-                .complaints
-                .first()
-                .or(verdict.bad_pages.first())
-                .or(verdict.violated.first())
-                .cloned()
-                .unwrap_or_else(|| {
-                    format!(
-                        "{} of {} commits, the first is {}",
-                        count(verdict.lost.unwrap_or(0)),
-                        count(cut.acknowledged),
-                        verdict.example.as_deref().unwrap_or("unknown")
-                    )
-                });
-            examples.push(format!(
-                "Cut {} ({}, {:.2} s into the load), {title}: {found}",
-                cut.cut,
-                cut.model.name(),
-                cut.at_s
-            ));
-        }
+        examples.extend(cuts.take(EXAMPLES).map(CutOutcome::in_words));
     }
     examples
 }

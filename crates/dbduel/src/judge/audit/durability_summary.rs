@@ -1,10 +1,16 @@
 //! What a committed transaction survives, in one sentence per contender.
 
+use dbduel_record::facts::Proof;
+
 use super::case::Case;
 use super::reading;
 use super::server::Product;
 use super::table::table;
 use super::value::Value;
+use crate::counts;
+
+/// From this level of the fact `commit.level` on a commit is on disk before it is acknowledged.
+pub const FULLY_DURABLE: f64 = 3.0;
 
 /// The sentence about the contender `index`.
 #[must_use]
@@ -16,7 +22,10 @@ pub fn promise(case: &Case, index: usize) -> String {
     let product = case.contenders[index].product;
     let level = fact("commit.level").and_then(|level| level.number());
     let survives = match level {
-        Some(3.0..) => "a committed transaction survives a kill, an OS crash and a power cut",
+        Some(FULLY_DURABLE..) => &format!(
+            "a committed transaction survives a kill, an OS crash and a power cut ({})",
+            basis(case.contenders[index].proof.as_ref())
+        ),
         Some(2.0..) => "a committed transaction survives a kill, not an OS crash or a power cut",
         Some(1.0..) => "a committed transaction may be lost with the process, for a second or so",
         Some(_) => "a committed transaction survives nothing",
@@ -50,6 +59,27 @@ pub fn promise(case: &Case, index: usize) -> String {
     format!("{survives}; {pages}; {log}")
 }
 
+/// What the claim of full durability rests on.
+fn basis(proof: Option<&Proof>) -> String {
+    let Some(proof) = proof.filter(|proof| proof.cuts > 0) else {
+        return "by its settings".to_owned();
+    };
+    let word = match proof.is_proved() {
+        true => "proven",
+        false => "claimed by its settings and disproved",
+    };
+    let corrupt = match proof.cuts_corrupt {
+        0 => String::new(),
+        cuts => format!(", {} with wrong data", counts::things(cuts.into(), "cut")),
+    };
+    format!(
+        "{word}: {} over {}, {} lost{corrupt}",
+        counts::things(proof.acknowledged, "acknowledged commit"),
+        counts::things(proof.cuts.into(), "power cut"),
+        counts::of(proof.lost)
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_promise_follows_from_commits_pages_and_the_log() {
-        let safe = "a committed transaction survives a kill, an OS crash and a power cut";
+        let safe = "a committed transaction survives a kill, an OS crash and a power cut (by its settings)";
         let log = "the binary log is synced with every commit";
         check(
             "mysql-8.0.33",
@@ -91,5 +121,35 @@ mod tests {
             &[("journal_mode", "WAL"), ("synchronous", "NORMAL")],
             "a committed transaction survives a kill, not an OS crash or a power cut; torn pages are covered by the WAL",
         );
+    }
+
+    #[test]
+    fn a_proof_gives_its_counts() {
+        let proof = |lost, cuts_corrupt| Proof {
+            cuts: 10,
+            acknowledged: 4_321,
+            lost,
+            cuts_with_loss: u32::from(lost > 0),
+            cuts_corrupt,
+            ..Proof::default()
+        };
+        let not_cut = Proof {
+            weaker_promise: Some("synchronous_commit = off".to_owned()),
+            ..Proof::default()
+        };
+        let counts = "4,321 acknowledged commits over 10 power cuts";
+        for (proof, expected) in [
+            (None, "by its settings".to_owned()),
+            (Some(not_cut), "by its settings".to_owned()),
+            (Some(proof(0, 0)), format!("proven: {counts}, 0 lost")),
+            (
+                Some(proof(7, 1)),
+                format!(
+                    "claimed by its settings and disproved: {counts}, 7 lost, 1 cut with wrong data"
+                ),
+            ),
+        ] {
+            assert_eq!(basis(proof.as_ref()), expected);
+        }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use dbduel_record::facts::Build;
+use dbduel_record::facts::{Build, Proof};
 
 use super::defaults::DefaultsBasis;
 use super::forms::{self, in_one_form, version_among};
@@ -79,6 +79,8 @@ pub struct ServerEvidence {
     pub error_log: Option<String>,
     /// Which build it is.
     pub build: Option<Build>,
+    /// What power cuts before the contest left of its commits.
+    pub proof: Option<Proof>,
     /// Data and indexes by the sizes of their files, bytes; redo, undo, log and system files are not in it.
     pub data_bytes: Option<u64>,
     /// Seconds that the server was at work during the run. Its own uptime also counts while it is frozen.
@@ -165,6 +167,7 @@ impl ServerEvidence {
             engine_status_after: None,
             error_log: None,
             build: None,
+            proof: None,
             data_bytes: None,
             active_s: None,
         }

@@ -10,7 +10,7 @@ pub mod codes;
 pub(super) mod compare;
 mod defaults;
 pub mod disclosure;
-mod durability_summary;
+pub mod durability_summary;
 pub mod evidence;
 mod expression;
 mod fix;
@@ -34,6 +34,7 @@ pub(super) mod value;
 use std::collections::BTreeSet;
 
 use dbduel_record::event::Severity;
+use dbduel_record::facts::Proof;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +70,9 @@ pub struct Identity {
     pub source: String,
     /// What a committed transaction survives.
     pub promise: String,
+    /// What power cuts before the contest left of its commits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
 }
 
 /// The audit in one word.
@@ -270,6 +274,7 @@ fn identity(case: &Case, index: usize) -> Identity {
         version: contender.version_text.clone(),
         source: contender.source.clone(),
         promise: durability_summary::promise(case, index),
+        proof: contender.proof.clone(),
     }
 }
 

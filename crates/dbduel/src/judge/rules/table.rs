@@ -5,8 +5,8 @@ use super::run::{
     carry_over, contenders, journal, lab, load, observe, statements, steady, verdict,
 };
 use super::servers::{
-    compared, contest, debt, device, disclosure, engine, general, memory, option_file, taken,
-    torn_pages, work,
+    compared, contest, debt, device, disclosure, engine, general, memory, option_file, power_cut,
+    taken, torn_pages, work,
 };
 use super::{Check, REFUSED_OPTION_FILE, Rule};
 use crate::judge::audit::classes::Weight::{self, Durability, Performance};
@@ -140,6 +140,7 @@ const SERVERS: &[Rule] = &[
     server("R45", "I", Performance, "Counters restart at zero with the server; unread ones are lost.", general::counters_lost),
     server("R43", "P13", Performance, "An audit plugin writes or counts every statement.", general::watching_plugins),
     server("R44", "D3", Durability, "Without doublewrite and atomic writes a power cut can tear pages.", torn_pages::no_doublewrite),
+    server("R49", "D1", Durability, "A commit that a power cut takes was not durable.", power_cut::disproved),
     servers(REFUSED_OPTION_FILE, "I", "A server cannot have run with an option file that it refuses.", option_file::refused),
     servers("R47", "I", "An included file may change any setting.", option_file::incomplete),
     servers("R42", "P23", "Prepared statements change point-read throughput by up to a fifth.", disclosure::protocol_unknown),

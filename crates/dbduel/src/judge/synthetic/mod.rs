@@ -309,6 +309,7 @@ impl Scenario {
                 transaction_retries: 5,
                 server_restarts: 2,
                 free_disk_bytes_min: 1 << 30,
+                prove: None,
             },
             injection: None,
             design: self.design.clone(),

@@ -1,6 +1,6 @@
 //! The contest: resident servers, one active at a time, slices in blocks.
 //!
-//! Reads as its own summary: prepare the arena, warm up, measure block by block until every duel is
+//! Reads as its own summary: prove durability where that is asked for, prepare the arena, warm up, measure block by block until every duel is
 //! decided or the budget is spent, close. Whatever happens is in the journal before anything else
 //! is done about it.
 
@@ -17,6 +17,7 @@ mod observers;
 mod phases;
 mod pilot;
 mod prepare;
+mod prove;
 mod recover;
 mod search;
 mod slice;
@@ -146,6 +147,7 @@ fn stage(
     epoch: u32,
     journal: &mut Journal,
 ) -> Result<EndReason> {
+    prove::prove(config, past, journal)?;
     let record = std::path::absolute(config.record)?;
     orphans::note_record(config.home, &arena::run_name(config), &record)?;
     // A record may have come from another machine.

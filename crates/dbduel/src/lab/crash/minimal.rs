@@ -8,10 +8,11 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use dbduel_powercut::{Change, Event, Fragment, Replay, Selection, minimise, write_tree};
 
-use super::CrashConfig;
+use super::Images;
 use super::outcome::{CutFate, CutOutcome, KeptImage};
 use super::stand::Stand;
 use super::traced_load::TracedLoad;
+use crate::console::Console;
 use crate::lab::server::Progress as _;
 
 /// Folder with the disk.
@@ -22,14 +23,15 @@ const WRITES: &str = "writes.csv";
 const CUT: &str = "cut.json";
 
 /// A cut in which something was lost.
-pub struct Minimal<'m, 'c> {
-    pub config: &'m CrashConfig<'c>,
+pub struct Minimal<'m> {
+    pub console: &'m Console,
+    pub images: &'m Images,
     pub load: &'m TracedLoad,
     pub replay: &'m Replay<'m>,
     pub cut: &'m CutOutcome,
 }
 
-impl Minimal<'_, '_> {
+impl Minimal<'_> {
     /// Searches for the fewest parts of writes that must be lost for the same to happen, and writes the disk, the order of
     /// writes and the verdict to a folder of their own.
     ///
@@ -38,8 +40,7 @@ impl Minimal<'_, '_> {
     pub fn keep(&self, stand: &mut Stand<'_>, selection: &Selection) -> Result<KeptImage> {
         let (fate, model) = (self.cut.fate(), self.cut.model);
         let lost = selection.lost(model, self.replay);
-        let console = self.config.contest.console;
-        console.stage(&format!(
+        self.console.stage(&format!(
             "{}: cut {}: searching for the fewest losses that show it",
             stand.name(),
             self.cut.cut
@@ -51,12 +52,12 @@ impl Minimal<'_, '_> {
             true => everything,
             false => selection.metadata_until,
         };
-        let (left, is_minimal) = minimise(&lost, self.config.tries.saturating_sub(1), |lost| {
+        let (left, is_minimal) = minimise(&lost, self.images.tries.saturating_sub(1), |lost| {
             tries += 1;
             self.shows(stand, lost, metadata_until, fate)
         })?;
         let name = format!("{}/cut-{}", folder_name(stand.name()), self.cut.cut);
-        let folder = self.config.images.join(&name);
+        let folder = self.images.folder.join(&name);
         fs::create_dir_all(&folder)
             .with_context(|| format!("could not create `{}`", folder.display()))?;
         let minimal = self.without(&left, metadata_until);

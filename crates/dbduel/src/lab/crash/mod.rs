@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use dbduel_load::workloads;
 use dbduel_powercut::{CutModel, Replay, Selection, positions};
+use dbduel_record::plan::{Contender, Workload};
 use dbduel_record::seed::named_seed;
 
 use super::contest::{self, ContestConfig};
@@ -36,12 +37,16 @@ pub struct CrashConfig<'a> {
     pub models: &'a [CutModel],
     /// Load, seconds.
     pub load_s: f64,
-    /// Starts of a server that the search for a minimal image may take.
+    /// What becomes of the first loss of each kind; without it nothing is kept of one.
+    pub images: Option<Images>,
+}
+
+/// Where minimal images of losses are kept.
+#[derive(Debug)]
+pub struct Images {
+    pub folder: PathBuf,
+    /// Starts of a server that the search for one may take.
     pub tries: u32,
-    /// Bytes that the record of writes may take.
-    pub trace_bytes_max: u64,
-    /// Where images of losses are kept.
-    pub images: PathBuf,
 }
 
 /// Why an experiment cannot be cut.
@@ -66,15 +71,15 @@ pub enum NotCuttable {
 ///
 /// # Errors
 /// [`NotCuttable`].
-pub fn check(plan: &dbduel_record::Plan) -> Result<()> {
-    let workload = workloads::find(&plan.workload.name)?;
-    if !workload.keeps_commit_log() {
+pub fn check(workload: &Workload, contenders: &[Contender]) -> Result<()> {
+    let found = workloads::find(&workload.name)?;
+    if !found.keeps_commit_log() {
         let others = workloads::WORKLOADS.iter();
         let others = others.filter(|workload| workload.keeps_commit_log());
         let others: Vec<&str> = others.map(|workload| workload.name()).collect();
-        return Err(NotCuttable::NoCommitLog(plan.workload.name.clone(), others.join(", ")).into());
+        return Err(NotCuttable::NoCommitLog(workload.name.clone(), others.join(", ")).into());
     }
-    for contender in &plan.contenders {
+    for contender in contenders {
         let name = ServerName::parse(&contender.server)?;
         match name.meaning {
             Meaning::Provided { .. } => {}
@@ -92,18 +97,36 @@ pub fn check(plan: &dbduel_record::Plan) -> Result<()> {
 /// # Errors
 /// When the server cannot be fetched, loaded or driven, or the user interrupts; what a cut does to it is no error.
 pub fn run(config: &CrashConfig<'_>, number: usize) -> Result<ContenderOutcome> {
-    let plan = config.contest.plan;
-    let contender = &plan.contenders[number];
+    on_stand(config, number, |stand| drive_and_cut(config, stand))
+}
+
+/// As [`run`] for a contender that claims that each commit is on disk; of another, the setting by which it claims less.
+///
+/// # Errors
+/// As [`run`].
+pub fn prove(config: &CrashConfig<'_>, number: usize) -> Result<Result<ContenderOutcome, String>> {
+    on_stand(config, number, |stand| match stand.weaker_promise()? {
+        Some(setting) => Ok(Err(setting)),
+        None => drive_and_cut(config, stand).map(Ok),
+    })
+}
+
+fn on_stand<T>(
+    config: &CrashConfig<'_>,
+    number: usize,
+    work: impl FnOnce(&mut Stand<'_>) -> Result<T>,
+) -> Result<T> {
+    let contender = &config.contest.plan.contenders[number];
     let sandbox = contest::loaded(config.contest, number)?;
     // None of its sandboxes can be resumed: once this process is gone, the next start removes them.
-    let no_record = config.images.join("cannot-be-resumed");
+    let no_record = config.contest.record.join("cannot-be-resumed");
     orphans::note_record(
         config.contest.home,
         &contest::run_name(config.contest),
         &no_record,
     )?;
     let mut stand = Stand::new(config.contest, contender, sandbox)?;
-    let outcome = drive_and_cut(config, &mut stand);
+    let outcome = work(&mut stand);
     // Its own error is the one to report first.
     let removed = stand.remove();
     let outcome = outcome?;
@@ -161,10 +184,14 @@ fn cut_all(
             model.name(),
             outcome.cuts.iter().filter(|cut| !cut.is_intact()).count()
         ));
-        if fate != CutFate::Intact && !kept_fates.contains(&fate) {
+        if let Some(images) = &config.images
+            && fate != CutFate::Intact
+            && !kept_fates.contains(&fate)
+        {
             kept_fates.push(fate);
             let minimal = Minimal {
-                config,
+                console,
+                images,
                 load,
                 replay: &replay,
                 cut: &one,

@@ -4,6 +4,7 @@ use dbduel_powercut::CutModel;
 use serde::Serialize;
 
 use super::verdict::CutVerdict;
+use crate::report::words::count;
 
 /// One contender.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -83,6 +84,18 @@ pub enum CutFate {
     CorruptUnnoticed,
 }
 
+impl CutFate {
+    /// As reports name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            CutFate::Intact => "intact",
+            CutFate::CommitsLost => "commits lost",
+            CutFate::CorruptNoticed => "corrupt, noticed",
+            CutFate::CorruptUnnoticed => "corrupt, unnoticed",
+        }
+    }
+}
+
 /// An image that was kept, and what it needs to show the loss.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KeptImage {
@@ -131,9 +144,41 @@ impl CutOutcome {
     pub fn is_intact(&self) -> bool {
         self.fate() == CutFate::Intact
     }
+
+    /// What was found, in a sentence without its end.
+    pub fn in_words(&self) -> String {
+        let verdict = &self.verdict;
+        let found = verdict
+            .complaints
+            .first()
+            .or(verdict.bad_pages.first())
+            .or(verdict.violated.first())
+            .cloned()
+            .unwrap_or_else(|| {
+                format!(
+                    "{} of {} commits, the first is {}",
+                    count(verdict.lost.unwrap_or(0)),
+                    count(self.acknowledged),
+                    verdict.example.as_deref().unwrap_or("unknown")
+                )
+            });
+        format!(
+            "Cut {} ({}, {:.2} s into the load), {}: {found}",
+            self.cut,
+            self.model.name(),
+            self.at_s,
+            self.fate().name()
+        )
+    }
 }
 
 impl ContenderOutcome {
+    /// What was found in the first cut that left something missing or wrong.
+    pub fn first_failure(&self) -> Option<String> {
+        let failed = self.cuts.iter().find(|cut| !cut.is_intact());
+        failed.map(CutOutcome::in_words)
+    }
+
     /// Cuts by what became of them, of one model or of all.
     pub fn tally(&self, model: Option<CutModel>) -> ModelTally {
         let mut tally = ModelTally::default();

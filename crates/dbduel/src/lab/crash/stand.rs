@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::Address;
 use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
 use dbduel_load::order::OpenOrder;
@@ -14,11 +14,14 @@ use dbduel_powercut::mount::Mount;
 use dbduel_powercut::{Image, Volume, read_tree};
 use dbduel_record::plan::{self, Contender, Parameters};
 
-use super::traced_load::Promised;
+use super::traced_load::{Promised, TRACE_BYTES_MAX};
 use super::verdict::{self, CutVerdict};
 use crate::interrupt;
 use crate::lab::contest::ContestConfig;
-use crate::lab::server::{DATABASE, RunningServer, Sandbox, StartError};
+use crate::lab::contest::durability::weaker_promise;
+use crate::lab::host;
+use crate::lab::server::{DATABASE, RunningServer, Sandbox, StartError, file_sizes};
+use crate::report::words;
 
 /// Time for one statement of the checks.
 const STATEMENT_DEADLINE: Duration = Duration::from_secs(300);
@@ -97,6 +100,7 @@ impl<'a> Stand<'a> {
         sandbox: Sandbox,
     ) -> Result<Self> {
         let data = sandbox.data();
+        check_memory(contest, &contender.name, &data)?;
         let loaded = read_tree(&data)?;
         let empty = || {
             fs::remove_dir_all(&data)?;
@@ -160,6 +164,19 @@ impl<'a> Stand<'a> {
         verdict::judge(self, started, promised)
     }
 
+    /// The setting by which the server promises less than that each commit is on disk, as the started server says.
+    ///
+    /// # Errors
+    /// When it does not start or does not let us in.
+    pub fn weaker_promise(&mut self) -> Result<Option<String>> {
+        let started = self
+            .start(Arc::new(Volume::new(self.loaded())))?
+            .with_context(|| format!("contender `{}` did not start", self.name()))?;
+        let weaker = weaker_promise(&mut self.connect(&started)?);
+        started.cut()?;
+        Ok(weaker)
+    }
+
     /// A connection to a started server.
     ///
     /// # Errors
@@ -217,5 +234,21 @@ impl<'a> Stand<'a> {
     /// When something in it cannot be removed.
     pub fn remove(self) -> Result<()> {
         self.sandbox.remove()
+    }
+}
+
+/// Refuses data that do not fit in memory together with the record of writes.
+fn check_memory(contest: &ContestConfig<'_>, contender: &str, data: &Path) -> Result<()> {
+    let host = host::read(contest.home.root());
+    let limits = [host.memory_bytes, host.cgroup_memory_bytes];
+    let needed = file_sizes(data)?.total().allocated_bytes + TRACE_BYTES_MAX;
+    match limits.into_iter().flatten().min() {
+        Some(memory) if needed > memory => bail!(
+            "power cuts keep the data directory of `{contender}` and its writes in memory, up to {}, and this machine has {}; \
+             use smaller tables",
+            words::bytes(needed),
+            words::bytes(memory)
+        ),
+        _ => Ok(()),
     }
 }

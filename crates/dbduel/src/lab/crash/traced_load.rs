@@ -19,6 +19,8 @@ use crate::interrupt;
 use crate::lab::contest::durability::weaker_promise;
 use crate::lab::drive::{LoadProcess, SliceEnd};
 
+/// Bytes of recorded writes in memory; a longer load is cut short.
+pub const TRACE_BYTES_MAX: u64 = 2 << 30;
 /// Longest wait for transactions in flight at the end of the load, seconds.
 const DRAIN_S: f64 = 30.0;
 
@@ -63,7 +65,7 @@ pub fn drive(config: &CrashConfig<'_>, stand: &mut Stand<'_>) -> Result<TracedLo
     let plan = config.contest.plan;
     let level = plan.levels.first().context("the plan has no load level")?;
     let volume = Arc::new(Volume::new(stand.loaded()));
-    volume.record(config.trace_bytes_max);
+    volume.record(TRACE_BYTES_MAX);
     let started = stand
         .start(Arc::clone(&volume))?
         .with_context(|| format!("contender `{}` did not start", stand.name()))?;

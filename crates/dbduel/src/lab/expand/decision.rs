@@ -1,6 +1,6 @@
 //! When a duel is decided, and the deadlines of a run.
 
-use dbduel_record::plan::{DecisionRule, Limits, Schedule};
+use dbduel_record::plan::{DecisionRule, DurabilityProof, Limits, Schedule};
 use dbduel_stats::compare::fewest_pairs;
 use dbduel_stats::sequential::SequentialPlan;
 
@@ -12,6 +12,11 @@ use crate::{counts, percent};
 
 /// Simulated sign paths per error probability, so that a strict confidence still has paths to give up.
 const PATHS_PER_ALPHA: f64 = 40.0;
+/// What `prove = true` asks for: about a minute for each contender.
+const PROOF: DurabilityProof = DurabilityProof {
+    cuts: 10,
+    load_s: 10.0,
+};
 
 /// When a duel is decided, with the error probability shared by so many `statements`.
 pub(super) fn complete_decision(
@@ -87,5 +92,10 @@ pub(super) fn complete_limits(written: &experiment::Limits) -> Limits {
         transaction_retries: 10,
         server_restarts: 5,
         free_disk_bytes_min: written.free_disk.unwrap_or(256 << 20),
+        prove: written
+            .prove
+            .as_ref()
+            .filter(|prove| prove.value)
+            .map(|_| PROOF),
     }
 }

@@ -1,7 +1,9 @@
-//! What only some experiments ask for: planned restarts, a known handicap, confinement, an objective.
+//! What only some experiments ask for: planned restarts, a known handicap, confinement, an objective, a proof of durability.
 
-use dbduel_record::plan::{Contender, Injection, Schedule};
+use dbduel_powercut::mount;
+use dbduel_record::plan::{Contender, Injection, Schedule, Workload};
 
+use super::super::crash;
 use super::super::experiment::document::{Located, Report};
 use super::super::experiment::{self, Experiment};
 use super::super::host;
@@ -45,6 +47,30 @@ pub(super) fn complete_injection(
             .period
             .map_or(INJECTION_PERIOD_S, |period| period.as_secs_f64()),
     })
+}
+
+/// Refuses a proof of durability that could not be made, before anything is started.
+pub(super) fn check_proof(
+    report: &Report<'_>,
+    experiment: &Experiment,
+    workload: &Workload,
+    contenders: &[Contender],
+    surroundings: &Surroundings,
+) {
+    let written = experiment.limits.prove.as_ref();
+    let Some(written) = written.filter(|prove| prove.value) else {
+        return;
+    };
+    if experiment.suite.is_some() {
+        let message = "`prove` needs one workload, and a suite has several; prove the servers' durability in a contest of its own";
+        report.add(&written.span, message);
+    } else if let Err(error) = crash::check(workload, contenders) {
+        report.add(&written.span, format!("`prove` is not possible: {error}"));
+    } else if surroundings.runs_here
+        && let Err(error) = mount::check()
+    {
+        report.add(&written.span, format!("`prove` is not possible: {error}"));
+    }
 }
 
 /// What is said of two contenders that are one running server.

@@ -32,7 +32,8 @@ use super::experiment::{self, Experiment, ExperimentFile};
 use contenders::{complete_contender, with_tables};
 use decision::{complete_decision, complete_limits};
 use extras::{
-    check_confinement, check_objective, check_running_once, complete_injection, processors,
+    check_confinement, check_objective, check_proof, check_running_once, complete_injection,
+    processors,
 };
 use levels::{CLIENTS, complete_levels};
 use schedule::{block_form, complete_schedule, rounds_within};
@@ -129,6 +130,7 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
         depends_on_past_work,
     );
     check_objective(&report, experiment, &schedule);
+    check_proof(&report, experiment, &workload, &contenders, surroundings);
     let statements = match &design {
         Some(design) => design.factors.len(),
         None => contenders.len().saturating_sub(1),

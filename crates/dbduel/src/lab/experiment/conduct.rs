@@ -1,6 +1,6 @@
 //! How the contest is to be conducted and judged: `about`, `[schedule]`, `[limits]`, `[injection]` and `[waivers]`.
 
-use super::document::{Located, Report, Section, describe, integer, string};
+use super::document::{Located, Report, Section, boolean, describe, integer, string};
 use super::value::{duration_within, share_within, size};
 use super::{Injection, Limits, Schedule};
 use crate::judge::audit::codes::{check_subject, check_waiver};
@@ -36,6 +36,7 @@ pub(super) fn read_limits(section: &Section<'_, '_>) -> Limits {
         statement: get("statement"),
         dataset: get("dataset"),
         free_disk: section.get("free_disk", size).map(|size| size.value),
+        prove: section.get("prove", boolean),
     };
     section.refuse_unknown_keys();
     limits

@@ -346,6 +346,16 @@ pub fn string(value: &DeValue<'_>) -> Result<String, String> {
         .ok_or_else(|| format!("expected a string, found {}", describe(value)))
 }
 
+/// A switch.
+///
+/// # Errors
+/// What was found instead.
+pub fn boolean(value: &DeValue<'_>) -> Result<bool, String> {
+    value
+        .as_bool()
+        .ok_or_else(|| format!("expected true or false, found {}", describe(value)))
+}
+
 /// Reads a whole number within `range`.
 ///
 /// # Errors

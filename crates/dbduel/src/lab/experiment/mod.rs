@@ -281,6 +281,8 @@ pub struct Limits {
     pub dataset: Option<Duration>,
     /// The contest stops when a file system has less room than this, bytes.
     pub free_disk: Option<u64>,
+    /// Whether the claim that commits survive a power cut is put to the test.
+    pub prove: Option<Located<bool>>,
 }
 
 impl Experiment {

@@ -6,7 +6,7 @@ use dbduel_record::plan::SuitePhase;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::document::{Located, Report, Section, describe, integer, string};
+use super::document::{Located, Report, Section, boolean, describe, integer, string};
 use super::value::{duration, duration_within};
 use super::workload::read_any;
 use super::{Load, Suite, SuiteWorkload};
@@ -36,11 +36,7 @@ pub(super) fn read_suite(report: &Report<'_>, section: &Section<'_, '_>, load: &
     let suite = Suite {
         span: section.span(),
         mirrored: section
-            .get("mirrored", |value| {
-                value
-                    .as_bool()
-                    .ok_or_else(|| format!("expected true or false, found {}", describe(value)))
-            })
+            .get("mirrored", boolean)
             .map(|mirrored| mirrored.value),
         settle: section.get("settle", duration).map(|time| time.value),
         workloads: entries.unwrap_or_default(),

@@ -68,6 +68,9 @@ impl Format for Terminal {
         }
         list_findings(&mut page, &view);
         page.blank();
+        for proof in proofs(summary) {
+            page.wrapped(&proof);
+        }
         page.wrapped(&format!(
             "Scope: {}. {}",
             words::scope(summary),
@@ -119,6 +122,15 @@ fn explanations(page: &mut Page, summary: &Summary) {
     if !caution.is_empty() {
         page.inked_lines(Ink::Dim, &caution);
     }
+}
+
+/// What each contender promises of a commit, where power was cut to prove it; the pages always have it.
+fn proofs(summary: &Summary) -> Vec<String> {
+    let contenders = summary.audit.iter().flat_map(|audit| &audit.contenders);
+    let tested = contenders.filter(|contender| contender.proof.is_some());
+    tested
+        .map(|contender| format!("Durability: {}: {}", contender.name, contender.promise))
+        .collect()
 }
 
 fn scope_note(summary: &Summary) -> String {

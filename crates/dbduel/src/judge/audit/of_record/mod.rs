@@ -82,6 +82,7 @@ fn evidence(record: &Record, contender: &Contender, files: &ContenderFiles) -> S
     evidence.session = lower(&files.session);
     stints::read(record, files, &mut evidence);
     evidence.build.clone_from(&files.build);
+    evidence.proof.clone_from(&files.proof);
     for setting in &contender.settings {
         evidence.ask(&setting.name, &setting.value);
     }

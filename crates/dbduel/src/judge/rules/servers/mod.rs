@@ -12,6 +12,7 @@ pub mod engine;
 pub mod general;
 pub mod memory;
 pub mod option_file;
+pub mod power_cut;
 pub mod taken;
 #[cfg(test)]
 mod tests;

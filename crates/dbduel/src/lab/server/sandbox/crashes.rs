@@ -67,6 +67,7 @@ const LIMITS: Limits = Limits {
     transaction_retries: 0,
     server_restarts: 0,
     free_disk_bytes_min: 0,
+    prove: None,
 };
 
 /// Makes the sandbox, starts its server twice, and removes it.

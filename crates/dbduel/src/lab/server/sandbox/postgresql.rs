@@ -24,6 +24,7 @@ const LIMITS: Limits = Limits {
     transaction_retries: 0,
     server_restarts: 0,
     free_disk_bytes_min: 0,
+    prove: None,
 };
 const WAIT: Duration = Duration::from_secs(20);
 
