@@ -50,7 +50,7 @@ pub struct SweepPlan {
 /// Something that is varied.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Factor {
-    /// Name as written in the experiment.
+    /// Name as written in the experiment; that of a setting of one contender has `of` and the contender after it.
     pub name: String,
     /// What a level changes.
     pub kind: FactorKind,
@@ -80,6 +80,8 @@ pub enum FactorKind {
     ServerCores,
     /// What the servers may read and write at most.
     ServerIo,
+    /// A setting of all contenders or of one.
+    Setting,
 }
 
 /// One value of a factor.
@@ -87,7 +89,7 @@ pub enum FactorKind {
 pub struct FactorLevel {
     /// How people call it.
     pub label: String,
-    /// What it sets: a parameter's value, a list of processors, or a [`crate::plan::IoLimit`].
+    /// What it sets: the value of a parameter or a setting, a list of processors, or a [`crate::plan::IoLimit`].
     pub value: serde_json::Value,
     /// The level as a number; absent when it has no natural one.
     pub size: Option<f64>,

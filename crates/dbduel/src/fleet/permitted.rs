@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::lab::experiment::document::{Report, Troubles};
 use crate::lab::experiment::{
-    Contender, ExperimentFile, Workload, WrittenParameter, normalised_name,
+    Contender, ExperimentFile, SweptFactor, SweptLevel, SweptTarget, Workload, WrittenParameter,
+    normalised_name,
 };
 use crate::lab::server::{Meaning, ServerName};
 use dbduel_load::workloads::{completion, script};
@@ -38,14 +39,7 @@ pub fn check(file: &ExperimentFile<'_>) -> Result<(), Troubles> {
         check_workload(&report, &one.workload);
     }
     for factor in &file.experiment.sweep {
-        if ["server_cores", "server_io"].contains(&factor.name.value.as_str()) {
-            let message = format!(
-                "`{}` means processors or a device of one machine, and cells of a fleet run on several; submit an \
-                 experiment for each level",
-                factor.name.value
-            );
-            report.add(&factor.name.span, message);
-        }
+        check_factor(&report, factor);
     }
     report.finish(())
 }
@@ -74,23 +68,54 @@ fn check_contender(report: &Report<'_>, contender: &Contender) {
         report.add(&file.span, "agents read no files that an experiment names");
     }
     for setting in &contender.settings {
-        let name = normalised_name(&setting.name.value);
-        if let Some(word) = REFUSED_WORDS
-            .iter()
-            .find(|word| name.split(['_', '.']).any(|part| part == **word))
-        {
-            let message = format!(
-                "agents refuse settings with `{word}` in their names: they may name a program or hold statements"
-            );
-            report.add(&setting.name.span, message);
-        }
-        if setting.value.value.contains(['/', '\\', '\n', '\r', '\0']) {
-            let message =
-                "agents refuse settings that may be paths; a server has its files in its sandbox";
-            report.add(&setting.value.span, message);
-        }
+        check_name(report, &setting.name.value, &setting.name.span);
+        check_value(report, &setting.value.value, &setting.value.span);
     }
     check_parameters(report, &contender.tables);
+}
+
+fn check_name(report: &Report<'_>, setting: &str, span: &Range<usize>) {
+    let name = normalised_name(setting);
+    if let Some(word) = REFUSED_WORDS
+        .iter()
+        .find(|word| name.split(['_', '.']).any(|part| part == **word))
+    {
+        let message = format!(
+            "agents refuse settings with `{word}` in their names: they may name a program or hold statements"
+        );
+        report.add(span, message);
+    }
+}
+
+fn check_value(report: &Report<'_>, value: &str, span: &Range<usize>) {
+    if value.contains(['/', '\\', '\n', '\r', '\0']) {
+        let message =
+            "agents refuse settings that may be paths; a server has its files in its sandbox";
+        report.add(span, message);
+    }
+}
+
+/// Of a swept parameter the levels are checked in the cells that it makes.
+fn check_factor(report: &Report<'_>, factor: &SweptFactor) {
+    match &factor.target {
+        SweptTarget::Parameter => {}
+        SweptTarget::Setting { name, .. } => {
+            check_name(report, name, &factor.name.span);
+            for level in &factor.levels {
+                if let SweptLevel::Value(Value::String(text)) = &level.value {
+                    check_value(report, text, &level.span);
+                }
+            }
+        }
+        SweptTarget::ServerCores | SweptTarget::ServerIo => {
+            let message = format!(
+                "`{}` means processors or a device of one machine, and cells of a fleet run on several; submit an \
+                 experiment for each level",
+                factor.name.value
+            );
+            report.add(&factor.name.span, message);
+        }
+    }
 }
 
 fn check_workload(report: &Report<'_>, workload: &Workload) {
@@ -195,5 +220,13 @@ mod tests {
         refused("tables = 2", "x = \"a; DROP TABLE t\"", "8:5", "';'");
         refused("tables = 2", "config = \"x\"", "8:1", "no files");
         refused("tables = 2", "x = \"a'b\"", "8:5", "part of a path");
+        let swept = "tables = 2\n[sweep]\nsettings.init_connect = [\"SET a = 1\", \"/x\"]";
+        refused("tables = 2", swept, "10:10", "`init`");
+        refused(
+            "tables = 2",
+            swept,
+            "10:10",
+            "10:39: agents refuse settings that may be paths",
+        );
     }
 }

@@ -10,7 +10,7 @@ use super::Fleet;
 use super::cell::{self, Cell, CellEntry, CellOutcome, CellResult, key};
 use crate::lab::contest::now_ms;
 use crate::lab::expand::expand_sweep;
-use crate::lab::experiment::{Experiment, ExperimentFile};
+use crate::lab::experiment::{Experiment, ExperimentFile, SweptTarget};
 
 /// Seeds stay below 2^53, so that every JSON reader keeps all their digits.
 const SEED_BITS: u32 = 53;
@@ -95,9 +95,10 @@ fn without_sweep(file: &ExperimentFile<'_>) -> Result<Vec<(Option<String>, u64, 
             document.remove("sweep");
             document["question"] = value(format!("{} ({label})", sweep.question));
             document["budget"] = value(format!("{share_s} s"));
-            for (factor, &level) in sweep.factors.iter().zip(&cell.levels) {
-                // Numbers, texts and switches alone are levels of parameters.
-                document["workload"][&factor.name] = match &factor.levels[level].value {
+            let chosen = sweep.factors.iter().zip(&cell.levels);
+            for ((factor, &level), written) in chosen.zip(&file.experiment.sweep) {
+                // Numbers, texts and switches alone are levels of parameters, and texts of settings.
+                let level = match &factor.levels[level].value {
                     serde_json::Value::Bool(on) => value(*on),
                     serde_json::Value::String(text) => value(text),
                     number => match number.as_i64() {
@@ -105,6 +106,14 @@ fn without_sweep(file: &ExperimentFile<'_>) -> Result<Vec<(Option<String>, u64, 
                         None => value(number.as_f64().unwrap_or_default()),
                     },
                 };
+                let SweptTarget::Setting { name, .. } = &written.target else {
+                    document["workload"][&factor.name] = level;
+                    continue;
+                };
+                let contenders = file.experiment.contenders.iter();
+                for contender in contenders.filter(|one| written.target.is_of(one)) {
+                    document["contenders"][&contender.name.value]["settings"][name] = level.clone();
+                }
             }
         })?;
         let seed = match own_seed {
@@ -182,6 +191,46 @@ mod tests {
         let three = digests(DUEL, "x", 3);
         assert_eq!(three[0], first[0]);
         assert!(three[0] != three[1] && three[1] != three[2]);
+    }
+
+    #[test]
+    fn swept_settings_are_written_to_the_contenders_of_each_cell() {
+        let text = format!(
+            "{}[sweep]\nsettings.cache_size = [-2000, -4000]\ncontenders.a.settings.mmap_size = [0, 4096]\n",
+            DUEL.replace("90 s", "180 s")
+        );
+        let cells = cells_of(Path::new("duel.toml"), &text, "x", 1).unwrap();
+        let (_, plans) = {
+            let experiment = Experiment::parse(Path::new("duel.toml"), &text).unwrap();
+            let file = ExperimentFile {
+                path: Path::new("duel.toml"),
+                text: &text,
+                experiment: &experiment,
+            };
+            expand_sweep(&file, &cell::anywhere()).unwrap()
+        };
+        assert_eq!(cells.len(), 4);
+        for (cell, plan) in cells.iter().zip(plans) {
+            let experiment = Experiment::parse(Path::new("duel.toml"), &cell.text).unwrap();
+            let own = cell::plan_anywhere(&ExperimentFile {
+                path: Path::new("duel.toml"),
+                text: &cell.text,
+                experiment: &experiment,
+            })
+            .unwrap();
+            let settings = |plan: &dbduel_record::Plan| {
+                let contenders = plan.contenders.iter();
+                let settings = contenders.map(|contender| {
+                    let settings = contender.settings.iter();
+                    settings
+                        .map(|one| (one.name.clone(), one.value.clone()))
+                        .collect::<std::collections::BTreeMap<String, String>>()
+                });
+                settings.collect::<Vec<_>>()
+            };
+            assert_eq!(settings(&own), settings(&plan), "{}", cell.text);
+            assert_eq!(settings(&own)[1].len(), 3);
+        }
     }
 
     #[test]

@@ -7,15 +7,80 @@ use std::time::SystemTime;
 use anyhow::{Context as _, Result, bail};
 use dbduel_record::Plan;
 use dbduel_record::event::LoadTime;
-use dbduel_record::plan::{self, Contender, Parameters};
+use dbduel_record::plan::{Contender, Parameters, Setting};
 use serde::{Deserialize, Serialize};
 
+use super::experiment::normalised_name;
 use super::server::{Home, Progress, clear_unfinished, copy_tree, tree_size, unfinished};
 
 /// Raised when the same parameters give other content, or other statistics of it.
 const CONTENT_VERSION: u32 = 2;
 /// File that makes a directory a snapshot. Changed last when it was used last.
 const DESCRIPTION: &str = "snapshot.json";
+
+/// Settings that decide what a server holds in memory, how it waits, and when it syncs, and leave the files of a server that
+/// has stopped in order as they are. Contenders that differ in these alone share a snapshot.
+const LEAVE_DATA_ALONE: &[&str] = &[
+    // MySQL and MariaDB
+    "innodb_adaptive_flushing",
+    "innodb_adaptive_hash_index",
+    "innodb_adaptive_hash_index_parts",
+    "innodb_buffer_pool_instances",
+    "innodb_buffer_pool_size",
+    "innodb_flush_log_at_trx_commit",
+    "innodb_flush_neighbors",
+    "innodb_io_capacity",
+    "innodb_io_capacity_max",
+    "innodb_lru_scan_depth",
+    "innodb_max_dirty_pages_pct",
+    "innodb_max_dirty_pages_pct_lwm",
+    "innodb_page_cleaners",
+    "innodb_read_ahead_threshold",
+    "innodb_read_io_threads",
+    "innodb_spin_wait_delay",
+    "innodb_sync_spin_loops",
+    "innodb_thread_concurrency",
+    "innodb_write_io_threads",
+    "join_buffer_size",
+    "key_buffer_size",
+    "max_connections",
+    "max_heap_table_size",
+    "performance_schema",
+    "query_cache_size",
+    "query_cache_type",
+    "sort_buffer_size",
+    "sync_binlog",
+    "table_open_cache",
+    "table_open_cache_instances",
+    "thread_cache_size",
+    "thread_handling",
+    "thread_pool_size",
+    "tmp_table_size",
+    // PostgreSQL
+    "backend_flush_after",
+    "bgwriter_delay",
+    "bgwriter_lru_maxpages",
+    "commit_delay",
+    "commit_siblings",
+    "effective_cache_size",
+    "effective_io_concurrency",
+    "io_method",
+    "io_workers",
+    "jit",
+    "max_parallel_workers_per_gather",
+    "random_page_cost",
+    "shared_buffers",
+    "synchronous_commit",
+    "wal_buffers",
+    "work_mem",
+    // SQLite
+    "cache_size",
+    "cache_spill",
+    "mmap_size",
+    "synchronous",
+    "temp_store",
+    "wal_autocheckpoint",
+];
 
 /// What a snapshot holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,11 +90,37 @@ pub struct Description {
     pub workload: String,
     /// The workload's parameters.
     pub parameters: Parameters,
-    /// Allocated on the device, bytes.
+    /// The settings that the server had; absent in snapshots of earlier versions.
+    #[serde(default)]
+    pub settings: Option<Vec<Setting>>,
+    /// Allocated on the device, bytes; 0 until it is kept.
     pub bytes: u64,
     /// What loading it took.
     #[serde(default)]
     pub load: Option<LoadTime>,
+}
+
+impl Description {
+    /// Of the data that a contender's server has loaded.
+    #[must_use]
+    pub fn of(build: &str, contender: &Contender, plan: &Plan, load: LoadTime) -> Self {
+        let workload = plan.workload_of(contender);
+        Self {
+            build: build.to_owned(),
+            workload: workload.name,
+            parameters: workload.parameters,
+            settings: Some(contender.settings.clone()),
+            bytes: 0,
+            load: Some(load),
+        }
+    }
+
+    /// What loading took a server with the settings of `contender`; nothing where another one loaded the data.
+    #[must_use]
+    pub fn load_of(&self, contender: &Contender) -> Option<LoadTime> {
+        self.load
+            .filter(|_| self.settings.as_ref() == Some(&contender.settings))
+    }
 }
 
 /// The snapshots below a home.
@@ -38,13 +129,21 @@ pub struct Snapshots {
     root: PathBuf,
 }
 
-/// What loading `contender` depends on, as a name: build, with the digest of its program, settings, workload, parameters, seed.
+/// What the data of `contender` depend on, as a name: build, with the digest of its program, settings that change data, workload,
+/// parameters, seed.
 #[must_use]
 pub fn key(build: &str, program_digest: &str, contender: &Contender, plan: &Plan) -> String {
+    let leaves_data_alone =
+        |setting: &&Setting| LEAVE_DATA_ALONE.contains(&normalised_name(&setting.name).as_str());
+    let settings: Vec<&Setting> = contender
+        .settings
+        .iter()
+        .filter(|setting| !leaves_data_alone(setting))
+        .collect();
     let parts = serde_json::json!({
         "content": CONTENT_VERSION,
         "daemon": program_digest,
-        "settings": contender.settings,
+        "settings": settings,
         "workload": plan.workload_of(contender),
         "seed": plan.dataset_seed,
     });
@@ -91,7 +190,7 @@ impl Snapshots {
         Ok(Some(description))
     }
 
-    /// Copies a data directory that nothing uses, written by this build, to a snapshot, written beside and renamed.
+    /// Copies a data directory that nothing uses to a snapshot, written beside and renamed.
     ///
     /// # Errors
     /// When the copy fails.
@@ -99,9 +198,7 @@ impl Snapshots {
         &self,
         key: &str,
         data: &Path,
-        build: &str,
-        workload: &plan::Workload,
-        load: LoadTime,
+        loaded: Description,
         progress: &dyn Progress,
     ) -> Result<()> {
         fs::create_dir_all(&self.root)
@@ -115,11 +212,8 @@ impl Snapshots {
             .map_err(anyhow::Error::from)
             .and_then(|_| {
                 let description = Description {
-                    build: build.to_owned(),
-                    workload: workload.name.clone(),
-                    parameters: workload.parameters.clone(),
                     bytes: tree_size(&beside)?.allocated_bytes,
-                    load: Some(load),
+                    ..loaded
                 };
                 fs::write(
                     beside.join(DESCRIPTION),
@@ -212,6 +306,34 @@ mod tests {
     use std::time::Duration;
 
     #[test]
+    fn settings_that_leave_data_alone_share_a_snapshot_and_not_its_load_time() {
+        let plan = crate::judge::synthetic::Scenario::duel().record().plan;
+        let with = |name: &str, value: &str| {
+            let mut contender = plan.contenders[0].clone();
+            contender.settings.push(Setting {
+                name: name.to_owned(),
+                value: value.to_owned(),
+            });
+            contender
+        };
+        let key = |contender: &Contender| key("build", "digest", contender, &plan);
+        let small = with("innodb-buffer-pool-size", "64M");
+        let large = with("innodb_buffer_pool_size", "128M");
+        assert_eq!(key(&small), key(&large));
+        assert_ne!(key(&small), key(&with("innodb_page_size", "4K")));
+        let load = LoadTime {
+            rows: 1,
+            rows_s: 1.0,
+            finish_s: 0.0,
+            cpu_s: 0.5,
+            connections: 1,
+        };
+        let loaded = Description::of("build", &small, &plan, load);
+        assert_eq!(loaded.load_of(&small), Some(load));
+        assert_eq!(loaded.load_of(&large), None);
+    }
+
+    #[test]
     fn what_was_used_longest_ago_is_pruned_first() {
         let dir = tempfile::tempdir().unwrap();
         let snapshots = Snapshots::new(&Home::new(dir.path()));
@@ -224,6 +346,7 @@ mod tests {
                 build: "mariadb-10.11".to_owned(),
                 workload: "oltp-read-only".to_owned(),
                 parameters: Parameters::default(),
+                settings: None,
                 bytes: 10,
                 load: None,
             };

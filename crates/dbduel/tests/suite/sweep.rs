@@ -222,3 +222,102 @@ fn mistakes_in_a_sweep_are_said_with_line_column_and_what_to_do() {
     );
     check("\"36 s\"", "\"24 s\"", "1:10", "the budget of 12 s");
 }
+
+/// Two sizes of the buffer pool of all contenders, and a setting of one of them. The contenders are equal within the horizon.
+fn swept_settings() -> String {
+    short_experiment(
+        ["mariadb-10.11", "mariadb-10.11"],
+        "[sweep]\nsettings.innodb_buffer_pool_size = [\"24M\", \"40M\"]\n",
+    )
+    .replace("innodb_buffer_pool_size = \"32M\", ", "")
+    .replace("\"26 s\"", "\"36 s\"")
+    .replace("\"25 %\"", "\"45 %\"")
+}
+
+#[test]
+fn swept_settings_are_those_of_the_servers_of_each_cell_which_share_one_load() {
+    let Some(_turn) = with_servers("a sweep of settings", &["mariadb-10.11"]) else {
+        return;
+    };
+    let lab = Lab::new(&swept_settings().replace("table_size = 2_000", "table_size = 2_003"));
+    let output = lab.run_to_the_end();
+    let dir = lab.record_dir();
+    let plan = SweepPlan::read(&dir).unwrap();
+    let mut loaded = 0;
+    for (record, cell) in records(&dir, &plan).iter().zip(&plan.cells) {
+        let wanted = ["25165824", "41943040"][cell.levels[0]];
+        for files in &record.contenders {
+            let effective = files.variables_before.get("innodb_buffer_pool_size");
+            assert_eq!(effective.map(String::as_str), Some(wanted));
+        }
+        loaded += count(record, |event| {
+            matches!(
+                event,
+                Event::DatasetReady {
+                    restored: false,
+                    ..
+                }
+            )
+        });
+    }
+    // None, where an earlier run of this test has left the snapshot.
+    assert!(loaded <= 1, "{loaded}");
+    let shown = String::from_utf8_lossy(&output.stdout);
+    for part in ["innodb_buffer_pool_size (2 levels)", "24M", "40M"] {
+        assert!(shown.contains(part), "{shown}");
+    }
+}
+
+#[test]
+fn a_server_refuses_a_swept_setting_before_the_first_cell_begins() {
+    let Some(_turn) = with_servers("a refused setting", &["mariadb-10.11"]) else {
+        return;
+    };
+    lab::check_refused(
+        &swept_settings(),
+        "\"40M\"",
+        "\"40Q\"",
+        "21:10",
+        "innodb_buffer_pool_size",
+    );
+}
+
+#[test]
+fn mistakes_in_swept_settings_are_said_with_line_and_column() {
+    let sweep = swept_settings();
+    let line = "settings.innodb_buffer_pool_size = [\"24M\", \"40M\"]";
+    let check = |new: &str, place: &str, part: &str| {
+        lab::check_refused(&sweep, line, new, place, part);
+    };
+    let of = |contender: &str, rest: &str| format!("contenders.{contender}.{rest}");
+    check(
+        "settings.port = [1, 2]",
+        "21:18",
+        "`port` in [sweep]: it cannot be set",
+    );
+    check("settings.back_log = [7, \"7\"]", "21:25", "is listed twice");
+    check(
+        "settings.innodb-flush-log-at-trx-commit = [0, 1]",
+        "21:10",
+        "contender `first` has a value of its own",
+    );
+    check(
+        &of("second", "settings.innodb_flush_log_at_trx_commit = [0, 1]"),
+        "21:28",
+        "contender `second` has a value of its own",
+    );
+    check(
+        &of("secnod", "settings.back_log = [50, 60]"),
+        "21:12",
+        "did you mean `second`?",
+    );
+    check(&of("first", "tables = 2"), "21:18", "unknown key `tables`");
+    check(
+        &format!(
+            "settings.back_log = [50, 60]\n{}",
+            of("first", "settings.back-log = [70, 80]")
+        ),
+        "22:27",
+        "`back_log` and `back-log of first` are both swept",
+    );
+}

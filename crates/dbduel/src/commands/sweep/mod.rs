@@ -4,6 +4,7 @@
 mod cells;
 mod leftover_budget;
 mod reports;
+mod settings;
 
 use std::path::Path;
 
@@ -67,10 +68,7 @@ pub fn start(
     options: &RunOptions<'_>,
 ) -> Result<Exit> {
     let (sweep, cells) = planned(file, ScriptAccess::Full)?;
-    // Cells differ in the workload and the machine, not in their contenders' settings.
-    if let Some(first) = cells.first() {
-        run::refuse_void(home, file, first)?;
-    }
+    settings::check(home, file, &sweep, &cells)?;
     let dir = run::new_place(results, file.path)?;
     write_whole(&dir.join(EXPERIMENT), file.text.as_bytes(), FILE_MODE)
         .and_then(|()| {

@@ -56,6 +56,7 @@ pub use predict::predict;
 pub use predict::set_option;
 pub use reading::Read;
 pub use server::{Product, Version};
+pub use value::option_value;
 
 /// Which server a contender is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -51,7 +51,7 @@ pub use journal::now_ms;
 use measure::Progress;
 use observers::Observers;
 use pilot::SteadySeries;
-pub use prepare::{NotComparable, loaded, rehearse, rehearse_one};
+pub use prepare::{NotComparable, check_settings, loaded, rehearse, rehearse_one};
 
 /// Everything that a contest needs from outside.
 #[derive(Debug)]

@@ -15,13 +15,15 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
 
 use super::super::experiment::document::{Located, Report, Trouble, Troubles};
-use super::super::experiment::sweep::{SERVER_CORES, SERVER_IO};
-use super::super::experiment::{Experiment, ExperimentFile, ServerCores, SweptFactor, SweptLevel};
+use super::super::experiment::{
+    Experiment, ExperimentFile, ServerCores, Setting, SweptFactor, SweptLevel, SweptTarget,
+};
 use super::super::host;
 use super::super::server::{Meaning, ServerName};
 use super::blocks::permutation;
 use super::schedule::BUDGET_S;
 use super::{Surroundings, expand};
+use crate::judge::audit::option_value;
 
 /// Most cells of one sweep.
 const CELLS_MAX: usize = 200;
@@ -138,19 +140,34 @@ fn experiment_of(
             .levels
             .get(level)
             .map_or_else(|| written.name.span.clone(), |level| level.span.clone());
-        match factor.kind {
-            FactorKind::Parameter => {
+        match &written.target {
+            SweptTarget::Parameter => {
                 let value = value.clone();
                 let parameter = (written.name.clone(), Located { value, span });
                 own.workload.parameters.push(parameter);
             }
-            FactorKind::ServerCores => {
+            SweptTarget::ServerCores => {
                 let cores: Option<Vec<u32>> = serde_json::from_value(value.clone()).ok();
                 own.load.server_cores = cores.map(|value| Located { value, span });
             }
-            FactorKind::ServerIo => {
+            SweptTarget::ServerIo => {
                 let limit: Option<IoLimit> = serde_json::from_value(value.clone()).ok();
                 own.load.server_io = limit.map(|value| Located { value, span });
+            }
+            SweptTarget::Setting { name, .. } => {
+                let name = Located {
+                    value: name.clone(),
+                    span: written.name.span.clone(),
+                };
+                let value = value.as_str().unwrap_or_default().to_owned();
+                let value = Located { value, span };
+                let contenders = own.contenders.iter_mut();
+                for contender in contenders.filter(|one| written.target.is_of(one)) {
+                    contender.settings.push(Setting {
+                        name: name.clone(),
+                        value: value.clone(),
+                    });
+                }
             }
         }
     }
@@ -249,7 +266,7 @@ fn factor(
             .is_ok_and(|name| matches!(name.meaning, Meaning::Running(_)))
     };
     let mut servers = experiment.contenders.iter();
-    if written.name.value == SERVER_CORES
+    if written.target == SweptTarget::ServerCores
         && let Some(running) =
             servers.find(|contender| contender.server.as_ref().is_some_and(is_running))
     {
@@ -261,7 +278,7 @@ fn factor(
     }
     let levels = written.levels.iter().filter_map(|level| {
         Some(match &level.value {
-            SweptLevel::Parameter(value) => of_parameter(value),
+            SweptLevel::Value(value) => of_value(value),
             SweptLevel::ServerCores(cores) => {
                 of_cores(report, experiment, level, cores, processors)?
             }
@@ -280,22 +297,34 @@ fn factor(
     }
     Factor {
         name: written.name.value.clone(),
-        kind: match written.name.value.as_str() {
-            SERVER_CORES => FactorKind::ServerCores,
-            SERVER_IO => FactorKind::ServerIo,
-            _ => FactorKind::Parameter,
+        kind: match written.target {
+            SweptTarget::Parameter => FactorKind::Parameter,
+            SweptTarget::ServerCores => FactorKind::ServerCores,
+            SweptTarget::ServerIo => FactorKind::ServerIo,
+            SweptTarget::Setting { .. } => FactorKind::Setting,
         },
         levels,
     }
 }
 
-fn of_parameter(value: &serde_json::Value) -> FactorLevel {
+fn of_value(value: &serde_json::Value) -> FactorLevel {
     FactorLevel {
         label: value
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned),
         value: value.clone(),
-        size: value.as_f64(),
+        size: value.as_f64().or_else(|| size_of(value.as_str()?)),
+    }
+}
+
+/// The number that a text stands for, with the unit of a size where it has one.
+fn size_of(text: &str) -> Option<f64> {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_size =
+        ["k", "m", "g", "t", "kb", "mb", "gb", "tb"].contains(&unit.to_lowercase().as_str());
+    match is_size {
+        true => option_value(text).parse().ok(),
+        false => text.parse().ok().filter(|number: &f64| number.is_finite()),
     }
 }
 

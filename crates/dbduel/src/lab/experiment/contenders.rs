@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use toml::Spanned;
 use toml::de::DeValue;
 
 use super::document::{Located, Report, Section, describe, nearest, string};
@@ -157,7 +156,7 @@ fn read_settings(report: &Report<'_>, section: &Section<'_, '_>) -> Vec<Setting>
             );
             continue;
         }
-        let text = match setting_text(value) {
+        let text = match setting_text(value.get_ref()) {
             Ok(text) => text,
             Err(message) => {
                 report.add(
@@ -185,8 +184,9 @@ fn read_settings(report: &Report<'_>, section: &Section<'_, '_>) -> Vec<Setting>
     settings
 }
 
-fn setting_text(value: &Spanned<DeValue<'_>>) -> Result<String, String> {
-    let text = match value.get_ref() {
+/// The value of a setting as it goes to the configuration file.
+pub(super) fn setting_text(value: &DeValue<'_>) -> Result<String, String> {
+    let text = match value {
         DeValue::String(text) => text.to_string(),
         DeValue::Integer(number) => number.to_string(),
         DeValue::Float(number) => number.to_string(),

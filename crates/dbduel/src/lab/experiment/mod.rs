@@ -110,16 +110,50 @@ pub struct SuiteWorkload {
 /// One factor of `[sweep]`.
 #[derive(Debug, Clone)]
 pub struct SweptFactor {
-    /// `server_cores`, `server_io` or a parameter of the workload.
+    /// What reports call it.
     pub name: Located<String>,
+    /// What its levels change.
+    pub target: SweptTarget,
     /// Its levels, in the order of the file.
     pub levels: Vec<Located<SweptLevel>>,
 }
 
+/// What the levels of a factor change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SweptTarget {
+    /// The parameter of the workload that the factor is named after.
+    Parameter,
+    /// The processors of the servers.
+    ServerCores,
+    /// What the servers may read and write.
+    ServerIo,
+    /// A setting.
+    Setting {
+        name: String,
+        /// Whose setting it is; that of all where absent.
+        contender: Option<String>,
+    },
+}
+
+impl SweptTarget {
+    /// True for a setting that is changed in the section of this contender.
+    #[must_use]
+    pub fn is_of(&self, contender: &Contender) -> bool {
+        match self {
+            Self::Setting {
+                contender: Some(name),
+                ..
+            } => contender.name.value == *name,
+            Self::Setting { .. } => true,
+            _ => false,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum SweptLevel {
-    /// A value of a parameter of the workload.
-    Parameter(serde_json::Value),
+    /// A value of a parameter of the workload, or of a setting as it goes to the configuration file.
+    Value(serde_json::Value),
     /// Processors of the servers.
     ServerCores(ServerCores),
     /// What servers may read and write; `None` is as much as they can.

@@ -1,22 +1,24 @@
 //! `[sweep]`: factors beside the contenders and the load, each with its levels.
 //!
-//! Whether a parameter exists and takes a value is the workload's business and is seen when the cells are
-//! expanded; the places that are kept here say then where it stands.
+//! Whether a parameter or a setting exists and takes a value is the workload's and the server's business and is seen when
+//! the cells are expanded or checked; the places that are kept here say then where it stands.
+
+use std::borrow::Cow;
 
 use dbduel_load::workloads::script::OPTION;
 use dbduel_record::plan::IoLimit;
 use toml::Spanned;
-use toml::de::DeValue;
+use toml::de::{DeTable, DeValue};
 
-use super::document::{Located, Report, Section, describe, string};
+use super::contenders::setting_text;
+use super::document::{Located, Report, Section, describe, nearest, string};
 use super::value::{integers, io_limit};
 use super::workload::parameter;
-use super::{Contender, ServerCores, SweptFactor, SweptLevel, Workload, normalised_name};
+use super::{
+    Contender, ServerCores, SweptFactor, SweptLevel, SweptTarget, Workload, normalised_name,
+};
+use crate::lab::server::reserved;
 
-/// The factor that confines servers to processors.
-pub const SERVER_CORES: &str = "server_cores";
-/// The factor that limits what servers read and write.
-pub const SERVER_IO: &str = "server_io";
 /// Keys of `[load]` that make load levels, which every cell has anyway.
 const LOAD_KEYS: [&str; 3] = ["clients", "rate", "arrival"];
 
@@ -28,18 +30,33 @@ pub(super) fn read_sweep(
 ) -> Vec<SweptFactor> {
     let mut factors = Vec::new();
     for (name, value) in section.entries() {
-        match value.get_ref() {
+        match (name.value.as_str(), value.get_ref()) {
             // Those of a script, as in [workload].
-            DeValue::Table(options) if name.value == "options" => {
+            ("options", DeValue::Table(options)) => {
                 for (key, value) in options {
                     let name = Located {
                         value: format!("{OPTION}{}", key.get_ref()),
                         span: key.span(),
                     };
-                    factors.extend(factor(report, name, value));
+                    factors.extend(factor(report, name, SweptTarget::Parameter, value));
                 }
             }
-            _ => factors.extend(factor(report, name, value)),
+            ("settings", DeValue::Table(settings)) => {
+                factors.extend(settings_factors(report, None, settings));
+            }
+            ("contenders", DeValue::Table(named)) => {
+                for (key, value) in named {
+                    factors.extend(contender_factors(report, contenders, key, value));
+                }
+            }
+            (key, _) => {
+                let target = match key {
+                    "server_cores" => SweptTarget::ServerCores,
+                    "server_io" => SweptTarget::ServerIo,
+                    _ => SweptTarget::Parameter,
+                };
+                factors.extend(factor(report, name, target, value));
+            }
         }
     }
     if factors.is_empty() && section.entries().next().is_none() {
@@ -51,9 +68,77 @@ pub(super) fn read_sweep(
     factors
 }
 
+/// The settings of one contender that are swept, below `[sweep.contenders.NAME]`.
+fn contender_factors(
+    report: &Report<'_>,
+    contenders: &[Contender],
+    key: &Spanned<Cow<'_, str>>,
+    value: &Spanned<DeValue<'_>>,
+) -> Vec<SweptFactor> {
+    let name = key.get_ref().as_ref();
+    let title = format!("[sweep.contenders.{name}]");
+    let mut names = contenders.iter().map(|one| one.name.value.as_str());
+    if !names.clone().any(|known| known == name) {
+        let hint = nearest(name, &mut names).map(|near| format!("; did you mean `{near}`?"));
+        let message = format!(
+            "{title}: there is no contender `{name}`{}",
+            hint.unwrap_or_default()
+        );
+        report.add(&key.span(), message);
+        return Vec::new();
+    }
+    let DeValue::Table(table) = value.get_ref() else {
+        let message = format!(
+            "expected a table {title}, found {}",
+            describe(value.get_ref())
+        );
+        report.add(&value.span(), message);
+        return Vec::new();
+    };
+    let section = Section::new(report, title, value.span(), table);
+    let settings = section.value("settings").map(Spanned::get_ref);
+    section.refuse_unknown_keys();
+    match settings {
+        Some(DeValue::Table(settings)) => settings_factors(report, Some(name), settings),
+        _ => {
+            let message = format!(
+                "[sweep.contenders.{name}] has no settings; give it one, such as \
+                 `settings.innodb_buffer_pool_size = [\"64M\", \"128M\"]`"
+            );
+            report.add(&value.span(), message);
+            Vec::new()
+        }
+    }
+}
+
+/// The settings that are swept, of one contender or of all.
+fn settings_factors(
+    report: &Report<'_>,
+    contender: Option<&str>,
+    settings: &DeTable<'_>,
+) -> Vec<SweptFactor> {
+    let factors = settings.iter().filter_map(|(key, value)| {
+        let setting = key.get_ref().to_string();
+        let name = Located {
+            value: match contender {
+                Some(contender) => format!("{setting} of {contender}"),
+                None => setting.clone(),
+            },
+            span: key.span(),
+        };
+        let target = SweptTarget::Setting {
+            name: setting,
+            contender: contender.map(str::to_owned),
+        };
+        factor(report, name, target, value)
+    });
+    factors.collect()
+}
+
 fn factor(
     report: &Report<'_>,
     name: Located<String>,
+    target: SweptTarget,
     value: &Spanned<DeValue<'_>>,
 ) -> Option<SweptFactor> {
     if LOAD_KEYS.contains(&name.value.as_str()) {
@@ -76,7 +161,7 @@ fn factor(
     };
     let mut levels: Vec<Located<SweptLevel>> = Vec::new();
     for entry in list {
-        match level(&name.value, entry.get_ref()) {
+        match level(&target, entry.get_ref()) {
             Ok(level) if levels.iter().any(|known| known.value == level) => {
                 let message = format!("a level of `{}` is listed twice", name.value);
                 report.add(&entry.span(), message);
@@ -93,14 +178,25 @@ fn factor(
             }
         }
     }
-    Some(SweptFactor { name, levels })
+    Some(SweptFactor {
+        name,
+        target,
+        levels,
+    })
 }
 
-fn level(factor: &str, value: &DeValue<'_>) -> Result<SweptLevel, String> {
-    match factor {
-        SERVER_CORES => cores(value).map(SweptLevel::ServerCores),
-        SERVER_IO => limit(value).map(SweptLevel::ServerIo),
-        _ => parameter(value).map(SweptLevel::Parameter),
+fn level(target: &SweptTarget, value: &DeValue<'_>) -> Result<SweptLevel, String> {
+    match target {
+        SweptTarget::ServerCores => cores(value).map(SweptLevel::ServerCores),
+        SweptTarget::ServerIo => limit(value).map(SweptLevel::ServerIo),
+        SweptTarget::Parameter => parameter(value).map(SweptLevel::Value),
+        SweptTarget::Setting { name, .. } => {
+            let text = setting_text(value)?;
+            match reserved(name, &text) {
+                Some(reason) => Err(format!("it cannot be set: {reason}")),
+                None => Ok(SweptLevel::Value(text.into())),
+            }
+        }
     }
 }
 
@@ -136,29 +232,76 @@ fn check_names(
     contenders: &[Contender],
 ) {
     for (index, factor) in factors.iter().enumerate() {
-        let name = normalised_name(&factor.name.value);
-        let is_it = |other: &Located<String>| normalised_name(&other.value) == name;
-        let own = contenders
-            .iter()
-            .find(|contender| contender.tables.iter().any(|(key, _)| is_it(key)));
-        let message = if factors[..index].iter().any(|earlier| is_it(&earlier.name)) {
-            format!(
+        let earlier = &factors[..index];
+        let twice = earlier.iter().find(|earlier| is_same(earlier, factor));
+        let fixed = match &factor.target {
+            SweptTarget::Setting { name, .. } => fixed_setting(factor, name, contenders),
+            _ => fixed_parameter(factor, workload, contenders),
+        };
+        let message = match (twice, fixed) {
+            (Some(twice), _) if twice.name.value == factor.name.value => format!(
                 "`{}` is swept twice (`-` and `_` are the same)",
                 factor.name.value
-            )
-        } else if workload.parameters.iter().any(|(key, _)| is_it(key)) {
-            format!(
-                "`{}` is set in [workload] and swept; leave it out of one of them",
-                factor.name.value
-            )
-        } else if let Some(own) = own {
-            format!(
-                "`{}` is swept, and contender `{}` has a value of its own",
-                factor.name.value, own.name.value
-            )
-        } else {
-            continue;
+            ),
+            (Some(twice), _) => format!(
+                "`{}` and `{}` are both swept; leave one of them out",
+                twice.name.value, factor.name.value
+            ),
+            (None, Some(message)) => message,
+            (None, None) => continue,
         };
         report.add(&factor.name.span, message);
     }
+}
+
+/// Whether two factors change the same thing of a contender.
+fn is_same(one: &SweptFactor, other: &SweptFactor) -> bool {
+    let is_named = |one: &str, other: &str| normalised_name(one) == normalised_name(other);
+    match (&one.target, &other.target) {
+        (
+            SweptTarget::Setting { name, contender },
+            SweptTarget::Setting {
+                name: other,
+                contender: of,
+            },
+        ) => is_named(name, other) && (contender == of || contender.is_none() || of.is_none()),
+        (SweptTarget::Setting { .. }, _) | (_, SweptTarget::Setting { .. }) => false,
+        _ => is_named(&one.name.value, &other.name.value),
+    }
+}
+
+fn fixed_setting(factor: &SweptFactor, name: &str, contenders: &[Contender]) -> Option<String> {
+    let mut swept = contenders
+        .iter()
+        .filter(|contender| factor.target.is_of(contender));
+    let own = swept.find(|contender| {
+        let mut settings = contender.settings.iter();
+        settings.any(|setting| normalised_name(&setting.name.value) == normalised_name(name))
+    })?;
+    Some(format!(
+        "`{name}` is swept, and contender `{}` has a value of its own; leave that out, or sweep the setting of the other \
+         contenders alone, below [sweep.contenders.NAME.settings]",
+        own.name.value
+    ))
+}
+
+fn fixed_parameter(
+    factor: &SweptFactor,
+    workload: &Workload,
+    contenders: &[Contender],
+) -> Option<String> {
+    let name = &factor.name.value;
+    let is_it = |other: &Located<String>| normalised_name(&other.value) == normalised_name(name);
+    if workload.parameters.iter().any(|(key, _)| is_it(key)) {
+        return Some(format!(
+            "`{name}` is set in [workload] and swept; leave it out of one of them"
+        ));
+    }
+    let own = contenders
+        .iter()
+        .find(|contender| contender.tables.iter().any(|(key, _)| is_it(key)))?;
+    Some(format!(
+        "`{name}` is swept, and contender `{}` has a value of its own",
+        own.name.value
+    ))
 }

@@ -17,6 +17,8 @@ pub struct FactorChart<'a> {
     pub labels: Vec<String>,
     /// The levels as ascending numbers from above zero; absent when they have none.
     pub sizes: Option<Vec<f64>>,
+    /// How a size between two levels is written.
+    pub size_text: fn(f64) -> String,
     /// Names of the contenders, in their order.
     pub contenders: &'a [String],
     /// Number of a contender and its figure at each level; absent where nothing was measured.
@@ -148,8 +150,8 @@ impl FactorChart<'_> {
             let title = format!(
                 "{} crosses the baseline between {} and {}",
                 self.contenders.get(*contender).map_or("", String::as_str),
-                words::number(*low),
-                words::number(*high)
+                (self.size_text)(*low),
+                (self.size_text)(*high)
             );
             let size = (right - left, plot.height());
             svg.rect((left, plot.top), size, &class, &title);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::view::SweepView;
+use super::view::{SweepView, place_text};
 use crate::judge::records::sweep::{FactorCrossing, FactorCurve, SweepSummary, SweptDuel};
 use crate::judge::summary::Figure;
 use crate::report::chart::FactorChart;
@@ -95,6 +95,7 @@ fn empty<'a>(summary: &'a SweepSummary, curve: &FactorCurve) -> FactorChart<'a> 
             .map(|level| level.label.clone())
             .collect(),
         sizes: factor.sizes(),
+        size_text: place_text(factor),
         contenders: &summary.contenders,
         series: Vec::new(),
         reference: None,

@@ -1,5 +1,6 @@
 //! Every format of the report on a sweep says what the summary does, and nothing that is markup by accident.
 
+use dbduel_record::sweep::FactorKind;
 use dbduel_record::{Event, Stamped};
 
 use super::FORMATS;
@@ -42,6 +43,20 @@ fn the_terminal_has_a_table_per_factor_and_the_crossing() {
         assert!(text.contains(part), "no `{part}` in\n{text}");
     }
     assert!(!text.contains('\u{1b}'));
+}
+
+#[test]
+fn a_crossing_over_a_setting_with_units_is_at_a_size() {
+    let mib = |count: u32| count << 20;
+    let (mut plan, records) = sweep(&[mib(16), mib(64), mib(256)], &[0.8, 0.9, 1.25]);
+    let factor = &mut plan.factors[0];
+    factor.kind = FactorKind::Setting;
+    for (level, label) in factor.levels.iter_mut().zip(["16M", "64M", "256M"]) {
+        level.label = label.to_owned();
+    }
+    let text = rendered("terminal", &summarise_sweep(&plan, &records));
+    let sentence = text.lines().find(|line| line.contains("cross at")).unwrap();
+    assert!(sentence.contains(" MiB ("), "{text}");
 }
 
 #[test]

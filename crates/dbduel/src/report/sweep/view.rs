@@ -1,5 +1,6 @@
 //! The numbers of a sweep as words, the same in every format.
 
+use dbduel_record::sweep::{Factor, FactorKind, FactorLevel};
 use serde::Serialize;
 
 use crate::judge::records::sweep::{
@@ -125,7 +126,7 @@ fn curve_view(summary: &SweepSummary, curve: &FactorCurve) -> CurveView {
         sentences: curve
             .crossings
             .iter()
-            .map(|one| crossing(&factor.name, baseline, one))
+            .map(|one| crossing(factor, baseline, one))
             .collect(),
     }
 }
@@ -171,9 +172,19 @@ fn level_rows(label: &str, cell: &SweptCell, duel: usize, unit: RatioUnit) -> Ve
     rows.collect()
 }
 
-fn crossing(factor: &str, baseline: &str, one: &FactorCrossings) -> String {
+/// How a place on the axis of a factor is written: settings with units are sizes.
+pub(super) fn place_text(factor: &Factor) -> fn(f64) -> String {
+    let has_unit = |level: &FactorLevel| level.label.ends_with(|c: char| c.is_alphabetic());
+    match factor.kind == FactorKind::Setting && factor.levels.iter().any(has_unit) {
+        true => words::bytes_of,
+        false => words::number,
+    }
+}
+
+fn crossing(factor: &Factor, baseline: &str, one: &FactorCrossings) -> String {
     let contender = &one.contender;
-    let number = words::number;
+    let number = place_text(factor);
+    let factor = &factor.name;
     match &one.outcome {
         FactorCrossing::Found { points } => {
             let points: Vec<String> = points

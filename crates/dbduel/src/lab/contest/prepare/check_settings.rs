@@ -45,6 +45,23 @@ pub fn rehearse_one(config: &ContestConfig<'_>, number: usize) -> Result<ServerE
     evidence
 }
 
+/// Has one contender's server check its settings without starting it, where it is ours. `config.record` need not exist.
+///
+/// # Errors
+/// When the server cannot be fetched or refuses a setting.
+pub fn check_settings(config: &ContestConfig<'_>, number: usize) -> Result<()> {
+    let contender = &config.plan.contenders[number];
+    let name = ServerName::parse(&contender.server)?;
+    if matches!(name.meaning, Meaning::Running(_) | Meaning::InProcess) {
+        return Ok(());
+    }
+    let record = std::path::absolute(config.record)?;
+    orphans::note_record(config.home, &run_name(config), &record)?;
+    let checked = sandboxed::create(config, number, contender, &name);
+    let _ = orphans::remove_leftovers(config.home);
+    checked.map(|_| ())
+}
+
 fn ask(config: &ContestConfig<'_>, number: usize, contender: &Contender) -> Result<ServerEvidence> {
     let name = ServerName::parse(&contender.server)?;
     if let Meaning::Running(address) = &name.meaning {

@@ -17,7 +17,7 @@ use crate::lab::contest::journal::Journal;
 use crate::lab::contest::measure::finding;
 use crate::lab::dataset;
 use crate::lab::server::{DATABASE, DatabaseFile, database_file_id};
-use crate::lab::snapshots::{self, Snapshots};
+use crate::lab::snapshots::{self, Description, Snapshots};
 
 /// What loading the file of a contender depends on, as a name.
 pub fn key(contender: &Contender, plan: &Plan) -> String {
@@ -111,7 +111,7 @@ pub fn settle(
     let origin = match restored {
         Some(snapshot) => Origin {
             is_restored: true,
-            load: snapshot.load,
+            load: snapshot.load_of(contender),
         },
         None => {
             let load = dataset::fill(config.plan, workload, resident, config.console)?;
@@ -120,9 +120,7 @@ pub fn settle(
                 Snapshots::new(config.home).keep(
                     &key(contender, config.plan),
                     &file.data(),
-                    &database_file_id(),
-                    &config.plan.workload_of(contender),
-                    load,
+                    Description::of(&database_file_id(), contender, config.plan, load),
                     config.console,
                 )?;
             }

@@ -32,7 +32,7 @@ use crate::lab::experiment::document::{Trouble, Troubles};
 use crate::lab::server::{DatabaseFile, Meaning, Sandbox, ServerName, file_sizes, runs_in_process};
 use crate::report::words;
 
-pub use check_settings::{rehearse, rehearse_one};
+pub use check_settings::{check_settings, rehearse, rehearse_one};
 pub use fairness::{NotComparable, check as check_fairness};
 pub use sandboxed::loaded;
 pub use session::keep_sessions;

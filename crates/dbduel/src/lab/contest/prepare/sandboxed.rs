@@ -216,7 +216,7 @@ pub fn settle(
     let origin = match restored {
         Some(snapshot) => Origin {
             is_restored: true,
-            load: snapshot.load,
+            load: snapshot.load_of(contender),
         },
         None => {
             let load = dataset::fill(config.plan, workload, resident, config.console)?;
@@ -311,13 +311,11 @@ fn stop_and_keep(
             );
         }
     }
-    let workload = config.plan.workload_of(contender);
+    let build = &own.sandbox.build().id;
     Snapshots::new(config.home).keep(
         &key(&own.sandbox, contender, config.plan),
         &own.sandbox.data(),
-        &own.sandbox.build().id,
-        &workload,
-        load,
+        Description::of(build, contender, config.plan, load),
         config.console,
     )
 }
