@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Host {
+    /// Identity of the machine: a digest that tells machines apart and names none; absent in records from before it was kept.
+    pub machine: Option<String>,
     /// Model name of the processor.
     pub cpu_model: Option<String>,
     /// Processors that the system schedules on.
@@ -99,6 +101,15 @@ pub struct Host {
     pub allowed_cpus: Option<String>,
     /// Processor limit of the control group, in processors.
     pub cgroup_cpus: Option<f64>,
+}
+
+impl Host {
+    /// How people call its processors: `2 × Intel Xeon`.
+    #[must_use]
+    pub fn processors_label(&self) -> String {
+        let model = self.cpu_model.as_deref().unwrap_or("processor");
+        format!("{} × {model}", self.cpus.unwrap_or_default())
+    }
 }
 
 /// Which server a contender runs: `contenders/NAME/build.json`.

@@ -88,11 +88,7 @@ fn index_line(dir: &Path) -> Result<IndexLine> {
         .map(|workload| workload.name.as_str())
         .collect();
     let host = &summary.host;
-    let mut machine = vec![format!(
-        "{} × {}",
-        host.cpus.unwrap_or_default(),
-        host.cpu_model.as_deref().unwrap_or("processor")
-    )];
+    let mut machine = vec![host.processors_label()];
     machine.extend(host.memory_bytes.map(words::bytes));
     machine.extend(host.kernel.as_ref().map(|kernel| format!("Linux {kernel}")));
     Ok(IndexLine {

@@ -1,7 +1,7 @@
 //! Where the result of the newest self-test is kept, and which machine it is about.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use dbduel_record::facts::SelfTest;
@@ -12,9 +12,6 @@ use crate::lab::server::Home;
 
 /// Everybody may read it.
 const MODE: u32 = 0o644;
-
-/// Characters of the machine's digest that are kept.
-const DIGEST_CHARACTERS: usize = 16;
 
 fn path(home: &Home) -> PathBuf {
     home.root().join("selftest.json")
@@ -43,19 +40,8 @@ pub fn write(home: &Home, kept: &SelfTest) -> Result<()> {
         .with_context(|| format!("could not keep the result in `{}`", place.display()))
 }
 
-/// A digest that tells machines apart and names none: of the system's own identifier where it has one,
-/// and of what the processors and the memory are.
+/// The identity of this machine.
 #[must_use]
 pub fn this_host() -> String {
-    let identifier = fs::read_to_string("/etc/machine-id").unwrap_or_default();
-    let facts = host::read(std::path::Path::new("/"));
-    let text = format!(
-        "{}|{:?}|{:?}|{:?}",
-        identifier.trim(),
-        facts.cpu_model,
-        facts.cpus,
-        facts.memory_bytes
-    );
-    let digest = blake3::hash(text.as_bytes()).to_hex();
-    digest[..DIGEST_CHARACTERS].to_owned()
+    host::read(Path::new("/")).machine.unwrap_or_default()
 }

@@ -16,6 +16,9 @@ use dbduel_record::facts::Host;
 pub use confinement::{find_processors, processors};
 use files::Files;
 
+/// Characters of a machine's identity.
+const IDENTITY_CHARACTERS: usize = 16;
+
 /// Reads the facts. `place` is where the servers' data will be.
 #[must_use]
 pub fn read(place: &Path) -> Host {
@@ -26,7 +29,22 @@ pub fn read(place: &Path) -> Host {
     system::read(&files, &mut host);
     // Some machines hide the folder of their processors.
     host.cpus = host.cpus.or_else(|| Some(cpus()));
+    host.machine = Some(identity(&files, &host));
     host
+}
+
+/// Tells machines apart and names none: a digest of the system's own identifier where it has one, and of what the processors
+/// and the memory are.
+fn identity(files: &Files, host: &Host) -> String {
+    let text = format!(
+        "{}|{:?}|{:?}|{:?}",
+        files.line("/etc/machine-id").unwrap_or_default(),
+        host.cpu_model,
+        host.cpus,
+        host.memory_bytes
+    );
+    let digest = blake3::hash(text.as_bytes()).to_hex();
+    digest[..IDENTITY_CHARACTERS].to_owned()
 }
 
 /// The directory in `/sys` of the whole disk under `place`; `None` for a file system without one.
@@ -60,6 +78,8 @@ mod tests {
         assert!(host.memory_bytes.unwrap() > 1 << 20);
         assert!(host.cpus.unwrap() >= 1);
         assert!(host.file_system.is_some());
+        let again = read(Path::new("/"));
+        assert!(host.machine.is_some() && host.machine == again.machine);
         assert!(free_disk_bytes(Path::new("/")).unwrap() > 0);
     }
 }
