@@ -16,7 +16,7 @@
 //! * [`attribution`]: contenders between two, and what each of their differing settings contributes.
 //! * [`stalls`]: the stalls seen, and what unseen ones could still overturn.
 //! * [`scaling`], [`crossover`], [`history`]: curves over concurrency, crossings over sizes, changes
-//!   over runs.
+//!   over runs. [`pool`]: one comparison on several machines.
 //! * [`simulate`]: machines and contenders whose truth is known, to check a method on.
 //!
 //! ```
@@ -67,6 +67,7 @@ pub mod guard;
 pub mod history;
 pub mod mean;
 pub mod order;
+pub mod pool;
 pub mod proportion;
 pub mod quantile;
 pub mod random;
