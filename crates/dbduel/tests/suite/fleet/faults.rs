@@ -8,6 +8,7 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 
 use super::network::Network;
+use super::relay::Relay;
 use super::{Fleet, PATIENCE, SHORT, phase_of};
 use crate::suite::harness::skip_always;
 use crate::suite::lab::{program, signal, turn, verify};
@@ -143,6 +144,51 @@ fn a_cell_that_a_worker_finishes_while_it_is_cut_off_counts_once() {
         "{said}"
     );
     assert!(fleet.done(&["fleet", "fetch"]).contains("1 record fetched"));
+}
+
+/// Each way between an agent and nats-server.
+const DELAY: Duration = Duration::from_millis(50);
+const RESET_EVERY: Duration = Duration::from_secs(3);
+
+#[test]
+fn a_slow_connection_that_is_reset_again_and_again_costs_no_cell() {
+    let Some(mut fleet) = Fleet::start(SHORT) else {
+        return;
+    };
+    let _turn = turn();
+    let relay = Relay::start(fleet.nats.port(), DELAY);
+    fleet.submit(2);
+    fleet.start_agent_by(&relay.url(), "w1", &["--work"]);
+    fleet.wait_until("w1 at work", |status| {
+        phase_of(status, "w1") == Some("running")
+    });
+    // Both clocks are the same one, so the truth is 0.
+    let agents = fleet.json(&["fleet", "agents"]);
+    let clock = |field: &str| agents[0]["clock"][field].as_f64().unwrap();
+    let (offset_us, uncertainty_us) = (clock("offset_us"), clock("uncertainty_us"));
+    assert!(
+        uncertainty_us >= DELAY.as_micros() as f64 && offset_us.abs() <= uncertainty_us,
+        "{agents:#}"
+    );
+
+    let mut resets = 0;
+    let mut next = Instant::now();
+    let status = fleet.wait_until("2 cells done", |status| {
+        if Instant::now() >= next {
+            resets += usize::from(relay.reset() > 0);
+            next = Instant::now() + RESET_EVERY;
+        }
+        status["campaigns"][0]["done"] == 2
+    });
+    assert!(resets >= 2, "{resets}");
+    assert_eq!(status["campaigns"][0]["failed"], 0, "{status:#}");
+    assert!(
+        fleet
+            .done(&["fleet", "fetch"])
+            .contains("2 records fetched")
+    );
+    let (code, said) = fleet.stop("w1");
+    assert_eq!(code, Some(0), "{said}");
 }
 
 /// The object store of records with room for so many bytes.

@@ -4,6 +4,7 @@ mod faults;
 mod nats_server;
 mod network;
 mod refusals;
+mod relay;
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Output};
@@ -145,11 +146,15 @@ impl Fleet {
 
     /// As [`Fleet::start_agent`], by another address of nats-server.
     fn start_agent_at(&mut self, address: &str, name: &str, words: &[&str]) {
+        self.start_agent_by(&self.nats.url_at(address), name, words);
+    }
+
+    /// As [`Fleet::start_agent`], by the address of a relay.
+    fn start_agent_by(&mut self, url: &str, name: &str, words: &[&str]) {
         let log = std::fs::File::create(self.log_of(name)).unwrap();
         let mut command = self.program(name);
         command
-            .args(["agent", "--name", name, "--nats"])
-            .arg(self.nats.url_at(address))
+            .args(["agent", "--name", name, "--nats", url])
             .args(words)
             .stdout(log.try_clone().unwrap())
             .stderr(log);

@@ -46,6 +46,10 @@ impl NatsServer {
         Some(server)
     }
 
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     pub fn url(&self) -> String {
         self.url_at("127.0.0.1")
     }
