@@ -32,6 +32,7 @@ use commands::run::{NotARecord, Unreadable};
 use commands::selftest::UnfitInjection;
 use exit::Exit;
 use interrupt::Interrupted;
+use judge::records::pool::NotOneDuel;
 use lab::contest::NotComparable;
 use lab::crash::NotCuttable;
 use lab::experiment::document::Troubles;
@@ -69,4 +70,5 @@ fn is_usage(error: &anyhow::Error) -> bool {
         || error.is::<InitError>()
         || error.is::<NotCuttable>()
         || error.is::<NatsAddressError>()
+        || error.is::<NotOneDuel>()
 }

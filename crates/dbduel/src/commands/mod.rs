@@ -18,6 +18,7 @@ pub mod init;
 pub mod load;
 mod metrics;
 mod nats;
+pub mod pool;
 pub mod quickstart;
 mod record_reports;
 pub mod report;
@@ -83,6 +84,8 @@ enum Verb {
     Report(report::Arguments),
     /// Find change points over many records of one experiment.
     History(history::Arguments),
+    /// Combine records of one duel from several machines, as a random effect.
+    Pool(pool::Arguments),
     /// Measure what dbduel can detect on this machine, with two equal contenders.
     Selftest(selftest::Arguments),
     /// Export the tables behind a report as CSV, SQLite or Parquet.
@@ -135,6 +138,7 @@ impl CommandLine {
             Verb::CrashTest(arguments) => crash_test::crash_test(home, &arguments),
             Verb::Selftest(arguments) => selftest::selftest(home, &arguments),
             Verb::History(arguments) => history::history(&arguments),
+            Verb::Pool(arguments) => pool::run(&arguments),
             Verb::Sysbench(arguments) => Ok(sysbench::sysbench(&arguments.words)),
             Verb::Report(arguments) => report::report(&arguments),
             Verb::Export(arguments) => export::export(&arguments),

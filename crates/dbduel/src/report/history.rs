@@ -5,10 +5,8 @@ use std::fmt::Write as _;
 use crate::judge::records::history::{History, HistoryChange, HistorySeries};
 use crate::judge::summary::Figure;
 
+use super::interval_scale::IntervalScale;
 use super::words::{self, RatioUnit};
-
-/// Width of the drawn part of a run's line.
-const SCALE: usize = 40;
 
 /// Every series with its changes and its runs.
 #[must_use]
@@ -64,23 +62,9 @@ fn described(history: &History, change: &HistoryChange) -> String {
 
 /// One line per run: its interval drawn on a common scale, and its ratio.
 fn runs(text: &mut String, history: &History, series: &HistorySeries) {
-    let ratios = || series.points.iter().map(|point| point.ratio);
-    let (least, most) = (
-        ratios().fold(f64::INFINITY, f64::min),
-        ratios().fold(0.0, f64::max),
-    );
-    let width = (most / least).ln().max(f64::MIN_POSITIVE);
-    let column = |ratio: f64| -> usize {
-        let share = ((ratio / least).ln() / width).clamp(0.0, 1.0);
-        (share * (SCALE - 1) as f64).round() as usize
-    };
+    let scale = IntervalScale::of(series.points.iter().map(|point| point.ratio));
     let unit = RatioUnit::of(series.points.iter().map(|point| &point.figure));
     for point in &series.points {
-        let mut line = vec![' '; SCALE];
-        if let Some((low, high)) = point.figure.interval() {
-            line[column(low)..=column(high)].fill('─');
-        }
-        line[column(point.ratio)] = '●';
         let starts = series.changes.iter().any(|change| change.run == point.run);
         let run = &history.runs[point.run];
         let _ = writeln!(
@@ -88,7 +72,7 @@ fn runs(text: &mut String, history: &History, series: &HistorySeries) {
             "  {} {}{} {}  {}",
             run.created,
             if starts { '>' } else { ' ' },
-            line.into_iter().collect::<String>(),
+            scale.line(&point.figure),
             ratio(&point.figure, unit),
             run.place
         );

@@ -7,13 +7,16 @@ mod attribution;
 #[cfg(test)]
 mod browser;
 pub mod chart;
+pub mod columns;
 mod explanation;
 pub mod history;
 mod html;
+mod interval_scale;
 pub mod json;
 mod markdown;
 mod method;
 mod order_entry;
+pub mod pool;
 mod scaling;
 mod suite;
 pub mod sweep;

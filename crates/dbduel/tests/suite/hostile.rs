@@ -406,7 +406,7 @@ fn nothing_of_a_record_or_an_experiment_drives_the_terminal_or_the_page() {
             "{format}"
         );
     }
-    for verb in ["report", "verify", "audit", "history"] {
+    for verb in ["report", "verify", "audit", "history", "pool"] {
         check(&[verb, record]);
     }
     for entry in fs::read_dir(&dir).unwrap() {

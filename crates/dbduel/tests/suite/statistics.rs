@@ -124,6 +124,22 @@ fn a_record_gets_more_time_and_says_so_and_rules_are_asked_of_it() {
         shown.contains("1 run with a ratio") && shown.contains("second at 4 clients"),
         "{shown}"
     );
+
+    let output = program()
+        .arg("pool")
+        .arg(lab.path().join("results"))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let shown = String::from_utf8_lossy(&output.stdout);
+    let machine = lab.record().host.machine.unwrap();
+    assert!(
+        shown.contains("1 record on 1 machine")
+            && shown.contains("second at 4 clients")
+            && shown.contains("not pooled, on one machine only: throughput")
+            && shown.contains(&machine),
+        "{shown}"
+    );
 }
 
 #[test]

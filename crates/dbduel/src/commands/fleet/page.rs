@@ -6,38 +6,13 @@ use crate::counts;
 use crate::fleet::agent::AgentState;
 use crate::fleet::clock::ClockOffset;
 use crate::fleet::status::{CellFailure, FleetStatus};
+use crate::report::columns::{columns, row};
 use crate::report::words;
 
 /// Failures that are shown with their reasons.
 const FAILURES_MAX: usize = 20;
 /// Lines of a reason.
 const REASON_LINES: usize = 3;
-
-/// Text in columns: the first is left-aligned, as are those of `left`; numbers are right-aligned.
-fn columns(rows: &[Vec<String>], left: &[usize]) -> String {
-    let count = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..count).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-            let _ = match column == 0 || left.contains(&column) {
-                true => write!(line, "{cell:<width$}  "),
-                false => write!(line, "{cell:>width$}  "),
-            };
-        }
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
-    text
-}
-
-fn row(cells: &[&str]) -> Vec<String> {
-    cells.iter().map(|cell| (*cell).to_owned()).collect()
-}
 
 /// How a fleet stands.
 pub(super) fn status(status: &FleetStatus) -> String {

@@ -1,5 +1,25 @@
-//! What several records say together: a sweep's cells, the history of an experiment, series of duels.
+//! What several records say together: a sweep's cells, the history of an experiment, one duel on several machines, series of
+//! duels.
 
+mod copies;
 pub mod history;
+pub mod pool;
 pub mod steadiness;
 pub mod sweep;
+
+use super::Summary;
+
+/// A judged record and where it is.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    /// Its directory, as it was named.
+    pub place: String,
+    /// What the judge says.
+    pub summary: Summary,
+}
+
+impl AsRef<Judged> for Judged {
+    fn as_ref(&self) -> &Judged {
+        self
+    }
+}

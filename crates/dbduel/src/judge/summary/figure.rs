@@ -113,6 +113,8 @@ pub enum How {
     Halves,
     /// Geometric mean of the ratios of several workloads.
     GroupMean,
+    /// Mean log ratio of several machines, or of several records of one, as a random effect.
+    RandomEffect,
 }
 
 impl How {
@@ -155,6 +157,10 @@ impl How {
             Self::GroupMean => {
                 "geometric mean of the workloads' ratios, each with the same weight; interval over the blocks of each, for a number of \
                  blocks fixed beforehand (Satterthwaite 1946)"
+            }
+            Self::RandomEffect => {
+                "mean log ratio of several machines, or of several records of one, as a random effect; Hartung-Knapp-Sidik-Jonkman \
+                 interval (IntHout, Ioannidis and Borm 2014), variance between them by Paule and Mandel (1982)"
             }
             Self::Halves => {
                 "mean of the second half over that of the first; Student's interval from lugsail batch means"

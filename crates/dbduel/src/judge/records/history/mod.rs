@@ -3,8 +3,6 @@
 //! The ratio, and not throughput itself, is followed: what a machine does from day to day meets the
 //! baseline of the same run alike. Knows neither how records are found nor what is printed.
 
-mod copies;
-
 use dbduel_record::facts::Host;
 use dbduel_record::seed::named_seed;
 use dbduel_stats::StatsError;
@@ -13,8 +11,9 @@ use serde::Serialize;
 
 use crate::counts;
 use crate::judge::Summary;
+use crate::judge::records::Judged;
+use crate::judge::records::copies::without_copies;
 use crate::judge::summary::{Comparison, Figure, Quantity, Verdict};
-use copies::without_copies;
 
 /// Newest runs in which a change still raises an alarm.
 const ALARM_RUNS: usize = 2 * SIDE_MIN;
@@ -26,15 +25,6 @@ pub struct Question {
     pub quantity: Option<Quantity>,
     /// Smallest relative change that is worth telling.
     pub magnitude: f64,
-}
-
-/// A judged record and where it is.
-#[derive(Debug, Clone)]
-pub struct Judged {
-    /// Its directory, as it was named.
-    pub place: String,
-    /// What the judge says.
-    pub summary: Summary,
 }
 
 /// The histories of an experiment.
