@@ -19,7 +19,7 @@ use crate::interrupt;
 
 /// Load from which the statements are taken, seconds.
 const SAMPLE_S: f64 = 0.3;
-/// Longest time of one EXPLAIN: old servers execute some subqueries for it.
+/// Longest time of one EXPLAIN, which old servers execute some subqueries for, unless `[limits] statement` is shorter.
 const EXPLAIN_TIMEOUT: Duration = Duration::from_secs(20);
 
 impl Contest<'_> {
@@ -58,7 +58,8 @@ impl Contest<'_> {
         self.journal.commits(&name, self.load.take_commits())?;
         interrupt::check()?;
         let explained = sampled.and_then(|examples| {
-            let mut connection = self.arena.connect(contender, EXPLAIN_TIMEOUT)?;
+            let limit = Duration::from_secs_f64(plan.limits.statement_s).min(EXPLAIN_TIMEOUT);
+            let mut connection = self.arena.connect(contender, limit)?;
             let examples = examples.into_iter();
             Ok(examples
                 .map(|example| explain(&mut connection, example))

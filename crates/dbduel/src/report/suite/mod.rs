@@ -389,6 +389,8 @@ fn order(summary: &Summary, form: BlockForm) -> String {
 }
 
 fn cells(summary: &Summary) -> Vec<CellView> {
+    let comparisons = summary.duels.iter().flat_map(|duel| &duel.comparisons);
+    let unit = RatioUnit::of(comparisons.map(|comparison| &comparison.ratio));
     let all = summary.duels.iter().flat_map(|duel| {
         let comparisons = duel.comparisons.iter();
         comparisons.map(move |comparison| (duel, comparison))
@@ -396,7 +398,6 @@ fn cells(summary: &Summary) -> Vec<CellView> {
     let row = |(duel, comparison): (&Duel, &crate::judge::summary::Comparison)| {
         let mut measures = duel.contenders.iter();
         let measures = measures.find(|one| one.contender == comparison.contender);
-        let unit = RatioUnit::of([&comparison.ratio]);
         CellView {
             group: duel
                 .load
