@@ -34,6 +34,7 @@ pub mod statements;
 pub mod store;
 pub mod sweep;
 pub mod tsv;
+pub mod variants;
 pub mod whole;
 
 pub use event::{Event, Stamped};

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::design::Design;
+use crate::variants::Variants;
 
 /// The version of the record's format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -83,6 +84,10 @@ pub struct Plan {
     /// were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub design: Option<Design>,
+    /// Which contenders are variants of one, of which the best is chosen at each level before it is judged; absent where each
+    /// contender is set in one way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variants: Option<Variants>,
     /// What the experiment says that the contest is about: classes, facts, rules or variables of the audit. The
     /// contenders differ in them on purpose.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

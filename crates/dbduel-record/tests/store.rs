@@ -48,6 +48,7 @@ fn plan() -> Plan {
         }],
         suite: None,
         design: None,
+        variants: None,
         load: LoadProcess {
             busy_poll_us: 0,
             threads: 1,

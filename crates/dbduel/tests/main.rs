@@ -55,6 +55,7 @@ mod suite {
     pub mod suites;
     pub mod sweep;
     pub mod sysbench;
+    pub mod variants;
 }
 
 fn main() -> std::process::ExitCode {

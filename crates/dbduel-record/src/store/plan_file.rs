@@ -10,6 +10,7 @@ use crate::design;
 use crate::event::{Event, Stamped};
 use crate::foreign::{self, DOCUMENT_BYTES_MAX};
 use crate::plan::{Block, FormatVersion, LoadLevel, Plan};
+use crate::variants;
 
 /// Why there is no plan in `dir`.
 fn not_a_record(dir: &Path) -> RecordError {
@@ -81,6 +82,7 @@ pub(super) fn read_plan(dir: &Path) -> Result<Plan, RecordError> {
     check_plan(&plan)
         .and_then(|()| check_indices(&plan))
         .and_then(|()| design::check(&plan))
+        .and_then(|()| variants::check(&plan))
         .map_err(malformed)?;
     Ok(plan)
 }

@@ -7,6 +7,7 @@
 pub mod audit;
 #[cfg(test)]
 mod bad_input;
+pub mod champions;
 pub mod classes;
 mod duel;
 mod evidence;
@@ -52,6 +53,9 @@ pub const IDENTITY: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("DBDUEL_
 /// Findings come in the order of their weight, heaviest first.
 #[must_use]
 pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
+    let judged = champions::judged_record(record);
+    let whole = record;
+    let record = judged.as_ref().unwrap_or(whole);
     let evidence = Evidence::of(record);
     let plan = &record.plan;
     let differences = settings::differences(record);
@@ -80,6 +84,7 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         duels: (0..plan.levels.len())
             .map(|level| duel(&evidence, level))
             .collect(),
+        champions: champions::choices(&whole.plan, &whole.slices),
         suite: None,
         scaling: scaling::scaling(&evidence),
         crossings: Vec::new(),
@@ -96,18 +101,18 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         watched: watched::watched(&evidence),
         not_measured: Vec::new(),
         audit: None,
-        disclosure: audit::disclosure::checklist(record),
+        disclosure: audit::disclosure::checklist(whole),
         record_digest: record.manifest_digest.clone(),
     };
     summary.crossings = scaling::crossings(&evidence, &summary.duels);
-    let audit = audit::audit(&audit::case_of(record, &summary.duels));
+    let audit = audit::audit(&audit::case_of(whole, &summary.duels));
     let run = RunEvidence {
         evidence: &evidence,
         summary: &summary,
     };
     let findings = rules::beside_verdicts(&run, &audit);
     summary.audit = Some(audit);
-    apply_voids(&mut summary, &findings, plan);
+    apply_voids(&mut summary, &findings, &whole.plan);
     summary.suite = suite::suite(&evidence, &summary.duels);
     overturn::explain(&mut summary);
     summary.not_measured = unmeasured::list(&summary, record);
@@ -221,13 +226,15 @@ fn run(evidence: &Evidence<'_>) -> Run {
 /// A finding of severity void takes away the verdicts that it is about; without a name it is about all.
 /// When the baseline is named, every comparison with it falls.
 fn apply_voids(summary: &mut Summary, findings: &[Finding], plan: &Plan) {
-    let baseline = plan.contenders[plan.baseline].name.clone();
+    let baseline = summary.baseline.clone();
     let voids = findings
         .iter()
         .filter(|finding| finding.severity == Severity::Void);
     for finding in voids {
         let concerns = |name: &str| {
-            finding.about.is_empty() || finding.about.iter().any(|about| about == name)
+            let mut about = finding.about.iter();
+            finding.about.is_empty()
+                || about.any(|about| champions::contender_of(plan, about) == name)
         };
         let duels = summary
             .duels

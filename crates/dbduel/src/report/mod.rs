@@ -6,6 +6,7 @@
 mod attribution;
 #[cfg(test)]
 mod browser;
+mod champions;
 pub mod chart;
 pub mod columns;
 mod explanation;

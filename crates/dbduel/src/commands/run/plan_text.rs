@@ -81,6 +81,21 @@ pub fn contest(home: &Home, plan: &Plan) -> Result<String> {
         };
         line(name, &format!("{}{of_suite}", level.label()))?;
     }
+    if let Some(variants) = &plan.variants {
+        let several = variants
+            .groups
+            .iter()
+            .filter(|group| group.members.len() > 1);
+        let several: Vec<String> = several
+            .map(|group| format!("{} of `{}`", group.members.len(), group.name))
+            .collect();
+        let words = format!(
+            "{} compete in the first {} of each duel; the best of each meet in the others",
+            several.join(", "),
+            words::things(variants.choosing_rounds.into(), "block")
+        );
+        line("Variants", &words)?;
+    }
     if let Some(search) = &plan.search {
         let rates = format!(
             "up to {} rates are tried, each a duel of its own",

@@ -15,6 +15,7 @@ use dbduel_stats::sequential::{self, Decision, Interval, Method, SequentialPlan,
 
 use super::log_ratios::{self, CONTENDER, REFERENCE, block_deviation, differences, throughput};
 use super::{attribution, epochs, paths};
+use crate::judge::champions;
 use crate::judge::evidence::blocks::{CompleteBlock, LevelBlocks};
 use crate::judge::summary::{
     BlockRatio, Change, Comparison, FactorEffect, Figure, How, PaidBy, Verdict,
@@ -52,6 +53,9 @@ impl LevelDecision {
 /// Compares every contender with the baseline on the complete blocks of `level` among `rows`.
 #[must_use]
 pub fn decide_level(plan: &Plan, rows: &[SliceRow], level: usize) -> LevelDecision {
+    if let Some((plan, rows)) = champions::judged(plan, rows) {
+        return decide_blocks(&plan, &LevelBlocks::sort(&plan, &rows, level), level);
+    }
     decide_blocks(plan, &LevelBlocks::sort(plan, rows, level), level)
 }
 

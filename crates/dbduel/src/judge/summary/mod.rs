@@ -4,6 +4,7 @@
 //! snake case with their unit; a number never stands without its interval or the reason why it has none.
 
 mod attribution;
+mod champions;
 mod figure;
 mod over_levels;
 mod quantity;
@@ -31,6 +32,7 @@ pub use super::seconds::tracks::{Track, TrackQuantity};
 pub use super::seconds::watched::Watched;
 use super::workloads::order_entry::OrderEntry;
 pub use attribution::{Attribution, FactorEffect, Interaction, InteractionTerm};
+pub use champions::{ChampionChoice, VariantThroughput};
 pub use figure::{Figure, How};
 pub use over_levels::{
     Bounds, ContenderCrossings, ContenderObjective, ContenderScaling, CrossingPoint, Crossings,
@@ -89,6 +91,9 @@ pub struct Summary {
     pub run: Run,
     /// One duel per load level; in a suite, per workload.
     pub duels: Vec<Duel>,
+    /// Which variant of a contender each duel is about; empty where each contender is set in one way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub champions: Vec<ChampionChoice>,
     /// What is said of a suite as a whole; absent when there is one workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<SuiteSummary>,

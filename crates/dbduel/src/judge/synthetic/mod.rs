@@ -313,6 +313,7 @@ impl Scenario {
             },
             injection: None,
             design: self.design.clone(),
+            variants: None,
             objective: None,
             search: None,
             about: Vec::new(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use dbduel_record::event::{EndReason, Event, Finding, Severity, SliceId};
 use dbduel_record::plan::{Block, SuitePhase};
 use dbduel_record::rows::{ALL_CLASSES, SliceRow};
@@ -17,6 +17,7 @@ use super::turn::{Outcome, TurnPlace};
 use super::warm_up::workload_at;
 use super::{Contest, ContestConfig};
 use crate::interrupt::{self, Urgency};
+use crate::judge::champions::champions;
 use crate::judge::levels::search::{self, LateShares, late_shares};
 use crate::judge::{LevelDecision, Verdict, decide_level, used_s};
 use crate::lab::expand::load_s;
@@ -197,7 +198,11 @@ impl Contest<'_> {
         let watched = self.observers.affordable(plan, block);
         let mut slices: Vec<SliceSoFar> = Vec::new();
         slices.resize_with(block.order.len(), SliceSoFar::default);
+        let running = self.running(block)?;
         for (repeat, position) in block.turns() {
+            if !running.contains(&block.order[position]) {
+                continue;
+            }
             // A first request to end lets the running turn finish; the block then stays incomplete.
             if (repeat, position) != (0, 0) && interrupt::urgency() != Urgency::None {
                 return self.abandon(block, &slices);
@@ -256,6 +261,22 @@ impl Contest<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// The contenders whose slices of a block run: all, or after choosing among variants the chosen ones.
+    fn running(&self, block: &Block) -> Result<Vec<usize>> {
+        let plan = self.config.plan;
+        match &plan.variants {
+            Some(variants) if !variants.is_choosing(block) => {
+                champions(plan, &self.progress.rows, block.level).with_context(|| {
+                    let level = plan.levels[block.level].label();
+                    format!(
+                        "no block of choosing is complete at {level}, so no variant can be chosen"
+                    )
+                })
+            }
+            _ => Ok(block.order.clone()),
+        }
     }
 
     /// Journals what of a block that the user ended is not in the record. Always false: the run ends here.

@@ -13,6 +13,7 @@ mod schedule;
 mod search;
 mod suite;
 mod sweep;
+mod variants;
 mod workload;
 
 use std::collections::BTreeMap;
@@ -79,6 +80,8 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
     let attribute = file.experiment.attribute.as_ref();
     let designed = attribute.map(|attribute| design::designed(file, attribute));
     let (own, design) = designed.transpose()?.unzip();
+    let (crossed, groups) = variants::crossed(file)?.unzip();
+    let own = own.or(crossed);
     let ExperimentFile { path, text, .. } = *file;
     let experiment = own.as_ref().unwrap_or(file.experiment);
     let report = Report::new(path, text);
@@ -131,25 +134,36 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
     );
     check_objective(&report, experiment, &schedule);
     check_proof(&report, experiment, &workload, &contenders, surroundings);
-    let statements = match &design {
-        Some(design) => design.factors.len(),
-        None => contenders.len().saturating_sub(1),
-    };
     let schedules: Vec<Schedule> = levels.iter().map(|level| schedule.at(level)).collect();
     let average = average(&schedule, &schedules);
+    let (variants, judged) = groups
+        .map(|groups| variants::share_time(groups, &average, levels.len()))
+        .unzip();
+    let average = judged.unwrap_or(average);
+    // Of variants one each is judged.
+    let judged = match &variants {
+        Some(variants) => variants.groups.len(),
+        None => contenders.len(),
+    };
+    let statements = match &design {
+        Some(design) => design.factors.len(),
+        None => judged.saturating_sub(1),
+    };
     let decision = complete_decision(
         &report,
         experiment,
         &average,
-        contenders.len(),
+        judged,
         levels.len(),
         statements,
     );
+    let choosing_rounds = variants.as_ref().map_or(0, |one| one.choosing_rounds);
     let rounds = match &search {
         Some(search) => search.looks.last().copied().unwrap_or(0),
-        None => rounds_within(&average, contenders.len(), 1)
-            .min(BLOCKS_CAP)
-            .max(decision.blocks_max),
+        None => {
+            let rounds = rounds_within(&average, judged, 1).min(BLOCKS_CAP);
+            choosing_rounds + rounds.max(decision.blocks_max)
+        }
     };
     let blocks = match schedule.pilot {
         Some(_) => Vec::new(),
@@ -184,6 +198,7 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
         limits: complete_limits(&experiment.limits),
         injection,
         design,
+        variants,
         objective: experiment.load.objective.as_ref().map(|written| Objective {
             share: written.value.share,
             latency_us: written.value.latency.as_secs_f64() * 1e6,

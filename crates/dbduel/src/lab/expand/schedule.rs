@@ -72,6 +72,7 @@ pub(super) fn complete_schedule(
         && experiment.load.objective.is_none()
         && experiment.suite.is_none()
         && experiment.attribute.is_none()
+        && !experiment.has_variants()
         && !depends_on_past_work;
     let pilot = has_pilot.then(|| {
         let cells = (contenders * levels).max(1) as f64;
@@ -92,13 +93,14 @@ pub(super) fn complete_schedule(
     let (slices, guards) = slices_and_guards(contenders, mirrored);
     let default_slice_s = {
         let parts = slices + GUARD_SHARE * guards;
-        let wanted = match experiment.attribute {
-            Some(_) => BLOCKS_WANTED_OF_DESIGN,
-            None => BLOCKS_WANTED,
+        let has_many_contenders = experiment.attribute.is_some() || experiment.has_variants();
+        let wanted = match has_many_contenders {
+            true => BLOCKS_WANTED_OF_DESIGN,
+            false => BLOCKS_WANTED,
         };
         let fitting = (measuring_s / (wanted * levels.max(1) as f64) - slices * SWITCH_S) / parts;
-        let shortest_s = match (pilot, &experiment.attribute) {
-            (None, None) => SLICE_S_MIN,
+        let shortest_s = match (pilot, has_many_contenders) {
+            (None, false) => SLICE_S_MIN,
             _ => TURN_S_WANTED,
         };
         hundredths(fitting.clamp(shortest_s, SLICE_S))
@@ -210,7 +212,8 @@ pub(super) fn block_form(
     levels: usize,
 ) -> (bool, BlockForm) {
     let Some(suite) = &experiment.suite else {
-        return (experiment.attribute.is_none(), BlockForm::Affordable);
+        let mirrored = experiment.attribute.is_none() && !experiment.has_variants();
+        return (mirrored, BlockForm::Affordable);
     };
     if let Some(mirrored) = suite.mirrored {
         return (mirrored, BlockForm::AsWritten);
@@ -243,8 +246,9 @@ pub(super) fn block_load_s(schedule: &Schedule, contenders: usize) -> f64 {
 /// Seconds of load that a block takes.
 #[must_use]
 pub fn load_s(plan: &Plan, block: &Block) -> f64 {
+    let running = plan.running_slices(block);
     let guards = (0..block.order.len()).filter(|&position| plan.is_guarded(block, position));
-    let once_s = block.slice_s * block.order.len() as f64
-        + plan.guard_s(block.level) * guards.count() as f64;
+    let guards = guards.count().min(running);
+    let once_s = block.slice_s * running as f64 + plan.guard_s(block.level) * guards as f64;
     once_s * f64::from(block.repeats)
 }

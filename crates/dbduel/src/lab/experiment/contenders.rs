@@ -117,6 +117,10 @@ fn read_contender(
         .section("tables")
         .map(|tables| read_parameters(report, "[tables]", tables.entries()))
         .unwrap_or_default();
+    let variants = section
+        .section("variants")
+        .map(|variants| read_variants(report, &variants))
+        .unwrap_or_default();
     let is_nowhere = section.value("like").is_none() && section.value("server").is_none();
     // A misspelt key was reported already and is probably the one that is missing.
     if section.refuse_unknown_keys() && is_nowhere {
@@ -134,7 +138,51 @@ fn read_contender(
         settings,
         password_file,
         tables,
+        variants,
     }
+}
+
+/// The settings of `[variants]`, each with a list of values.
+fn read_variants(
+    report: &Report<'_>,
+    section: &Section<'_, '_>,
+) -> Vec<(Located<String>, Vec<Located<String>>)> {
+    let mut variants = Vec::new();
+    for (name, value) in section.entries() {
+        if let Some(reason) = reserved(&name.value, "") {
+            report.add(
+                &name.span,
+                format!("`{}` cannot be set: {reason}", name.value),
+            );
+            continue;
+        }
+        let values = value.get_ref().as_array().filter(|list| list.len() > 1);
+        let Some(values) = values else {
+            let message = format!(
+                "variant `{}` is a list of two or more values, such as [6, 96]; found {}",
+                name.value,
+                describe(value.get_ref())
+            );
+            report.add(&value.span(), message);
+            continue;
+        };
+        let read = |value: &toml::Spanned<DeValue<'_>>| match setting_text(value.get_ref()) {
+            Ok(text) => Some(Located {
+                value: text,
+                span: value.span(),
+            }),
+            Err(message) => {
+                report.add(
+                    &value.span(),
+                    format!("variant `{}`: {message}", name.value),
+                );
+                None
+            }
+        };
+        let values = values.iter().filter_map(read).collect();
+        variants.push((name, values));
+    }
+    variants
 }
 
 fn read_settings(report: &Report<'_>, section: &Section<'_, '_>) -> Vec<Setting> {

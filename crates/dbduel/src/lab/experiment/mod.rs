@@ -193,6 +193,8 @@ pub struct Contender {
     pub password_file: Option<Located<String>>,
     /// Parameters of the workload that it has of its own, in the order of the file.
     pub tables: Vec<WrittenParameter>,
+    /// Settings with the values that are tried of each, all combinations of which compete within it.
+    pub variants: Vec<(Located<String>, Vec<Located<String>>)>,
 }
 
 impl Contender {
@@ -412,20 +414,30 @@ impl Experiment {
         })
     }
 
+    /// True when variants of a contender are to compete.
+    #[must_use]
+    pub fn has_variants(&self) -> bool {
+        let mut contenders = self.contenders.iter();
+        contenders.any(|contender| !contender.variants.is_empty())
+    }
+
     /// Where the setting `name` of `contender` is written, following `like`.
     #[must_use]
     pub fn setting_span(&self, contender: &str, name: &str) -> Option<std::ops::Range<usize>> {
         let wanted = normalised_name(name);
-        let start = self
-            .contenders
-            .iter()
-            .find(|candidate| candidate.name.value == contender)?;
-        let mut settings = chain(&self.contenders, start)
-            .into_iter()
-            .flat_map(|contender| &contender.settings);
-        settings
-            .find(|setting| normalised_name(&setting.name.value) == wanted)
-            .map(|setting| setting.name.span.clone())
+        // A variant is called by its contender and its values: `mysql [0, 96]`.
+        let is_it = |candidate: &&Contender| {
+            let rest = contender.strip_prefix(&candidate.name.value);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(" ["))
+        };
+        let start = self.contenders.iter().find(is_it)?;
+        let chain = || chain(&self.contenders, start).into_iter();
+        let variants = chain().flat_map(|one| one.variants.iter().map(|(name, _)| name));
+        let settings = chain().flat_map(|one| one.settings.iter().map(|setting| &setting.name));
+        let mut names = variants.chain(settings);
+        names
+            .find(|name| normalised_name(&name.value) == wanted)
+            .map(|name| name.span.clone())
     }
 }
 
@@ -486,6 +498,12 @@ pub fn resolved(contenders: &[Contender], start: &Contender) -> Contender {
             .iter()
             .find_map(|contender| contender.password_file.clone()),
         tables,
+        variants: chain
+            .iter()
+            .map(|contender| &contender.variants)
+            .find(|variants| !variants.is_empty())
+            .cloned()
+            .unwrap_or_default(),
     }
 }
 

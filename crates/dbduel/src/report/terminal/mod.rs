@@ -10,7 +10,8 @@ mod verdicts;
 
 use super::view::View;
 use super::{
-    Format, Options, Rendered, attribution, explanation, order_entry, scaling, suite, words,
+    Format, Options, Rendered, attribution, champions, explanation, order_entry, scaling, suite,
+    words,
 };
 use figures::figures;
 pub use page::wrap;
@@ -42,6 +43,9 @@ impl Format for Terminal {
         verdict_box(&mut page, summary, &view.findings);
         if let Some(part) = &view.attribution {
             attribution::print(&mut page, part);
+        }
+        if let Some(part) = &view.champions {
+            champions::print(&mut page, part);
         }
         match &view.suite {
             Some(part) => suite::print(&mut page, part),

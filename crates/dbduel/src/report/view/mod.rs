@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use super::explanation::{ExplanationView, caution, views};
-use super::{attribution, method, order_entry, scaling, suite, words};
+use super::{attribution, champions, method, order_entry, scaling, suite, words};
 use crate::judge::{Finding, Summary};
 
 mod by_clients;
@@ -65,6 +65,7 @@ pub struct View {
     pub pairs: Option<PairsView>,
     /// What each factor contributes; absent unless the contest is designed for it.
     pub attribution: Option<attribution::AttributionView>,
+    pub champions: Option<champions::ChampionsView>,
     pub fairness: Option<FairnessView>,
     pub disclosure: Vec<DisclosureView>,
     /// How much of it the record has.
@@ -154,6 +155,7 @@ impl View {
                 false => pairs::pairs(summary),
             },
             attribution: attribution::view(summary),
+            champions: champions::view(summary),
             fairness: fairness(summary),
             disclosure: disclosure(summary),
             disclosed: disclosed(summary),

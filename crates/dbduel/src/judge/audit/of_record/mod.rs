@@ -40,7 +40,11 @@ pub fn case_of(record: &Record, duels: &[Duel]) -> Case {
     case.declare_tables(&record.plan);
     case.set_sessions(&record.plan);
     case.declare_what_was_asked();
-    case.margins = Some(margins(duels));
+    // Verdicts are about chosen variants, other ones at other levels, so no variant has one of its own.
+    case.margins = Some(match record.plan.variants {
+        Some(_) => BTreeMap::new(),
+        None => margins(duels),
+    });
     case.clients = record.plan.levels.iter().map(|level| level.clients).max();
     for (index, contender) in record.plan.contenders.iter().enumerate() {
         case.contenders[index].data_bytes = data_bytes(record, &contender.name);

@@ -1,0 +1,49 @@
+//! Which variant of a contender was chosen at a load level. Types of the published JSON.
+//!
+//! Computes nothing and knows no record.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::figure::Figure;
+use crate::judge::summary::Verdict;
+
+/// The choice among the variants of one contender at one level. The level's verdict is about the chosen one, in later blocks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ChampionChoice {
+    /// Index into the levels.
+    pub level: usize,
+    /// The contender.
+    pub contender: String,
+    /// Blocks from which was chosen; they are no part of the verdict.
+    pub blocks: u32,
+    /// Every variant, in the order of the experiment.
+    pub variants: Vec<VariantThroughput>,
+}
+
+/// One variant in the blocks of choosing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VariantThroughput {
+    /// What is set: `innodb_spin_wait_delay = 96`.
+    pub settings: String,
+    /// Whether it was chosen: its mean log throughput is the highest.
+    pub is_chosen: bool,
+    /// Its throughput as a ratio to that of the chosen one; absent for that one.
+    pub ratio: Option<Figure>,
+    /// What is said of that ratio, with the error probability shared by every two variants of all contenders of the level.
+    pub verdict: Option<Verdict>,
+}
+
+impl ChampionChoice {
+    /// What is set of the chosen one; nothing before the first block.
+    #[must_use]
+    pub fn chosen(&self) -> Option<&VariantThroughput> {
+        self.variants.iter().find(|variant| variant.is_chosen)
+    }
+
+    /// The variants that were not shown to be slower than the chosen one.
+    pub fn open(&self) -> impl Iterator<Item = &VariantThroughput> {
+        let others = self.variants.iter().filter(|variant| !variant.is_chosen);
+        others.filter(|variant| variant.verdict != Some(Verdict::Slower))
+    }
+}
