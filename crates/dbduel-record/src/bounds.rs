@@ -199,6 +199,14 @@ impl Bounded for Stamped {
             | Event::ServerRecovered {
                 seconds: length_s, ..
             } => check_time("seconds", *length_s),
+            Event::StacksSampled {
+                transactions_per_s,
+                cpu_share_per_sample,
+                ..
+            } => {
+                number("transactions_per_s", *transactions_per_s)?;
+                number("cpu_share_per_sample", *cpu_share_per_sample)
+            }
             Event::Settled {
                 statements_s,
                 seconds: length_s,

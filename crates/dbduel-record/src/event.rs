@@ -144,6 +144,17 @@ pub enum Event {
         /// Seconds without load after them.
         seconds: f64,
     },
+    /// The stacks of a server were sampled under the load of a level, which does not count.
+    StacksSampled {
+        /// Name of the contender.
+        contender: String,
+        /// Index into the plan's load levels.
+        level: usize,
+        /// Transactions that were committed per second meanwhile.
+        transactions_per_s: f64,
+        /// Processor time that all samples stand for, seconds, per second of sampling and sample.
+        cpu_share_per_sample: f64,
+    },
     /// A slice begins.
     SliceStarted {
         /// Which.

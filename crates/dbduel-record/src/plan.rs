@@ -23,8 +23,9 @@ pub struct FormatVersion {
 impl FormatVersion {
     /// What this crate writes. Version 1 had no repeated blocks, and its readers would give each of them the same weight;
     /// version 2 had no suites, and its readers would take their workloads for load levels of one. Up to 3.0 errors of
-    /// PostgreSQL had a number in the place of their SQLSTATE, and up to 3.1 no plans of statements were kept.
-    pub const CURRENT: FormatVersion = FormatVersion { major: 3, minor: 2 };
+    /// PostgreSQL had a number in the place of their SQLSTATE, and up to 3.1 no plans of statements were kept. Up to 3.2
+    /// stacks were sampled under the heaviest load only, and no sweep had settings.
+    pub const CURRENT: FormatVersion = FormatVersion { major: 3, minor: 3 };
 
     /// True when a record of this version is understood by this crate.
     #[must_use]
@@ -116,6 +117,20 @@ pub struct Injection {
 }
 
 impl Plan {
+    /// The level with most clients; of several the one at the highest rate.
+    #[must_use]
+    pub fn heaviest_level(&self) -> Option<usize> {
+        let rate = |level: &LoadLevel| match level.arrival {
+            Arrival::Constant { per_second } | Arrival::Poisson { per_second } => per_second,
+            Arrival::Closed { .. } => 0.0,
+        };
+        (0..self.levels.len()).max_by(|&one, &other| {
+            let (one, other) = (&self.levels[one], &self.levels[other]);
+            let clients = one.clients.cmp(&other.clients);
+            clients.then(rate(one).total_cmp(&rate(other)))
+        })
+    }
+
     /// Load of a level that is not counted after a switch to another contender, seconds.
     #[must_use]
     pub fn guard_s(&self, level: usize) -> f64 {

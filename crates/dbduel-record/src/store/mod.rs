@@ -57,8 +57,8 @@ pub const COMMITS: &str = "commits.csv";
 pub const STATUS_BEFORE: &str = "status.before.tsv";
 /// Global counters when a stint of a server ended in order.
 pub const STATUS_AFTER: &str = "status.after.tsv";
-/// Sampled stacks of a server, folded: `thread;outermost;…;innermost COUNT` lines.
-pub const STACKS: &str = "stacks.folded";
+/// Sampled stacks of a server in records up to format 3.2, under the heaviest load only.
+pub(crate) const STACKS: &str = "stacks.folded";
 /// How a server runs the statements of a suite's workloads.
 pub const STATEMENTS: &str = "statements.json";
 /// What power cuts left of what a server had acknowledged.
@@ -96,6 +96,12 @@ pub fn stints(record: &Path, contender: &str) -> u32 {
                 .is_file()
         })
         .unwrap_or(STINTS_MAX)
+}
+
+/// Sampled stacks of a server under the load of a level, folded: `thread;outermost;…;innermost COUNT` lines.
+#[must_use]
+pub fn stacks_file(level: usize) -> String {
+    format!("stacks-{level}.folded")
 }
 
 /// The directory of one contender's files.

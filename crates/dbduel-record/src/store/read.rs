@@ -12,7 +12,7 @@ use super::plan_file::{extend, read_plan};
 use super::{
     COMMITS, Complaint, ERRORS, EVENTS, HOST, LATENCY, PROOF, READINGS, RecordError, SECONDS,
     SELFTEST, SLICES, STACKS, STATEMENTS, STATUS_AFTER, STATUS_BEFORE, TICKS, contender_dir,
-    stints,
+    stacks_file, stints,
 };
 use crate::bounds::Bounded;
 use crate::commits::{CommitRange, CommitRow};
@@ -54,8 +54,8 @@ pub struct ContenderFiles {
     pub later_stints: Vec<Stint>,
     /// `session.tsv`: session variables of a connection of the load.
     pub session: BTreeMap<String, String>,
-    /// `stacks.folded`: what its processors did under load, where that was sampled.
-    pub stacks: String,
+    /// `stacks-LEVEL.folded`: what its processors did under the load of a level, where that was sampled.
+    pub stacks: BTreeMap<usize, String>,
     /// `connection.json`: how the load talks to the server.
     pub connection: Option<Connection>,
     /// `statements.json`: how it runs the statements of a suite's workloads; absent in records up to format 3.1.
@@ -141,7 +141,7 @@ impl Record {
         let contenders: Result<Vec<ContenderFiles>, RecordError> = plan
             .contenders
             .iter()
-            .map(|contender| read_contender(dir, &contender.name, &mut complaints))
+            .map(|contender| read_contender(dir, &plan, &contender.name, &mut complaints))
             .collect();
         let contenders = contenders?;
         let manifest = foreign::read(&dir.join(MANIFEST), TABLE_BYTES_MAX).ok();
@@ -367,6 +367,7 @@ fn read_json<T: DeserializeOwned + Bounded>(
 
 fn read_contender(
     dir: &Path,
+    plan: &Plan,
     name: &str,
     complaints: &mut Complaints,
 ) -> Result<ContenderFiles, RecordError> {
@@ -389,7 +390,17 @@ fn read_contender(
             status_after: named(&format!("stint-{stint}/{STATUS_AFTER}"))?,
         });
     }
-    let stacks = read_text(&dir.join(STACKS), STACKS, DOCUMENT_BYTES_MAX, complaints)?;
+    let levels = 0..plan.levels.len();
+    let files = levels.map(|level| (level, stacks_file(level)));
+    let heaviest = plan.heaviest_level();
+    let earlier = heaviest.map(|level| (level, STACKS.to_owned()));
+    let mut stacks = BTreeMap::new();
+    for (level, file) in earlier.into_iter().chain(files) {
+        let text = read_text(&dir.join(&file), &file, DOCUMENT_BYTES_MAX, complaints)?;
+        if !text.is_empty() {
+            stacks.insert(level, text);
+        }
+    }
     Ok(ContenderFiles {
         later_stints,
         stacks,

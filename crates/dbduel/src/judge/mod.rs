@@ -40,7 +40,7 @@ use duel::{attribution, decide, measures, overturn, pairs, profile, quantities};
 use evidence::Evidence;
 use levels::{objective, scaling, statements, suite};
 use rules::run::RunEvidence;
-use seconds::{stacks, timeline, watched};
+use seconds::{stack_differences, stacks, timeline, watched};
 use summary::{Change, ContenderFacts, Duel, Run, SCHEMA_VERSION, Scope};
 
 /// Which judge this is: the version of dbduel, and a digest of the sources that judge and report and of the versions of the
@@ -97,6 +97,7 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         explanations: explain::explain(&evidence),
         storage: explain::amplification(&evidence),
         flames: stacks::flames(record),
+        flame_differences: stack_differences::differences(record),
         profiles: profile::profiles(&evidence),
         watched: watched::watched(&evidence),
         not_measured: Vec::new(),

@@ -116,6 +116,17 @@ struct Page {
     effects: Vec<Option<Pair>>,
     processor: Option<Pair>,
     flames: Vec<Pair>,
+    differences: Vec<LevelDifferences>,
+}
+
+/// Stacks of contenders against those of the baseline at one level.
+#[derive(Serialize)]
+struct LevelDifferences {
+    level: usize,
+    label: String,
+    /// What the verdicts of the level are.
+    verdicts: String,
+    pairs: Vec<Pair>,
 }
 
 impl Format for Html {
@@ -176,6 +187,7 @@ impl Format for Html {
                 .filter(|duel| duel.attribution.is_some())
                 .map(|duel| Pair::maybe(|width| attribution::chart::effects(summary, duel, width)))
                 .collect(),
+            differences: differences(summary),
             flames: summary
                 .flames
                 .iter()
@@ -196,6 +208,32 @@ fn drawn(summary: &Summary) -> &[Duel] {
         Some(_) => &[],
         None => &summary.duels,
     }
+}
+
+fn differences(summary: &Summary) -> Vec<LevelDifferences> {
+    let of_level = |duel: &Duel| {
+        let own = summary.flame_differences.iter();
+        let own = own.filter(|difference| difference.level == duel.level);
+        let draw =
+            |difference| Pair::of(|width| chart::flame_difference(summary, difference, width));
+        let pairs: Vec<Pair> = own.map(draw).collect();
+        let verdicts = duel.comparisons.iter().map(|one| {
+            let unit = words::RatioUnit::of([&one.ratio]);
+            format!(
+                "{}: {} ({})",
+                one.contender,
+                one.verdict.word(),
+                unit.doubt(&one.ratio)
+            )
+        });
+        (!pairs.is_empty()).then(|| LevelDifferences {
+            level: duel.level,
+            label: duel.label.clone(),
+            verdicts: verdicts.collect::<Vec<_>>().join("; "),
+            pairs,
+        })
+    };
+    summary.duels.iter().filter_map(of_level).collect()
 }
 
 fn per_level(summary: &Summary, draw: fn(&Summary, &Duel, f64) -> Option<String>) -> Vec<Pair> {

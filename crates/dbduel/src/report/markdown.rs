@@ -88,6 +88,10 @@ fn charts(summary: &Summary) -> Vec<ExtraFile> {
         let svg = chart::flame(summary, flame, WIDTH);
         file(format!("stacks-{}", index + 1), &svg)
     }));
+    for (index, difference) in summary.flame_differences.iter().enumerate() {
+        let svg = chart::flame_difference(summary, difference, WIDTH);
+        files.push(file(format!("stacks-difference-{}", index + 1), &svg));
+    }
     let tradeoff = chart::throughput_against_latency(summary, WIDTH);
     files.extend(tradeoff.map(|svg| file("throughput-against-latency".to_owned(), &svg)));
     let schedule = chart::schedule_strip(summary, WIDTH);

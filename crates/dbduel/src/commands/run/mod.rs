@@ -64,8 +64,9 @@ pub struct Arguments {
     /// Keep the servers' sandboxes after the contest.
     #[arg(long)]
     pub keep: bool,
-    /// After the last block, load every server for a few more seconds and sample its stacks with `perf`, for flame graphs
-    /// in the report. These seconds are not part of the measurement.
+    /// After the last block, load every server at every load level (in a suite, with every workload) for a few more seconds and
+    /// sample its stacks with `perf`, for flame graphs in the report. This takes some ten seconds each and is not part of the
+    /// measurement.
     #[arg(long)]
     pub stacks: bool,
     /// Extend a record by this time. Verdicts of the extension use the error probability that the plan reserved for it.

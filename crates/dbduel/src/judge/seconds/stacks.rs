@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// Frames with a smaller share of the samples are left out.
 const SHARE_MIN: f64 = 0.004;
 /// Frames of a stack beyond this are left out.
-const DEPTH_MAX: usize = 48;
+pub(super) const DEPTH_MAX: usize = 48;
 
 /// The stacks of one contender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -45,24 +45,21 @@ struct Node {
     called: BTreeMap<String, Node>,
 }
 
-/// The stacks of every contender that has some.
+/// The stacks of every contender that has some under the heaviest load; of a suite none, where differences are shown.
 pub fn flames(record: &Record) -> Vec<Flame> {
+    let level = record.plan.heaviest_level();
+    let Some(level) = level.filter(|_| record.plan.suite.is_none()) else {
+        return Vec::new();
+    };
     let contenders = record.plan.contenders.iter().zip(&record.contenders);
     contenders
-        .filter_map(|(contender, files)| flame(&contender.name, &files.stacks))
+        .filter_map(|(contender, files)| flame(&contender.name, files.stacks.get(&level)?))
         .collect()
 }
 
 fn flame(contender: &str, folded: &str) -> Option<Flame> {
     let mut root = Node::default();
-    for line in folded.lines() {
-        // A line that a crash tore has no count.
-        let Some((stack, count)) = line.rsplit_once(' ') else {
-            continue;
-        };
-        let Ok(count) = count.parse::<u64>() else {
-            continue;
-        };
+    for (stack, count) in counted(folded) {
         root.samples = root.samples.saturating_add(count);
         let mut node = &mut root;
         for name in stack.split(';').take(DEPTH_MAX) {
@@ -77,6 +74,14 @@ fn flame(contender: &str, folded: &str) -> Option<Flame> {
         contender: contender.to_owned(),
         samples: root.samples,
         frames,
+    })
+}
+
+/// Folded stacks with their counts; a line that a crash tore has none and is left out.
+pub(super) fn counted(folded: &str) -> impl Iterator<Item = (&str, u64)> {
+    folded.lines().filter_map(|line| {
+        let (stack, count) = line.rsplit_once(' ')?;
+        Some((stack, count.parse().ok()?))
     })
 }
 

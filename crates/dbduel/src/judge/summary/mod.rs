@@ -26,6 +26,7 @@ use super::audit::disclosure::Item;
 use super::classes::ClassCell;
 pub use super::duel::profile::{Profile, Steadiness};
 use super::explain::{Amplification, Explanation};
+pub use super::seconds::stack_differences::{DifferenceFrame, FlameDifference};
 pub use super::seconds::stacks::{Flame, Frame};
 pub use super::seconds::timeline::{Pause, Ran, Series, Stretch, Timeline, WarmUp};
 pub use super::seconds::tracks::{Track, TrackQuantity};
@@ -129,6 +130,9 @@ pub struct Summary {
     /// What the processors of each server did, as sampled stacks; empty when they were not asked for.
     #[serde(default)]
     pub flames: Vec<Flame>,
+    /// The stacks of each contender against those of the baseline, per load level; empty when they were not asked for.
+    #[serde(default)]
+    pub flame_differences: Vec<FlameDifference>,
     /// Distributions of latency and throughput, for charts.
     #[serde(default)]
     pub profiles: Vec<Profile>,

@@ -60,7 +60,7 @@ impl Progress {
             rows: past.slices.clone(),
             late: late_shares(past),
             restarts: 0,
-            warmed: phases::heaviest(&past.plan.levels).into_iter().collect(),
+            warmed: past.plan.heaviest_level().into_iter().collect(),
             reached: phases::reached(past),
         }
     }

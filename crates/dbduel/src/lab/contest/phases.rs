@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use dbduel_load::{fill, workloads};
 use dbduel_record::event::{EndReason, Event};
-use dbduel_record::plan::{Arrival, LoadLevel, SuitePhase};
+use dbduel_record::plan::SuitePhase;
 use dbduel_record::{Plan, Record};
 
 use super::Contest;
@@ -98,19 +98,6 @@ pub(super) fn warm_up_s(plan: &Plan) -> f64 {
         None => 1,
     };
     plan.schedule.warm_up_cap_s / levels as f64
-}
-
-/// The level with most clients; of several the one at the highest rate.
-pub(super) fn heaviest(levels: &[LoadLevel]) -> Option<usize> {
-    let rate = |level: &LoadLevel| match level.arrival {
-        Arrival::Constant { per_second } | Arrival::Poisson { per_second } => per_second,
-        Arrival::Closed { .. } => 0.0,
-    };
-    (0..levels.len()).max_by(|&one, &other| {
-        let (one, other) = (&levels[one], &levels[other]);
-        let clients = one.clients.cmp(&other.clients);
-        clients.then(rate(one).total_cmp(&rate(other)))
-    })
 }
 
 /// The phase that an interrupted run of this record had reached with the data that are in place. A contest that was over

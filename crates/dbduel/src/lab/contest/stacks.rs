@@ -1,20 +1,22 @@
-//! Stacks on request: after the last block every contender is under load once more while `perf` looks at it.
+//! Stacks on request: after the last block every contender is under the load of every level once more while `perf` samples it.
 //!
 //! Nothing of this load counts, so the cost of looking is in no figure.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
 use dbduel_load::order::SliceOrder;
-use dbduel_record::event::{Finding, Severity};
+use dbduel_record::Plan;
+use dbduel_record::event::{Event, Finding, Severity};
+use dbduel_record::plan::SuitePhase;
 use dbduel_record::seed::named_seed;
-use dbduel_record::store::STACKS;
+use dbduel_record::store::stacks_file;
 
 use super::Contest;
 use super::measure::finding;
-use super::phases::heaviest;
 use crate::interrupt;
 use crate::lab::drive::SliceEnd;
 use crate::lab::observe::{Missing, stacks};
@@ -56,66 +58,79 @@ pub(super) fn no_stacks(about: &[&str], why: &str) -> Finding {
 }
 
 impl Contest<'_> {
-    /// Samples the stacks of every contender; a failure is a finding.
+    /// Samples the stacks of every contender at every level, of a search at the heaviest one; the first failure of a contender
+    /// is a finding and ends its samples.
     ///
     /// # Errors
     /// When the load process fails, the record cannot be written, or the user interrupts.
     pub fn sample_stacks(&mut self) -> Result<()> {
         let plan = self.config.plan;
         let samples = Samples::below(self.config.home.root());
-        for contender in 0..plan.contenders.len() {
-            interrupt::check()?;
-            let name = plan.contenders[contender].name.as_str();
-            self.config
-                .console
-                .stage(&format!("{name}: sampling stacks"));
-            let sampled = self.sample_one(contender, &samples.0)?;
-            // Functions are looked up while no contender is under load.
-            self.arena.freeze_active()?;
-            let folded = sampled.and_then(|()| stacks::fold_file(&samples.0));
-            match folded {
-                Ok(folded) => {
-                    self.journal
-                        .writer()
-                        .contender_file(name, STACKS, folded.as_bytes())?;
+        let mut failed = BTreeSet::new();
+        for level in sampled_levels(plan) {
+            for contender in 0..plan.contenders.len() {
+                if failed.contains(&contender) {
+                    continue;
                 }
-                Err(Missing(why)) => {
-                    self.journal
-                        .notice(no_stacks(&[name], &format!("of `{name}`: {why}")))?;
+                interrupt::check()?;
+                let name = plan.contenders[contender].name.as_str();
+                self.config.console.stage(&format!(
+                    "{name}: sampling stacks, {}",
+                    plan.levels[level].label()
+                ));
+                let sampled = self.sample_one(contender, level, &samples.0)?;
+                // Functions are looked up while no contender is under load.
+                self.arena.freeze_active()?;
+                let folded = sampled.and_then(|rate| Ok((rate, stacks::fold_file(&samples.0)?)));
+                match folded {
+                    Ok((transactions_per_s, folded)) => {
+                        let file = stacks_file(level);
+                        let writer = self.journal.writer();
+                        writer.contender_file(name, &file, folded.as_bytes())?;
+                        self.journal.event(Event::StacksSampled {
+                            contender: name.to_owned(),
+                            level,
+                            transactions_per_s,
+                            cpu_share_per_sample: 1.0 / (stacks::HERTZ * SAMPLED.as_secs_f64()),
+                        })?;
+                    }
+                    Err(Missing(why)) => {
+                        failed.insert(contender);
+                        self.journal
+                            .notice(no_stacks(&[name], &format!("of `{name}`: {why}")))?;
+                    }
                 }
             }
         }
         Ok(())
     }
 
-    /// One contender under the heaviest load while its stacks are sampled into `file`.
+    /// One contender under the load of a level while its stacks are sampled into `file`; returns its transactions per second.
     fn sample_one(
         &mut self,
         contender: usize,
+        level: usize,
         file: &Path,
-    ) -> Result<std::result::Result<(), Missing>> {
+    ) -> Result<std::result::Result<f64, Missing>> {
         let plan = self.config.plan;
         let name = &plan.contenders[contender].name;
         let Some(pid) = self.arena.pid(contender) else {
             return Ok(Err(Missing("its process is not ours".to_owned())));
         };
-        let Some(index) = heaviest(&plan.levels) else {
-            return Ok(Err(Missing("there is no load".to_owned())));
-        };
-        let level = &plan.levels[index];
+        let load = &plan.levels[level];
         let order = SliceOrder {
             contender: name.clone(),
-            clients: level.clients,
-            arrival: level.arrival,
+            clients: load.clients,
+            arrival: load.arrival,
             guard_s: GUARD_S,
             measured_s: LOAD_S,
             tick_s: plan.schedule.tick_s,
             drain_s: plan.schedule.drain_s,
-            seed: named_seed(plan.seed, "stacks"),
+            seed: named_seed(plan.seed, &format!("stacks/level/{level}")),
         };
         self.arena.activate(contender)?;
         self.arena
-            .connect_at(plan, &mut self.load, contender, index)?;
+            .connect_at(plan, &mut self.load, contender, level)?;
         let file = file.to_owned();
         let looking = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_secs_f64(GUARD_S));
@@ -135,8 +150,27 @@ impl Contest<'_> {
             .unwrap_or_else(|_| Err(Missing("the thread that ran `perf` failed".to_owned())));
         self.journal.commits(name, self.load.take_commits())?;
         match end {
-            SliceEnd::Finished(_) => Ok(looked),
+            SliceEnd::Finished(answer) => Ok(looked.map(|()| {
+                let ok: u64 = answer.classes.iter().map(|class| class.counts.ok).sum();
+                ok as f64 / answer.measured_s.max(f64::EPSILON)
+            })),
             SliceEnd::Lost { why, .. } => Ok(Err(Missing(why))),
         }
     }
+}
+
+/// The levels at which stacks are sampled: of a suite, reads before changes, since samples of changes leave other data.
+fn sampled_levels(plan: &Plan) -> Vec<usize> {
+    if plan.search.is_some() {
+        return plan.heaviest_level().into_iter().collect();
+    }
+    let mut levels: Vec<usize> = (0..plan.levels.len()).collect();
+    levels.sort_by_key(|&level| {
+        let phase = plan.levels[level].cell.as_ref().map(|cell| cell.phase);
+        (
+            phase == Some(SuitePhase::Last),
+            phase == Some(SuitePhase::Write),
+        )
+    });
+    levels
 }

@@ -11,10 +11,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::Missing;
-use crate::lab::server::Tool;
+use crate::lab::server::{Tool, forked_by};
 
 /// Samples per second and processor; odd, so that no timer of the server keeps step with it.
-const HERTZ: &str = "97";
+pub const HERTZ: f64 = 397.0;
 /// What of each thread's stack is copied for unwinding, bytes.
 const UNWIND: &str = "dwarf,16384";
 /// For `perf` to begin and to write down what it has.
@@ -26,15 +26,26 @@ const STACKS_MAX: usize = 4000;
 /// How `perf` is come by.
 const REMEDY: &str = "install it (Debian: linux-perf) or do without";
 
-/// Samples the stacks of all threads of `pid` for `time` into `file`, which other tools of `perf` read.
+/// Samples the stacks of all threads of `pid`, and of the processes that it has forked, for `time` into `file`, which other tools of `perf` read.
 ///
 /// # Errors
 /// When there is no `perf`, or the kernel does not permit it.
 pub fn record(pid: u32, time: Duration, file: &Path) -> Result<(), Missing> {
+    let processes: Vec<String> = std::iter::once(pid)
+        .chain(forked_by(pid))
+        .map(|pid| pid.to_string())
+        .collect();
     let tool = Tool::new("perf", REMEDY).with(|command| {
         command
-            .args(["record", "-q", "-e", "cpu-clock:u", "-F", HERTZ])
-            .args(["--call-graph", UNWIND, "--pid", &pid.to_string(), "-o"])
+            .args([
+                "record",
+                "-q",
+                "-e",
+                "cpu-clock:u",
+                "-F",
+                &HERTZ.to_string(),
+            ])
+            .args(["--call-graph", UNWIND, "--pid", &processes.join(","), "-o"])
             .arg(file)
             .args(["--", "sleep", &time.as_secs_f64().to_string()]);
     });

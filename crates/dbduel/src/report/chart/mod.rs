@@ -28,7 +28,7 @@ pub use bars::processor_time;
 pub use blocks::block_ratios;
 pub use dots::latency_profile;
 pub use factor::FactorChart;
-pub use flame::flame;
+pub use flame::{flame, flame_difference};
 pub use forest::forest;
 pub use levels::{LevelChart, by_level};
 pub use meanwhile::meanwhile;

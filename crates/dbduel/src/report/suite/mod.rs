@@ -84,6 +84,9 @@ pub struct MatrixCell {
 /// A cell with its figures, as a row of a table.
 #[derive(Debug, Clone, Serialize)]
 pub struct CellView {
+    pub level: usize,
+    /// The page has a graph of the cell's stacks.
+    pub has_stacks: bool,
     pub group: String,
     pub workload: String,
     pub contender: String,
@@ -398,7 +401,10 @@ fn cells(summary: &Summary) -> Vec<CellView> {
     let row = |(duel, comparison): (&Duel, &crate::judge::summary::Comparison)| {
         let mut measures = duel.contenders.iter();
         let measures = measures.find(|one| one.contender == comparison.contender);
+        let mut stacks = summary.flame_differences.iter();
         CellView {
+            level: duel.level,
+            has_stacks: stacks.any(|one| one.level == duel.level),
             group: duel
                 .load
                 .cell
