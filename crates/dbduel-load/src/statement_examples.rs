@@ -90,7 +90,10 @@ fn class_of(sql: &str) -> Option<(String, Option<String>)> {
         "INSERT" | "REPLACE" => has("SELECT"),
         _ => false,
     };
-    if !is_planned {
+    // What a new connection asks PostgreSQL about its session is no part of a workload.
+    let is_of_session =
+        (words.windows(2)).any(|pair| pair[0] == "FROM" && pair[1].starts_with("PG_"));
+    if !is_planned || is_of_session {
         return None;
     }
     let mut number = None;
@@ -225,6 +228,7 @@ mod tests {
             "INSERT INTO t VALUES (1)",
             "SET NAMES utf8",
             "SELECT 1, 2",
+            "SELECT name, setting FROM pg_settings",
             "7",
             "",
         ] {
