@@ -28,14 +28,20 @@ const LIMITS: Limits = Limits {
 };
 const WAIT: Duration = Duration::from_secs(20);
 
-/// A home with a PostgreSQL; `None` where there is none to be had, or none may be run.
+/// A home with a PostgreSQL; `None` where there is none to be had, or none may be run, which fails where servers are required.
 fn installed() -> Option<(tempfile::TempDir, Home, Build)> {
     let folder = tempfile::tempdir().unwrap();
     let home = Home::new(folder.path().join("home"));
     let install = |name| install::install(&ServerName::parse(name).unwrap(), &home, &Silent);
     let build = install("installed:postgres").or_else(|_| install("postgresql-16"));
     let usable = build.and_then(|build| super::user_namespace::check().map(|()| build));
-    usable.ok().map(|build| (folder, home, build))
+    match usable {
+        Ok(build) => Some((folder, home, build)),
+        Err(why) if std::env::var_os("DBDUEL_TEST_REQUIRE_SERVERS").is_some() => {
+            panic!("a PostgreSQL is required: {why:#}")
+        }
+        Err(_) => None,
+    }
 }
 
 fn sandbox(home: &Home, build: &Build, name: &str) -> Sandbox {
