@@ -7,7 +7,7 @@ use dbduel_stats::sequential::SequentialPlan;
 use super::super::experiment::document::Report;
 use super::super::experiment::{self, Experiment};
 use super::extras::check_epochs;
-use super::schedule::{block_s, rounds_within, warm_ups_s};
+use super::schedule::{budget_for, rounds_within};
 use crate::{counts, percent};
 
 /// Simulated sign paths per error probability, so that a strict confidence still has paths to give up.
@@ -50,8 +50,7 @@ pub(super) fn complete_decision(
             .budget
             .as_ref()
             .map_or(0..0, |budget| budget.span.clone());
-        let enough_s = (needed + 1) as f64 * block_s(schedule, contenders) * levels as f64
-            + warm_ups_s(schedule, contenders);
+        let enough_s = budget_for(schedule, contenders, levels, needed);
         report.add(
             &span,
             format!(

@@ -9,7 +9,7 @@ use super::super::experiment::{self, Experiment};
 use super::super::host;
 use super::super::server::{Meaning, ServerName};
 use super::Surroundings;
-use super::schedule::{block_s, warm_ups_s};
+use super::schedule::budget_for;
 
 /// Least length of a slice in limits of the objective.
 const SLICE_PER_OBJECTIVE: f64 = 5.0;
@@ -176,8 +176,7 @@ pub(super) fn check_epochs(
         return;
     };
     if epochs.blocks == 0 {
-        let enough_s = warm_ups_s(schedule, contenders)
-            + f64::from(epochs.count + 1) * block_s(schedule, contenders) * levels as f64;
+        let enough_s = budget_for(schedule, contenders, levels, epochs.count as usize);
         let message = format!(
             "the budget of {:.0} s holds less than one block per load level in each of {} epochs: give it {:.0} s or \
              more, fewer epochs, or shorter slices",

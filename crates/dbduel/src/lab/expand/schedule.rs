@@ -161,15 +161,33 @@ pub(super) fn rounds_within(schedule: &Schedule, contenders: usize, levels: usiz
         - pilot_s(schedule.pilot, contenders, levels);
     let share_s = measuring_s / levels.max(1) as f64;
     if schedule.pilot.is_some() {
-        let lengths =
-            std::iter::successors(Some(0.0), |begun_s| Some(begun_s + unit_length_s(*begun_s)));
-        return lengths
-            .skip(1)
+        return ends_of_blocks_s()
             .take_while(|ends_s| *ends_s <= share_s)
             .count() as u32;
     }
     // A negative time saturates to 0 in the conversion.
     (share_s / block_s(schedule, contenders)) as u32
+}
+
+/// Budget that holds so many blocks per load level, seconds.
+pub(super) fn budget_for(
+    schedule: &Schedule,
+    contenders: usize,
+    levels: usize,
+    blocks: usize,
+) -> f64 {
+    let measuring_s = match schedule.pilot {
+        Some(_) => ends_of_blocks_s().nth(blocks).unwrap_or(f64::INFINITY),
+        None => (blocks + 1) as f64 * block_s(schedule, contenders),
+    };
+    measuring_s * levels as f64
+        + warm_ups_s(schedule, contenders)
+        + pilot_s(schedule.pilot, contenders, levels)
+}
+
+/// When the blocks of a level end whose slices a pilot chooses, in seconds of measuring.
+fn ends_of_blocks_s() -> impl Iterator<Item = f64> {
+    std::iter::successors(Some(0.0), |begun_s| Some(begun_s + unit_length_s(*begun_s))).skip(1)
 }
 
 /// Seconds that the pilots of all levels take, about.
