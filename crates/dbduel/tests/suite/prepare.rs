@@ -138,8 +138,9 @@ fn servers_that_are_killed_while_the_contest_is_prepared_are_prepared_again() {
         .replace("26 s", "10 min")
         .replace("table_size = 2_000", &format!("table_size = {ROWS}"));
     // So that the second does not start from a snapshot of the first.
-    let second = experiment.rfind("32M").unwrap();
-    let experiment = format!("{}40M{}", &experiment[..second], &experiment[second + 3..]);
+    let second = experiment.rfind("\"32M\"").unwrap() + "\"32M\"".len();
+    let (before, after) = experiment.split_at(second);
+    let experiment = format!("{before}, lock_wait_timeout = 86_399{after}");
     let lab = Lab::new(&experiment);
     let mut run = lab.spawn();
     lab.wait_until(&mut run, "loading of the second", || {
