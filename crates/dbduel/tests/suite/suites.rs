@@ -273,6 +273,8 @@ like = "pushed"
 settings = { optimizer_switch = "index_condition_pushdown=off" }
 [workload]
 table_size = 2_000
+# Rows gather around some values of k otherwise, and a range there is best read by a full scan.
+rand_type = "uniform"
 [load]
 clients = 1
 [schedule]
