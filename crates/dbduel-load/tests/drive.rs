@@ -62,15 +62,15 @@ fn every_workload_runs_in_both_protocols() {
                 "{}",
                 workload.name()
             );
-            let slice = load.slice(&SliceOrder {
-                guard_s: 0.0,
-                ..slice_order(2, 0.05)
+            // On a busy machine a slice may be over before its first transaction is.
+            let is_done = (0..20).any(|_| {
+                let slice = load.slice(&SliceOrder {
+                    guard_s: 0.0,
+                    ..slice_order(2, 0.05)
+                });
+                slice.classes[0].counts.ok > 0
             });
-            assert!(
-                slice.classes[0].counts.ok > 0,
-                "{} {protocol}: {slice:?}",
-                workload.name()
-            );
+            assert!(is_done, "{} {protocol}", workload.name());
             load.order(&Order::Close {
                 contender: "only".to_owned(),
             });
