@@ -40,7 +40,7 @@ pub struct ContenderFiles {
     pub conditions_before: Option<Conditions>,
     /// `conditions.after.json`: the same after the last slice.
     pub conditions_after: Option<Conditions>,
-    /// `proof.json`: what power cuts left before the contest; absent where nobody asked.
+    /// `proof.json`: what power cuts left before the contest; absent where it was not asked for.
     pub proof: Option<Proof>,
     /// `variables.before.tsv`: global variables when the first slice began.
     pub variables_before: BTreeMap<String, String>,

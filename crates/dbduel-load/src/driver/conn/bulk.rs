@@ -89,6 +89,9 @@ impl<W: Waiter> Conn<W> {
     ) -> Result<Summary, StatementError> {
         let kinds: Vec<ColumnKind> = kinds.iter().map(|kind| kind.of_column()).collect();
         self.out.clear();
+        if self.dialect().is_in_process() {
+            self.begin_wait();
+        }
         let (session, statement) = match (&mut self.session, &statement.kind) {
             (Session::MySql(session), Kind::MySql { statement, .. }) => (session, statement),
             (Session::Sqlite(session), Kind::Sqlite { statement }) => {

@@ -221,6 +221,11 @@ impl<W: Waiter> Conn<W> {
         if let Some(watched) = &self.watched {
             watched.begin();
         }
+        if let Some(deadline) = self.waiter.deadline()
+            && let Session::Sqlite(session) = &self.session
+        {
+            session.set_deadline(deadline);
+        }
     }
 
     #[inline]
@@ -256,14 +261,11 @@ impl<W: Waiter> Conn<W> {
         mut content: C,
     ) -> Result<Summary, StatementError> {
         self.statements += 1;
+        self.begin_wait();
         let Some(socket) = &mut self.socket else {
             return self.run_here(sink);
         };
-        self.waiter.restart();
-        if let Some(watched) = &self.watched {
-            watched.begin();
-        }
-        // In one future: another one around the exchange costs a point query 3 %.
+        // In one future: another one around the exchange costs a point query 5 % of its instructions in user mode.
         let outcome = 'exchange: {
             if let Err(error) = socket.send(&self.waiter, &self.out).await {
                 break 'exchange Err(error.into());
@@ -304,10 +306,6 @@ impl<W: Waiter> Conn<W> {
         let Session::Sqlite(session) = &mut self.session else {
             return Err(LostError::from(foreign_statement(&[])).into());
         };
-        self.waiter.restart();
-        if let Some(deadline) = self.waiter.deadline() {
-            session.set_deadline(deadline);
-        }
         let outcome = session.run_pending(&self.out, sink);
         outcome.inspect(|summary| self.effects.count(summary))
     }
