@@ -44,11 +44,11 @@ deb)
         rm -rf "$root"
         debootstrap --variant=minbase stable "$root" > "$packages/debootstrap.log"
     fi
-    cp "$packages"/dbduel_"$version"-1_*.deb "$root/root/dbduel.deb"
+    cp "$packages"/dbduel_"$version"-1_*.deb "$root/tmp/dbduel.deb"
     inside() { chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive "$@"; }
     mount --bind /proc "$root/proc"
     trap 'umount "$root/proc"; rm -rf "$work"' EXIT
-    inside apt-get install -q -y --no-install-recommends --reinstall /root/dbduel.deb
+    inside apt-get install -q -y --no-install-recommends --reinstall /tmp/dbduel.deb
     use inside dbduel
     inside zcat /usr/share/man/man1/dbduel-run.1.gz | grep -q '^.SH OPTIONS'
     inside test -s /usr/share/bash-completion/completions/dbduel

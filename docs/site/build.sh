@@ -9,15 +9,17 @@ set -euo pipefail
 dbduel=$(realpath "$1")
 cd "$(dirname "$0")/../.."
 
-book=target/book
+book=$PWD/target/book
 rm -rf "$book"
 mkdir -p "$book/src"
 cp -r docs/. "$book/src/"
 rm -r "$book/src/site"
 cp docs/site/SUMMARY.md "$book/src/"
-(cd docs && for page in *.md; do
-    grep -qF "($page)" site/SUMMARY.md || echo "- [$(sed -n 's/^# //p' "$page" | head -1)]($page)"
-done) >> "$book/src/SUMMARY.md"
+for page in docs/*.md gallery/*.md; do
+    name=${page#docs/}
+    [ "$name" = gallery/README.md ] || grep -qF "($name)" docs/site/SUMMARY.md ||
+        echo "- [$(sed -n 's/^# //p' "$page" | head -1)]($name)"
+done >> "$book/src/SUMMARY.md"
 cp docs/site/book.toml "$book/"
 # Pages from the root of the repository: their links begin there.
 sed 's#](docs/#](#g' README.md > "$book/src/index.md"
@@ -31,8 +33,12 @@ mv "$book/src/gallery/README.md" "$book/src/gallery/index.md"
 for record in gallery/*.tar.xz; do
     name=$(basename "$record" .tar.xz)
     tar -xJf "$record" -C "$book/records"
-    "$dbduel" report "$book/records/$name" --format html --output "$book/src/gallery/$name-report.html"
-    printf '\n[The report](%s-report.html)\n' "$name" >> "$book/src/gallery/$name.md"
+    page=$name-report/report.html
+    mkdir "$book/src/gallery/$name-report"
+    "$dbduel" report "$book/records/$name" --format html --output "$book/src/gallery/$page"
+    # The page of a sweep leads to those of its cells.
+    (cd "$book/records/$name" && find . -path './cells/*/report.html' -exec cp --parents {} "$book/src/gallery/$name-report/" \;)
+    printf '\n[The report](%s)\n' "$page" >> "$book/src/gallery/$name.md"
 done
 # What is a page of the site is linked there, other files of the repository where they can be read.
 find "$book/src" -name '*.md' -exec sed -i -E \

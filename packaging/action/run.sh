@@ -8,14 +8,17 @@ while IFS= read -r rule; do
     [ -z "$rule" ] || arguments+=(--fail-if "$rule")
 done <<< "$DBDUEL_FAIL_IF"
 
+records() {
+    find "$results" -mindepth 1 -maxdepth 1 -type d | sort
+}
+
 mkdir -p "$results"
-begun=$(mktemp)
+before=$(records)
 code=0
 dbduel "${arguments[@]}" || code=$?
 echo "exit-code=$code" >> "$GITHUB_OUTPUT"
 
-record=$(find "$results" -mindepth 1 -maxdepth 1 -type d -newer "$begun" | sort | tail -1)
-rm "$begun"
+record=$(comm -13 <(echo "$before") <(records) | tail -1)
 if [ -n "$record" ]; then
     echo "record=$record" >> "$GITHUB_OUTPUT"
 fi

@@ -14,6 +14,7 @@
 //! and the tally of a slice; the clients in [`worker`] are the same.
 
 pub mod address;
+mod answer_sum;
 pub mod bridge;
 pub mod commit_log;
 pub mod distributions;
@@ -32,6 +33,7 @@ pub mod random;
 pub mod run;
 pub mod schedule;
 pub mod session;
+pub mod share;
 mod statement_examples;
 pub mod statement_watch;
 pub mod tally;

@@ -3,14 +3,14 @@
 //! The load process obeys and never chooses: every number that shapes the load is in the order.
 //! Passwords travel here, on a pipe that only the two processes hold, and nowhere else.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use dbduel_record::commits::CommitRange;
-use dbduel_record::latency::{decode, encode, new_histogram};
+use dbduel_record::facts::LoadHost;
 use dbduel_record::plan::{Arrival, Workload};
 use dbduel_record::rows::TransactionCounts;
 use dbduel_record::statements::StatementExample;
-use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::address::Address;
@@ -36,6 +36,11 @@ pub enum Order {
     /// Say from now on of every number that a server acknowledges when that was, by [`Answer::Acknowledged`]. Not answered
     /// itself.
     ReportCommitTimes,
+    /// Begin the next slice at this instant, or at once where that is past. Not answered itself.
+    BeginAt {
+        /// Nanoseconds of `CLOCK_MONOTONIC` ([`crate::monotonic`]).
+        at_ns: u64,
+    },
     /// Write the statements of the next contender that is opened out as text and keep one of each class, for the
     /// [`Answer::Closed`] about it. Not answered itself.
     KeepExamples,
@@ -127,6 +132,16 @@ pub struct SliceOrder {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "kebab-case")]
 pub enum Answer {
+    /// The load processes of the load hosts obey from now on. Before all others, where the load has hosts of its own.
+    Attached {
+        /// The hosts, in the order of the plan.
+        hosts: Vec<LoadHost>,
+    },
+    /// A load host is out of reach. The process ends with this answer.
+    Unreachable {
+        /// Which, and what was noticed.
+        why: String,
+    },
     /// The clients are connected.
     Opened {
         /// Name of the contender.
@@ -259,6 +274,27 @@ pub struct SliceAnswer {
     /// What the server acknowledged since the last answer about this contender, whether it counts or not.
     #[serde(default)]
     pub commits: Vec<CommitRange>,
+    /// What it took to have several load hosts drive it; absent where the load process is on this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orchestration: Option<Orchestration>,
+}
+
+/// What it took to have several load hosts drive a slice together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Orchestration {
+    /// How far apart the hosts may have begun: the largest uncertainty of the offset between a host's clock and the
+    /// orchestrator's, microseconds.
+    pub clock_uncertainty_us: f64,
+    /// Time of the slice in which no load ran: from the order to the agreed beginning, and from the end of the load to the
+    /// last host's answer, milliseconds.
+    pub orchestration_ms: f64,
+    /// Bytes of orders, answers and beats, sent and received over NATS.
+    pub orchestration_bytes: u64,
+    /// 99 % quantiles of the hosts' lags, microseconds, by their names.
+    pub lag_us_p99: BTreeMap<String, f64>,
+    /// Why the slice shows nothing of the server: a host, and what was wrong with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
 }
 
 /// Tally of one transaction class in one slice.
@@ -284,179 +320,4 @@ pub struct ErrorCount {
     pub count: u64,
     /// Text of the first.
     pub example: String,
-}
-
-impl SliceAnswer {
-    /// All classes together under the name `class`, with the histogram of all latencies.
-    ///
-    /// # Errors
-    /// When a histogram is not one of ours.
-    pub fn total(&self, class: &str) -> Result<(ClassAnswer, Histogram<u64>), String> {
-        let mut counts = TransactionCounts::default();
-        let mut latency_us_sum = 0.0;
-        let mut merged = new_histogram();
-        for one in &self.classes {
-            add(&mut merged, &one.histogram)?;
-            counts += one.counts;
-            latency_us_sum += one.latency_us_sum;
-        }
-        let total = ClassAnswer {
-            class: class.to_owned(),
-            counts,
-            latency_us_sum,
-            histogram: encode(&merged),
-        };
-        Ok((total, merged))
-    }
-
-    /// Adds what a later turn of the same slice brought; its ticks of the guard are left out.
-    ///
-    /// The lag becomes the mean of the turns' quantiles, weighted by transactions; of the waits at the end the longest is kept.
-    ///
-    /// # Errors
-    /// When a histogram is not one of ours.
-    pub fn append(&mut self, later: SliceAnswer) -> Result<(), String> {
-        // Taken apart by name, so that a new figure cannot be forgotten.
-        let SliceAnswer {
-            open_ns,
-            measured_s,
-            is_finished,
-            classes,
-            ticks,
-            errors,
-            cpu_user_s,
-            cpu_system_s,
-            cpu_wait_s,
-            polled_s,
-            lag_us_p99,
-            service_times,
-            stalled_s,
-            drained_s,
-            rolled_back,
-            commits,
-        } = later;
-        let after_s = open_ns.saturating_sub(self.open_ns) as f64 / 1e9;
-        self.measured_s += measured_s;
-        self.is_finished &= is_finished;
-        let ok = |classes: &[ClassAnswer]| -> f64 {
-            classes.iter().map(|class| class.counts.ok as f64).sum()
-        };
-        let (own_ok, later_ok) = (ok(&self.classes), ok(&classes));
-        for class in classes {
-            match self.classes.iter_mut().find(|own| own.class == class.class) {
-                Some(own) => {
-                    own.counts += class.counts;
-                    own.latency_us_sum += class.latency_us_sum;
-                    own.histogram = merged(&own.histogram, &class.histogram)?;
-                }
-                None => self.classes.push(class),
-            }
-        }
-        let counted = ticks.into_iter().filter(|tick| tick.offset_s >= 0.0);
-        self.ticks.extend(counted.map(|tick| Tick {
-            offset_s: tick.offset_s + after_s,
-            ..tick
-        }));
-        for error in errors {
-            match self.errors.iter_mut().find(|own| own.code == error.code) {
-                Some(own) => own.count += error.count,
-                None => self.errors.push(error),
-            }
-        }
-        self.cpu_user_s += cpu_user_s;
-        self.cpu_system_s += cpu_system_s;
-        self.cpu_wait_s += cpu_wait_s;
-        self.polled_s += polled_s;
-        self.lag_us_p99 =
-            (own_ok * self.lag_us_p99 + later_ok * lag_us_p99) / (own_ok + later_ok).max(1.0);
-        self.service_times = match (self.service_times.take(), service_times) {
-            (Some(own), Some(later)) => Some(merged(&own, &later)?),
-            (own, later) => own.or(later),
-        };
-        self.stalled_s += stalled_s;
-        self.drained_s = self.drained_s.max(drained_s);
-        self.rolled_back += rolled_back;
-        self.commits.extend(commits);
-        Ok(())
-    }
-}
-
-fn add(sum: &mut Histogram<u64>, encoded: &str) -> Result<(), String> {
-    sum.add(decode(encoded)?)
-        .map_err(|error| format!("histograms of different bounds: {error:?}"))
-}
-
-/// Two encoded histograms as one.
-fn merged(one: &str, other: &str) -> Result<String, String> {
-    let mut sum = decode(one)?;
-    add(&mut sum, other)?;
-    Ok(encode(&sum))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn turn(open_ns: u64, ok: u64, latency_ns: u64) -> SliceAnswer {
-        let mut histogram = new_histogram();
-        histogram.record_n(latency_ns, ok).unwrap();
-        let tick = |offset_s: f64| Tick {
-            offset_s,
-            length_s: 0.1,
-            ok,
-            ..Tick::default()
-        };
-        SliceAnswer {
-            open_ns,
-            measured_s: 0.1,
-            is_finished: false,
-            classes: vec![ClassAnswer {
-                class: "select".to_owned(),
-                counts: TransactionCounts {
-                    due: ok + 1,
-                    ok,
-                    unfinished: 1,
-                    retries: 2,
-                    statements: ok,
-                    ..TransactionCounts::default()
-                },
-                latency_us_sum: (ok * latency_ns) as f64 / 1e3,
-                histogram: encode(&histogram),
-            }],
-            ticks: vec![tick(-0.1), tick(0.0)],
-            errors: vec![ErrorCount {
-                code: 1213,
-                count: 2,
-                example: "Deadlock".to_owned(),
-            }],
-            cpu_user_s: 0.01,
-            cpu_system_s: 0.02,
-            cpu_wait_s: 0.0,
-            polled_s: 0.0,
-            lag_us_p99: ok as f64,
-            service_times: None,
-            stalled_s: 0.0,
-            drained_s: 1.0 / ok as f64,
-            rolled_back: 1,
-            commits: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn the_turns_of_a_slice_are_summed_and_their_ticks_keep_their_time() {
-        let mut slice = turn(1_000_000_000, 10, 200_000);
-        slice.append(turn(1_500_000_000, 30, 400_000)).unwrap();
-        let class = &slice.classes[0];
-        let counts = class.counts;
-        assert_eq!((counts.due, counts.ok, counts.unfinished), (42, 40, 2));
-        let latencies = decode(&class.histogram).unwrap();
-        assert_eq!(latencies.len(), 40);
-        assert!(latencies.value_at_quantile(0.2) < latencies.value_at_quantile(0.3));
-        assert_eq!(slice.measured_s, 0.2);
-        let offsets: Vec<f64> = slice.ticks.iter().map(|tick| tick.offset_s).collect();
-        assert_eq!(offsets, [-0.1, 0.0, 0.5]);
-        assert_eq!(slice.errors[0].count, 4);
-        assert_eq!((slice.lag_us_p99, slice.drained_s), (25.0, 0.1));
-        assert_eq!(slice.rolled_back, 2);
-    }
 }

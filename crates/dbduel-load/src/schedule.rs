@@ -10,46 +10,13 @@ use dbduel_record::plan::Arrival;
 use dbduel_record::seed::named_seed;
 
 use crate::random::Random;
+use crate::share::Share;
 
 /// Arrivals that are counted one by one at most, so that a look at a hopeless overload takes milliseconds.
 pub(crate) const COUNTED_MAX: u64 = 1_000_000;
 
 /// Nanoseconds of a second.
 const NS_PER_S: f64 = 1e9;
-
-/// The part of the load that one thread drives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
-    /// Number of the thread, from 0.
-    pub thread: u32,
-    /// Threads in all.
-    pub threads: u32,
-    /// Clients of all threads; client n runs on thread n mod `threads`.
-    pub clients: u32,
-}
-
-impl Share {
-    /// All of it, driven together.
-    pub(crate) const WHOLE: Share = Share {
-        thread: 0,
-        threads: 1,
-        clients: 1,
-    };
-
-    /// How many of the clients run on this thread.
-    #[must_use]
-    pub fn own_clients(&self) -> u32 {
-        let before = self.clients.saturating_sub(self.thread);
-        before.div_ceil(self.threads.max(1))
-    }
-
-    /// True when the arrival belongs to this thread. Each thread gets arrivals in proportion to its
-    /// clients, and none when it has none.
-    fn owns(&self, arrival: u64) -> bool {
-        let client = arrival % u64::from(self.clients.max(1));
-        client % u64::from(self.threads.max(1)) == u64::from(self.thread)
-    }
-}
 
 /// When the transactions of one thread's clients fall due.
 #[derive(Debug, Clone)]
@@ -255,19 +222,6 @@ mod tests {
             rest.windows(2)
                 .all(|pair| pair[1].abs_diff(pair[0] + 1_000_000) <= 1)
         );
-    }
-
-    #[test]
-    fn every_client_runs_on_one_thread() {
-        for (clients, threads, expected) in [(1, 2, vec![1, 0]), (7, 3, vec![3, 2, 2])] {
-            let share = |thread| Share {
-                thread,
-                threads,
-                clients,
-            };
-            let counts: Vec<u32> = (0..threads).map(|n| share(n).own_clients()).collect();
-            assert_eq!(counts, expected);
-        }
     }
 
     #[test]

@@ -1,16 +1,11 @@
-//! What scripts may rely on and what they may not do, without a server; and the random numbers beside those of sysbench
-//! itself, where it is installed.
-
-#![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
+//! What scripts may rely on and what they may not do, without a server.
 
 mod support;
 
-use std::collections::BTreeMap;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use dbduel_load::lua::{CommandKind, Host, Limits, OptionError, OptionValue, Script, ScriptError};
-use support::script::{Printed, Size, alone, given, load_of, ready, run, say};
+use support::script::{Printed, Size, alone, given, load_of, ready, run};
 
 /// A host of `text`, and what it prints.
 fn host(text: &str, command: &str) -> (Host, Printed) {
@@ -377,85 +372,6 @@ fn reports_and_histograms_print_as_in_sysbench() {
             "*".repeat(40)
         )
     );
-}
-
-/// Prints how often each of twenty parts of several ranges was drawn, and each character of a random text.
-const DRAWS: &str = r######"
-function event()
-    for _, name in ipairs { "default", "uniform", "gaussian", "special", "pareto" } do
-        for _, range in ipairs { 20, 1000, 100000 } do
-            local parts = {}
-            for i = 1, 20 do parts[i] = 0 end
-            for _ = 1, 50000 do
-                local part = math.floor((sysbench.rand[name](1, range) - 1) * 20 / range) + 1
-                parts[part] = parts[part] + 1
-            end
-            print("DRAWS " .. name .. range .. " " .. table.concat(parts, " "))
-        end
-    end
-    local letters = {}
-    for i = 1, 36 do letters[i] = 0 end
-    for _ = 1, 5000 do
-        for byte in sysbench.rand.string("#####@@@@@"):gmatch(".") do
-            local at = byte:match("%d") and tonumber(byte) + 1 or byte:byte() - 97 + 11
-            letters[at] = letters[at] + 1
-        end
-    end
-    print("DRAWS letters " .. table.concat(letters, " "))
-    return true
-end
-"######;
-
-fn draws(printed: &str) -> BTreeMap<String, Vec<f64>> {
-    let lines = printed
-        .lines()
-        .filter_map(|line| line.strip_prefix("DRAWS "));
-    let read = |line: &str| {
-        let (name, counts) = line.split_once(' ').unwrap();
-        (
-            name.to_owned(),
-            counts
-                .split(' ')
-                .map(|count| count.parse().unwrap())
-                .collect(),
-        )
-    };
-    lines.map(read).collect()
-}
-
-#[test]
-fn random_numbers_are_distributed_as_those_of_sysbench() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("draws.lua");
-    std::fs::write(&path, DRAWS).unwrap();
-    let Ok(output) = Command::new("sysbench")
-        .arg(&path)
-        .args(["--rand-seed=5", "--events=1", "run"])
-        .output()
-    else {
-        say("SKIPPED: sysbench is not installed, so random numbers were not compared with its own");
-        return;
-    };
-    let theirs = draws(&String::from_utf8_lossy(&output.stdout));
-    let (mut host, printed) = host(DRAWS, "run");
-    run(&mut host, one(1)).unwrap();
-    let ours = draws(&printed.lock().unwrap());
-    assert_eq!(ours.len(), 16);
-    for (name, ours) in &ours {
-        let theirs = &theirs[name];
-        assert_eq!(ours.len(), theirs.len());
-        // Two samples of equal size from one distribution: the sum of (a − b)² / (a + b) is chi-square distributed.
-        let pairs = || ours.iter().zip(theirs).filter(|(a, b)| *a + *b > 0.0);
-        let chi_square: f64 = pairs().map(|(a, b)| (a - b).powi(2) / (a + b)).sum();
-        let freedom = pairs().count() as f64 - 1.0;
-        // 99.99 % quantile by Wilson and Hilferty (1931).
-        let limit = freedom
-            * (1.0 - 2.0 / (9.0 * freedom) + 3.719 * (2.0 / (9.0 * freedom)).sqrt()).powi(3);
-        assert!(
-            chi_square < limit,
-            "{name}: {chi_square} with {freedom} degrees of freedom: {ours:?}, {theirs:?}"
-        );
-    }
 }
 
 #[test]

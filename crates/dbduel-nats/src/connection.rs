@@ -4,8 +4,9 @@ use std::any::Any;
 use std::future::Future;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use async_nats::connection::State;
 use async_nats::jetstream::{self, Context};
 use async_nats::{Client, ConnectOptions, ServerAddr};
 use tokio::runtime::{EnterGuard, Runtime};
@@ -16,6 +17,8 @@ use crate::{NatsError, failed};
 
 /// The first connection is there within this time.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Between two attempts to make the first connection.
+const CONNECT_PAUSE: Duration = Duration::from_millis(500);
 /// One request to JetStream.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// After two of these without an answer the connection is given up and made again.
@@ -190,6 +193,32 @@ impl Nats {
             jetstream,
             url,
         })
+    }
+
+    /// As [`Nats::connect`], again and again while no nats-server answers; the last attempt begins within `timeout`.
+    ///
+    /// # Errors
+    /// As [`Nats::connect`].
+    pub fn connect_within(
+        address: &NatsAddress,
+        name: &str,
+        timeout: Duration,
+    ) -> Result<Self, NatsError> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            match Self::connect(address, name) {
+                Err(error) if error.is_absence() && Instant::now() + CONNECT_PAUSE < deadline => {
+                    std::thread::sleep(CONNECT_PAUSE);
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// False from when a lost connection is noticed until it is made again.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.client.connection_state() == State::Connected
     }
 
     /// The address that it is connected to.

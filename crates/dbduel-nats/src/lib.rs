@@ -2,27 +2,28 @@
 //!
 //! [`Nats`] is a connection, with the runtime that its client needs. On it stand [`Queue`] (a JetStream work queue: each message
 //! goes to one worker, which keeps its lease alive and acknowledges last), [`Entries`] (a key-value bucket whose entries can be
-//! created once), [`Objects`] (an object store of files) and questions, to one program or to all that listen.
+//! created once), [`Objects`] (an object store of files), [`Link`] (lines between two programs, numbered and kept until the other end
+//! has them) and questions, to one program or to all that listen.
 
 mod connection;
 mod entries;
+mod link;
 mod objects;
 mod questions;
 mod queue;
 
 pub use connection::{AddressError, Nats, NatsAddress};
 pub use entries::Entries;
+pub use link::Link;
 pub use objects::{Objects, StoredObject};
-pub use questions::Exchange;
+pub use questions::{Exchange, Question, Questions};
 pub use queue::{Delivery, Queue, QueueCounts};
 
 /// A call that NATS did not answer as asked.
 #[derive(Debug, thiserror::Error)]
 pub enum NatsError {
     /// There is no connection.
-    #[error(
-        "could not connect to NATS at {url}: {why}; is nats-server running there, with JetStream (`nats-server -js`)?"
-    )]
+    #[error("could not connect to NATS at {url}: {why}; {}", remedy(why))]
     Connect {
         /// Where it was tried.
         url: String,
@@ -72,6 +73,33 @@ pub enum NatsError {
     },
 }
 
+impl NatsError {
+    /// True when no connection was made, and not for want of a certificate or credentials.
+    #[must_use]
+    pub fn is_absence(&self) -> bool {
+        matches!(self, NatsError::Connect { why, .. } if remedy(why) == IS_ABSENT)
+    }
+
+    /// True when a question was asked on a subject on which no program listens.
+    #[must_use]
+    pub fn has_no_listener(&self) -> bool {
+        matches!(self, NatsError::Call { why, .. } if why.contains("no responders"))
+    }
+}
+
+const IS_ABSENT: &str = "is nats-server running there, with JetStream (`nats-server -js`)?";
+
+/// What to do about a connection that was not made.
+fn remedy(why: &str) -> &'static str {
+    if why.contains("certificate") {
+        "name its authority with `--ca FILE`, or use the address that its certificate is for"
+    } else if why.contains("authorization violation") {
+        "name credentials of its account with `--creds FILE`"
+    } else {
+        IS_ABSENT
+    }
+}
+
 /// The error of a call, with everything that its causes say.
 fn failed(action: &str, error: &(dyn std::error::Error + 'static)) -> NatsError {
     let mut why = error.to_string();
@@ -88,5 +116,30 @@ fn failed(action: &str, error: &(dyn std::error::Error + 'static)) -> NatsError 
     NatsError::Call {
         action: action.to_owned(),
         why,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(why: &str, part: &str, is_absence: bool) {
+        let error = NatsError::Connect {
+            url: "tls://db1:4222".to_owned(),
+            why: why.to_owned(),
+        };
+        assert!(error.to_string().contains(part), "{error}");
+        assert_eq!(error.is_absence(), is_absence, "{error}");
+    }
+
+    #[test]
+    fn what_to_do_follows_from_why_there_is_no_connection() {
+        let refused = "IO error: Connection refused (os error 111)";
+        check(refused, "is nats-server running", true);
+        let unknown = "IO error: invalid peer certificate: UnknownIssuer";
+        check(unknown, "--ca FILE", false);
+        let stranger = "authorization violation: nats: authorization violation";
+        check(stranger, "--creds FILE", false);
     }
 }

@@ -47,14 +47,21 @@ pub struct StoredObject {
 }
 
 impl Nats {
-    /// The store of this name, which is made when it is not there.
+    /// The store of this name, which is made when it is not there. Objects stay for `keep`, or until they are removed.
     ///
     /// # Errors
     /// When the server refuses it, or has no JetStream.
-    pub fn objects(&self, bucket: &str, description: &str) -> Result<Objects<'_>, NatsError> {
+    pub fn objects(
+        &self,
+        bucket: &str,
+        description: &str,
+        keep: Option<Duration>,
+    ) -> Result<Objects<'_>, NatsError> {
         let config = Config {
             bucket: bucket.to_owned(),
             description: Some(description.to_owned()),
+            // Zero is without end.
+            max_age: keep.unwrap_or_default(),
             ..Config::default()
         };
         let action = format!("open the object store `{bucket}`");

@@ -1,7 +1,7 @@
 //! The smallest part that still shows a fault: delta debugging (Zeller and Hildebrandt, 2002).
 
-/// Reduces `items` to a subset that still fails and from which no single part of the last division can be taken away.
-/// `fails` is called at most `tries` times; returns what is left and whether it is known to be minimal (no single item can go).
+/// Reduces `items` to a subset that still fails and from which no single part of the last division can be taken away. Without any
+/// item is tried first: a fault may need none of them. `fails` is called at most `tries` times; returns what is left and whether it is known to be minimal (no single item can go).
 ///
 /// # Errors
 /// Those of `fails`.
@@ -13,6 +13,16 @@ pub fn minimise<T: Clone, E>(
     let mut left = items.to_vec();
     let mut parts = 2;
     let mut tries = tries;
+    if left.is_empty() {
+        return Ok((left, true));
+    }
+    if tries == 0 {
+        return Ok((left, false));
+    }
+    tries -= 1;
+    if fails(&[])? {
+        return Ok((Vec::new(), true));
+    }
     while left.len() > 1 {
         let size = left.len().div_ceil(parts);
         let chunks: Vec<Vec<T>> = left.chunks(size).map(<[T]>::to_vec).collect();
@@ -77,6 +87,13 @@ mod tests {
         assert!(calls <= 20, "{calls}");
         let (left, minimal, _) = found(&[3, 90, 199], 1000);
         assert_eq!((left, minimal), (vec![3, 90, 199], true));
+    }
+
+    #[test]
+    fn a_fault_that_needs_no_item_is_found_at_once() {
+        assert_eq!(found(&[], 100), (Vec::new(), true, 1));
+        let (left, minimal, calls) = found(&[], 0);
+        assert_eq!((left.len(), minimal, calls), (200, false, 0));
     }
 
     #[test]

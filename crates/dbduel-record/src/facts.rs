@@ -101,9 +101,81 @@ pub struct Host {
     pub allowed_cpus: Option<String>,
     /// Processor limit of the control group, in processors.
     pub cgroup_cpus: Option<f64>,
+    /// The machines that the load came from, in the order of the plan; empty where it came from this one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub load_hosts: Vec<LoadHost>,
+    /// The machines of the servers, where these are others than that of the contest. The facts beside are then those that all
+    /// of them have in common.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub server_hosts: Vec<ServerHost>,
+}
+
+/// A machine with servers of a contest that another machine conducts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ServerHost {
+    /// Name of its agent.
+    pub name: String,
+    /// Version of dbduel there, with the digest of its judge.
+    pub dbduel: String,
+    /// What is known of the machine.
+    pub facts: Host,
+}
+
+/// A machine that load came from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LoadHost {
+    /// Name of its agent.
+    pub name: String,
+    /// Version of dbduel there, with the digest of its judge.
+    pub dbduel: String,
+    /// As [`Host::machine`].
+    pub machine: Option<String>,
+    /// Model name of the processor.
+    pub cpu_model: Option<String>,
+    /// Processors that the system schedules on.
+    pub cpus: Option<u32>,
+    /// Memory, bytes.
+    pub memory_bytes: Option<u64>,
+    /// Kernel release.
+    pub kernel: Option<String>,
+}
+
+impl From<&ServerHost> for LoadHost {
+    fn from(host: &ServerHost) -> Self {
+        let facts = &host.facts;
+        LoadHost {
+            name: host.name.clone(),
+            dbduel: host.dbduel.clone(),
+            machine: facts.machine.clone(),
+            cpu_model: facts.cpu_model.clone(),
+            cpus: facts.cpus,
+            memory_bytes: facts.memory_bytes,
+            kernel: facts.kernel.clone(),
+        }
+    }
 }
 
 impl Host {
+    /// The facts of machines with servers that another machine conducts a contest of: what all have in common, and each.
+    #[must_use]
+    pub fn of_server_hosts(hosts: Vec<ServerHost>) -> Self {
+        let facts = |host: &ServerHost| serde_json::to_value(&host.facts).unwrap_or_default();
+        let mut common = hosts.first().map(facts).unwrap_or_default();
+        for other in hosts.iter().skip(1).map(facts) {
+            if let Some(common) = common.as_object_mut() {
+                common.retain(|name, value| other.get(name) == Some(value));
+            }
+        }
+        // Each fact is absent where it is not known.
+        let common: Self = serde_json::from_value(common).unwrap_or_default();
+        Self {
+            server_hosts: hosts,
+            ..common
+        }
+    }
+
     /// How people call its processors: `2 × Intel Xeon`.
     #[must_use]
     pub fn processors_label(&self) -> String {
@@ -402,4 +474,27 @@ pub struct SeriesSteadiness {
     /// Duels in which it was said after fewer blocks than of throughput. A duel ends when throughput is
     /// decided, so what would have come later is not known.
     pub before_throughput: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machines_of_servers_have_in_common_what_is_equal() {
+        let host = |name: &str, cpus: u32| ServerHost {
+            name: name.to_owned(),
+            facts: Host {
+                cpus: Some(cpus),
+                kernel: Some("6.1".to_owned()),
+                ..Host::default()
+            },
+            ..ServerHost::default()
+        };
+        let hosts = Host::of_server_hosts(vec![host("db1", 2), host("db2", 4)]);
+        assert_eq!((hosts.cpus, hosts.kernel.as_deref()), (None, Some("6.1")));
+        assert_eq!(hosts.server_hosts.len(), 2);
+        let one = Host::of_server_hosts(vec![host("db1", 2)]);
+        assert_eq!(one.cpus, Some(2));
+    }
 }

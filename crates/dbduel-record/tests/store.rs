@@ -33,6 +33,7 @@ fn plan() -> Plan {
                 server: "installed".to_owned(),
                 settings: Vec::new(),
                 password_file: None,
+                host: None,
                 tables: Default::default(),
             })
             .into(),
@@ -49,6 +50,7 @@ fn plan() -> Plan {
         suite: None,
         design: None,
         variants: None,
+        hosts: None,
         load: LoadProcess {
             busy_poll_us: 0,
             threads: 1,

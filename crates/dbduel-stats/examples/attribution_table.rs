@@ -1,6 +1,7 @@
 //! Prints what contests of designed contenders say of the parts of a difference, as a table in Markdown: percentages of
 //! contests that name a factor that does nothing, that miss the truth of an effect, an interaction or the closure at any look,
-//! and that find an effect, with the median blocks it takes.
+//! and that find an effect, with the median blocks it takes. A second table is about second stages, with new data and without
+//! the factors that the first ones show to be within a horizon of 3 %.
 //!
 //! `cargo run --release -p dbduel-stats --example attribution_table [contests] [blocks]`
 //!
@@ -14,7 +15,9 @@ use std::process::ExitCode;
 use dbduel_stats::StatsError;
 use dbduel_stats::proportion::proportion;
 use dbduel_stats::simulate::Noise;
-use designed::{ALPHA, Contest, LogRate, MACHINES, five, nothing, three_together};
+use designed::{
+    ALPHA, BLOCKS, Contest, LogRate, MACHINES, SecondStages, five, nothing, three_together,
+};
 
 /// Probability that a promise which is kept is called broken.
 const CHECK_ALPHA: f64 = 0.002;
@@ -74,7 +77,9 @@ fn main() -> Result<ExitCode, StatsError> {
         .skip(1)
         .filter_map(|word| word.parse().ok());
     let contests = numbers.next().unwrap_or(400);
-    let blocks = usize::try_from(numbers.next().unwrap_or(24)).unwrap_or(24);
+    let blocks = numbers.next();
+    let blocks = blocks.and_then(|blocks| usize::try_from(blocks).ok());
+    let blocks = blocks.unwrap_or(BLOCKS);
     println!(
         "| machine | truth | names one that does nothing | misses an effect | an interaction | the share of the first two \
          (given in; median width) | finds each effect (median blocks) |"
@@ -121,10 +126,41 @@ fn main() -> Result<ExitCode, StatsError> {
             );
         }
     }
+    is_kept &= print_second_stages(contests)?;
     Ok(match is_kept {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     })
+}
+
+/// Prints what second stages are worth; false when more of them are wrong than chance allows.
+fn print_second_stages(contests: u64) -> Result<bool, StatsError> {
+    println!(
+        "\n| machine | truth | second stages | every interaction by itself | a factor beyond the horizon left | names one that \
+         does nothing | misses an effect | an interaction |"
+    );
+    println!("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |");
+    let trials = usize::try_from(contests).unwrap_or(usize::MAX);
+    let mut is_kept = true;
+    for (machine, noise) in MACHINES {
+        for (name, factors, log_rate) in TRUTHS {
+            if factors != 5 {
+                continue;
+            }
+            let found = SecondStages::conduct(noise, log_rate, contests)?;
+            for wrong in found.errors() {
+                is_kept &= proportion(wrong, trials, CHECK_ALPHA)?.low <= ALPHA;
+            }
+            let of = |count: usize| format!("{:.1}", 100.0 * count as f64 / contests as f64);
+            println!(
+                "| {machine} | {name} | {} | {} | {} |",
+                of(found.conducted),
+                of(found.clear),
+                found.errors().map(of).join(" | ")
+            );
+        }
+    }
+    Ok(is_kept)
 }
 
 fn median(mut blocks: Vec<usize>) -> Option<usize> {

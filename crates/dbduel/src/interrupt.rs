@@ -27,6 +27,11 @@ extern "C" fn count(_: nix::libc::c_int) {
     });
 }
 
+/// Asks for an end, as a signal does.
+pub fn request() {
+    count(0);
+}
+
 /// Starts counting SIGINT, SIGTERM and SIGHUP in place of ending the process. A signal that the process was started to ignore,
 /// as `nohup` and background jobs of scripts do, stays ignored.
 ///

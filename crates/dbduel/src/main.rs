@@ -10,6 +10,7 @@ mod exit;
 mod faulty_files;
 mod fleet;
 mod home;
+mod hosts;
 mod interrupt;
 mod judge;
 mod lab;

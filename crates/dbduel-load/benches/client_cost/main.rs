@@ -365,8 +365,11 @@ fn give_orders(
     for line in answers.lines() {
         match serde_json::from_str(&line?)? {
             Answer::Slice(_) => return Ok(()),
-            Answer::Refused { why } | Answer::Lost { why, .. } => return Err(why.into()),
-            Answer::Opened { .. }
+            Answer::Refused { why } | Answer::Lost { why, .. } | Answer::Unreachable { why } => {
+                return Err(why.into());
+            }
+            Answer::Attached { .. }
+            | Answer::Opened { .. }
             | Answer::Begun { .. }
             | Answer::Tick(_)
             | Answer::Acknowledged { .. }

@@ -58,6 +58,7 @@ pub(super) fn slice(report: &SliceReport, classes: &[String], open_ns: u64) -> S
         drained_s: drained.as_secs_f64(),
         rolled_back: tally.rolled_back_on_purpose(),
         commits: Vec::new(),
+        orchestration: None,
     }
 }
 

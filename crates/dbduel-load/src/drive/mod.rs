@@ -22,6 +22,7 @@ use crate::commit_log::CommitLog;
 use crate::executor::policy::{confine_to, raise_open_files_limit};
 use crate::load_thread::{LoadThread, Report};
 use crate::order::{Answer, Order};
+use crate::share::HostShare;
 use crate::statement_examples::StatementExamples;
 use crate::tally::Tally;
 use input::Input;
@@ -66,14 +67,17 @@ pub struct Threads {
     pub count: u32,
     /// How long each wait of them polls before it sleeps; zero for sleeping at once.
     pub busy_poll: Duration,
+    /// The part of the load that they drive.
+    pub share: HostShare,
 }
 
-/// So many that sleep when they wait.
+/// So many that sleep when they wait and drive all of the load.
 impl From<u32> for Threads {
     fn from(count: u32) -> Self {
         Threads {
             count,
             busy_poll: Duration::ZERO,
+            share: HostShare::WHOLE,
         }
     }
 }
@@ -89,7 +93,11 @@ pub fn drive(
     threads: impl Into<Threads>,
     cores: &[u32],
 ) -> Result<(), DriveError> {
-    let Threads { count, busy_poll } = threads.into();
+    let Threads {
+        count,
+        busy_poll,
+        share,
+    } = threads.into();
     confine_to(cores).map_err(|source| DriveError::Cores {
         cores: cores.to_vec(),
         source,
@@ -113,6 +121,7 @@ pub fn drive(
     input::read(input, sender).map_err(|source| DriveError::Threads { threads: 1, source })?;
     let mut desk = Desk {
         threads,
+        share,
         inbox,
         output,
         backlog: VecDeque::new(),
@@ -121,6 +130,7 @@ pub fn drive(
         commit_logs: HashMap::new(),
         reports_commit_times: false,
         next_examples: None,
+        begin_at_ns: None,
         spare: Vec::new(),
     };
     match desk.serve() {
@@ -171,6 +181,7 @@ struct OpenContender {
 
 struct Desk<O> {
     threads: Vec<LoadThread>,
+    share: HostShare,
     inbox: Receiver<Input>,
     output: O,
     backlog: VecDeque<Order>,
@@ -183,6 +194,8 @@ struct Desk<O> {
     reports_commit_times: bool,
     /// Where the clients of the next contender keep examples of their statements, if they are to.
     next_examples: Option<Arc<StatementExamples>>,
+    /// When the next slice begins, nanoseconds of `CLOCK_MONOTONIC`, if that was ordered.
+    begin_at_ns: Option<u64>,
     /// Tallies of earlier slices, whose memory is used again.
     spare: Vec<Tally>,
 }
@@ -209,6 +222,10 @@ impl<O: Write> Desk<O> {
                 }
                 Order::KeepExamples => {
                     self.next_examples = Some(Arc::default());
+                    continue;
+                }
+                Order::BeginAt { at_ns } => {
+                    self.begin_at_ns = Some(at_ns);
                     continue;
                 }
                 // The slice ended before the order arrived, and has been answered.

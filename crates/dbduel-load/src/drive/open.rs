@@ -91,12 +91,14 @@ impl<O: Write> Desk<O> {
             workload,
             parameters: order.workload.parameters,
             sequence,
+            host: self.share,
             shared,
             examples: examples.clone(),
         });
         for (thread, number) in self.threads.iter().zip(0_u32..) {
+            let share = self.share.of_thread(number, threads, clients);
             let clients = (0..clients)
-                .filter(|client| client % threads == number)
+                .filter(|&client| share.has_client(client))
                 .collect();
             thread.command(Command::Open {
                 contender: contender.clone(),

@@ -8,7 +8,6 @@ use crate::heartbeat::Heartbeat;
 use crate::load_thread::{BeginSlice, Command, Report, SliceReport};
 use crate::monotonic;
 use crate::order::{Answer, SliceAnswer, SliceOrder};
-use crate::schedule::Share;
 use crate::tally::{Tally, TickTally, Window};
 use crate::worker::SliceSpec;
 
@@ -55,8 +54,7 @@ impl<O: Write> Desk<O> {
         if let Err(why) = self.settle(contender, stretches.drain)? {
             return self.lose(contender, why);
         }
-        let start = Instant::now() + LEAD;
-        let start_ns = monotonic::ns_of(start);
+        let (start, start_ns) = self.beginning();
         let threads = self.threads.len() as u32;
         for thread in 0..threads {
             let tally = match self.spare.pop() {
@@ -66,11 +64,7 @@ impl<O: Write> Desk<O> {
                 }
                 None => Tally::new(classes.len(), stretches.window),
             };
-            let share = Share {
-                thread,
-                threads,
-                clients: order.clients,
-            };
+            let share = self.share.of_thread(thread, threads, order.clients);
             let spec = SliceSpec {
                 start,
                 start_ns,
@@ -86,8 +80,7 @@ impl<O: Write> Desk<O> {
                 drain: stretches.drain,
             })));
         }
-        let open_at = start + Duration::from_nanos(stretches.window.open_ns);
-        let open_ns = monotonic::ns_of(open_at);
+        let open_ns = start_ns + stretches.window.open_ns;
         self.answer(&Answer::Begun { open_ns })?;
         let deadline =
             start + Duration::from_nanos(stretches.window.close_ns) + stretches.drain + PROMPT;
@@ -120,6 +113,16 @@ impl<O: Write> Desk<O> {
                     .map(Box::new),
             }),
         }
+    }
+
+    /// When the slice begins, also in nanoseconds of `CLOCK_MONOTONIC`: as ordered where that is not past, otherwise at once.
+    fn beginning(&mut self) -> (Instant, u64) {
+        let at_once = Instant::now() + LEAD;
+        let ordered = self.begin_at_ns.take();
+        let ordered = ordered.map(|at_ns| (monotonic::instant_of(at_ns), at_ns));
+        ordered
+            .filter(|(at, _)| *at >= at_once)
+            .unwrap_or_else(|| (at_once, monotonic::ns_of(at_once)))
     }
 
     /// What all threads counted together; `stalled` replaces what they saw of stalls.
@@ -157,14 +160,14 @@ impl<O: Write> Desk<O> {
     fn settle(
         &mut self,
         contender: &str,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Result<(), String>, Interruption> {
         for thread in &self.threads {
             thread.command(Command::Settle {
                 contender: contender.to_owned(),
             });
         }
-        let deadline = Instant::now() + patience.max(Duration::from_secs(1));
+        let deadline = Instant::now() + timeout.max(Duration::from_secs(1));
         let mut waiting = self.threads.len();
         while waiting > 0 {
             match self.next_event(deadline)? {

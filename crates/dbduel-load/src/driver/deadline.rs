@@ -1,5 +1,5 @@
-//! Bounds for the wait for a connection, which a server may accept and then never speak on: a patience, and the end of
-//! whatever the connection is for.
+//! Bounds for the wait for a connection, which a server may accept and then never speak on: a timeout, and the end of
+//! what the connection is for.
 
 use std::future::poll_fn;
 use std::io::{Error, ErrorKind};
@@ -31,8 +31,8 @@ impl Drop for Timer<'_> {
     }
 }
 
-/// Waits for a connection that is being made, but not longer than `patience` from `since` on; what was begun is then
-/// dropped. The error names the whole patience, of which earlier attempts may have taken a part.
+/// Waits for a connection that is being made, but not longer than `timeout` from `since` on; what was begun is then
+/// dropped. The error names the whole timeout, of which earlier attempts may have taken a part.
 ///
 /// # Errors
 /// Those of `opening`, or that there was no answer in time.
@@ -40,15 +40,15 @@ pub(crate) async fn within<T>(
     reactor: &Reactor,
     token: Token,
     since: Instant,
-    patience: Duration,
+    timeout: Duration,
     opening: impl Future<Output = Result<T, LostError>>,
 ) -> Result<T, LostError> {
-    let deadline = since + patience;
+    let deadline = since + timeout;
     let _timer = Timer::set(reactor, token, deadline);
     let mut opening = pin!(opening);
     poll_fn(|context| match opening.as_mut().poll(context) {
         Poll::Pending if Instant::now() >= deadline => {
-            let seconds = (patience.as_secs_f64() * 100.0).round() / 100.0;
+            let seconds = (timeout.as_secs_f64() * 100.0).round() / 100.0;
             let late = format!("no answer within {seconds} s");
             Poll::Ready(Err(Error::new(ErrorKind::TimedOut, late).into()))
         }
@@ -120,10 +120,10 @@ mod tests {
     #[test]
     fn what_is_ready_in_time_is_handed_on_and_what_is_not_is_an_error() {
         let wait_for = |polls| {
-            let patience = Duration::from_millis(20);
+            let timeout = Duration::from_millis(20);
             let make = |reactor: Rc<Reactor>, token| -> crate::executor::Task<_> {
                 Box::pin(async move {
-                    within(&reactor, token, Instant::now(), patience, opening(polls)).await
+                    within(&reactor, token, Instant::now(), timeout, opening(polls)).await
                 })
             };
             outcome_of(make, |_, _| {})
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patience_that_an_end_cuts_short_leaves_no_timer() {
+    fn a_timeout_that_an_end_cuts_short_leaves_no_timer() {
         let far = Duration::from_secs(3600);
         let make = |reactor: Rc<Reactor>, token| -> crate::executor::Task<_> {
             Box::pin(async move {

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use dbduel_record::plan::Arrival;
 
-use crate::schedule::{self, Schedule};
+use crate::schedule::Schedule;
 pub use counts::{Counts, Meter};
 pub use gate::{Gate, Ticket};
 pub use ignored::IgnoredErrors;
@@ -52,7 +52,12 @@ impl Limits {
         let arrival = Arrival::Poisson {
             per_second: self.per_second?,
         };
-        let schedule = Schedule::new(arrival, schedule::Share::WHOLE, nanoseconds(end), self.seed);
+        let schedule = Schedule::new(
+            arrival,
+            crate::share::Share::WHOLE,
+            nanoseconds(end),
+            self.seed,
+        );
         Some(schedule)
     }
 }

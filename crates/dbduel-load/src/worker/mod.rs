@@ -19,6 +19,7 @@ use dbduel_record::plan::Parameters;
 use crate::address::Address;
 use crate::driver::{ClientConnection, Credentials, Dialect, LostError, StatementError, Tls};
 use crate::executor::{Executor, Reactor, Task, Token};
+use crate::share::HostShare;
 use crate::statement_examples::StatementExamples;
 use crate::workloads::{Shared, Workload};
 pub use client::{Begin, Client, Readiness, Trace};
@@ -47,6 +48,8 @@ pub struct ClientConfig {
     pub parameters: Parameters,
     /// Numbers that all clients of the contender or of the run draw from, each once.
     pub sequence: Arc<AtomicU32>,
+    /// Whose numbers those are: other load hosts draw others.
+    pub host: HostShare,
     /// What the workload's clients share beside it.
     pub shared: Shared,
     /// Where they keep examples of their statements, if they do.

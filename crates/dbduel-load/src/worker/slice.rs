@@ -11,7 +11,8 @@ use super::pacing::Pacing;
 use super::{Begin, Group, Trace};
 use crate::commit_log::Acknowledged;
 use crate::driver::{ErrorClass, ServerError};
-use crate::schedule::{Schedule, Share};
+use crate::schedule::Schedule;
+use crate::share::Share;
 use crate::tally::{Class, Ended, Outcome, Tally};
 
 /// What was ordered, as far as one thread is concerned.

@@ -84,6 +84,10 @@ impl Workload for SelectRandom {
         &["engine"]
     }
 
+    fn own_parameters(&self) -> &'static [&'static str] {
+        sbtest::TABLE_PARAMETERS
+    }
+
     fn tables(&self, dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
         let sbtest = Sbtest::new(parameters);
         vec![sbtest.table(dialect, parameters, 1, sbtest.table_size.unsigned_abs())]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use dbduel_record::plan::Parameters;
 
 use super::parameters::{Default, Kind, ParameterError, ParameterSpec, Resolved};
-use super::specs::{integer, number, switch, text};
+use super::specs::{ENGINE, integer, number, switch, text};
 use super::sql::continue_numbers;
 use super::{RowContent, Table};
 use crate::distributions::{Distribution, Shape};
@@ -48,6 +48,9 @@ const fn choice(
 /// The largest table: ids are a signed INTEGER.
 const TABLE_SIZE_MAX: i64 = i32::MAX as i64;
 
+/// Parameters that say how the tables are stored and not what they hold.
+pub(super) const TABLE_PARAMETERS: &[&str] = &["engine", "create_table_options"];
+
 /// How the table is made, how ids are drawn, how statements travel.
 pub(super) const COMMON: &[ParameterSpec] = &[
     integer("table_size", 1, TABLE_SIZE_MAX, 10_000, "Rows per table."),
@@ -66,7 +69,7 @@ pub(super) const COMMON: &[ParameterSpec] = &[
         true,
         "Whether column `k` has an index, built after the rows are in.",
     ),
-    text("engine", "innodb", "Storage engine of the tables."),
+    ENGINE,
     text(
         "create_table_options",
         "",

@@ -79,12 +79,21 @@ pub(super) fn read_plan(dir: &Path) -> Result<Plan, RecordError> {
         });
     }
     let plan: Plan = serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
-    check_plan(&plan)
-        .and_then(|()| check_indices(&plan))
-        .and_then(|()| design::check(&plan))
-        .and_then(|()| variants::check(&plan))
-        .map_err(malformed)?;
+    plan.check().map_err(malformed)?;
     Ok(plan)
+}
+
+impl Plan {
+    /// Checks a plan that comes from elsewhere: its numbers are within their bounds and its indices point to something.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(&self) -> Result<(), String> {
+        check_plan(self)
+            .and_then(|()| check_indices(self))
+            .and_then(|()| design::check(self))
+            .and_then(|()| variants::check(self))
+    }
 }
 
 /// Adds what the journal says was added to the plan. An extension that fits to nothing is left out.

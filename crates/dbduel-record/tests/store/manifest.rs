@@ -5,7 +5,9 @@ use std::path::Path;
 
 use dbduel_record::event::{EndReason, Event, SliceId};
 use dbduel_record::manifest::{self, MANIFEST};
-use dbduel_record::store::{EVENTS, STATUS_AFTER, STATUS_BEFORE, SliceResult, stint_dir, stints};
+use dbduel_record::store::{
+    EVENTS, HOST, STATUS_AFTER, STATUS_BEFORE, SliceResult, stint_dir, stints,
+};
 use dbduel_record::{Record, RecordWriter};
 
 /// A record of one run, sealed.
@@ -151,6 +153,25 @@ fn a_run_that_went_on_must_not_have_changed_what_was_there() {
             ("plan.json", "no run may change it"),
         ],
     );
+}
+
+#[test]
+fn the_machine_may_change_until_something_was_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    let plan = super::plan();
+    let mut writer = RecordWriter::create(dir, b"question", &plan, &Default::default(), 1).unwrap();
+    writer.event(1, started(0)).unwrap();
+    end(&mut writer);
+    writer.event(6, started(1)).unwrap();
+    writer.replace(Path::new(HOST), b"{\"cpus\": 2}").unwrap();
+    measure(&mut writer, 0);
+    end(&mut writer);
+    check(dir, &[]);
+    writer.event(7, started(2)).unwrap();
+    writer.replace(Path::new(HOST), b"{\"cpus\": 4}").unwrap();
+    end(&mut writer);
+    check(dir, &[(HOST, "no run may change it")]);
 }
 
 #[test]

@@ -191,3 +191,46 @@ fn runs_that_are_no_design_are_refused() {
         Ok(design)
     );
 }
+
+/// The variance of an effect times the slices it takes is that of a duel of two, whatever the number of factors: without some of
+/// its runs a design would measure no other effect sooner.
+#[test]
+fn an_effect_costs_as_many_slices_in_every_design() {
+    for factors in sizes() {
+        let design = FactorialDesign::new(factors).unwrap();
+        for factor in 0..factors {
+            let weights = design.main_effect(factor);
+            let cost = dot(&weights, &weights) * weights.len() as f64;
+            assert!((cost - 4.0).abs() < 1e-12, "{factors}: {cost}");
+        }
+    }
+}
+
+/// Why settled factors do not leave a foldover: without the runs at one of their levels it is no design, and two that change as one
+/// put two other pairs of factors into one column each.
+#[test]
+fn a_foldover_of_seven_factors_loses_its_balance_without_some_of_its_runs() {
+    let design = FactorialDesign::new(7).unwrap();
+    let runs = |is_kept: &dyn Fn(&[bool]) -> bool| {
+        let runs = design.runs().iter();
+        let kept = runs.filter(|run| is_kept(run.as_slice()));
+        kept.cloned().collect::<Vec<Vec<bool>>>()
+    };
+    for one in 0..7 {
+        assert!(FactorialDesign::from_runs(runs(&|run| !run[one])).is_err());
+        for other in 0..one {
+            let tied = runs(&|run| run[one] == run[other]);
+            assert_eq!(tied.len(), 8);
+            let is_alike = |[a, b]: [usize; 2]| {
+                let same = tied.iter().filter(|run| run[a] == run[b]).count();
+                same == 0 || same == tied.len()
+            };
+            let others: Vec<usize> = (0..7).filter(|at| *at != one && *at != other).collect();
+            let pairs = others
+                .iter()
+                .flat_map(|a| others.iter().map(move |b| [*a, *b]));
+            let alike = pairs.filter(|[a, b]| a < b && is_alike([*a, *b])).count();
+            assert_eq!(alike, 2, "{one} {other}");
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use dbduel_stats::StatsError;
 use dbduel_stats::attribution::{FactorialDesign, contrast};
 use dbduel_stats::random::RandomStream;
-use dbduel_stats::sequential::{Decider, SequentialPlan, Unit, WholeShare, share_of_whole};
+use dbduel_stats::sequential::{Decider, SequentialPlan, Unit, WholeShare, decide, share_of_whole};
 use dbduel_stats::simulate::{Contender, Design, Machine, NASTY, Noise, QUIET, TYPICAL};
 
 pub const MACHINES: [(&str, Noise); 3] = [("quiet", QUIET), ("typical", TYPICAL), ("nasty", NASTY)];
@@ -16,6 +16,9 @@ const SLICES: Design = Design {
 };
 
 pub const ALPHA: f64 = 0.05;
+
+/// Blocks of a contest.
+pub const BLOCKS: usize = 24;
 
 /// Log throughput of a run.
 pub type LogRate = fn(&[bool]) -> f64;
@@ -34,7 +37,7 @@ impl Contest {
     pub fn conduct(
         noise: Noise,
         factors: usize,
-        log_rate: LogRate,
+        log_rate: impl Fn(&[bool]) -> f64,
         blocks: usize,
         seed: u64,
     ) -> Result<Self, StatsError> {
@@ -93,6 +96,19 @@ impl Contest {
         Ok(None)
     }
 
+    /// True when the interval of a contrast is at last within the margins of `horizon`, a ratio less one, as a contest says it.
+    fn is_within(
+        &self,
+        weights: &[f64],
+        horizon: f64,
+        alpha: f64,
+        seed: u64,
+    ) -> Result<bool, StatsError> {
+        let plan = SequentialPlan::new(self.blocks.len() as f64, alpha, horizon.ln_1p(), seed);
+        let units = Unit::of_weight_one(&self.differences(weights));
+        Ok(decide(&units, &plan)?.within_margin)
+    }
+
     /// For each factor the block after which its effect is told from zero, error shared over the factors.
     pub fn effects_found(&self, seed: u64) -> Result<Vec<Option<usize>>, StatsError> {
         let factors = self.design.factors();
@@ -147,6 +163,113 @@ impl Contest {
             }
             WholeShare::OfNothing | WholeShare::NotConstant => None,
         })
+    }
+}
+
+/// The first stage of a contest, and a second one with new data.
+struct TwoStages {
+    /// The factors that the first stage does not show to be within the horizon.
+    remaining: Vec<usize>,
+    /// A factor left whose effect is beyond the horizon.
+    is_wrongly_left: bool,
+    /// Of the remaining factors, in their order, and of the others as one more; none where all or no factors remain.
+    second: Option<Contest>,
+}
+
+impl TwoStages {
+    /// `horizon` is a ratio less one.
+    fn conduct(
+        noise: Noise,
+        factors: usize,
+        log_rate: LogRate,
+        horizon: f64,
+        seed: u64,
+    ) -> Result<Self, StatsError> {
+        let first = Contest::conduct(noise, factors, log_rate, BLOCKS, seed)?;
+        let mut stages = Self {
+            remaining: Vec::new(),
+            is_wrongly_left: false,
+            second: None,
+        };
+        for factor in 0..factors {
+            let weights = first.design.main_effect(factor);
+            let (alpha, stream) = (ALPHA / factors as f64, seed + factor as u64);
+            if first.is_within(&weights, horizon, alpha, stream)? {
+                stages.is_wrongly_left |= first.true_value(&weights).abs() > horizon.ln_1p();
+            } else {
+                stages.remaining.push(factor);
+            }
+        }
+        let remaining = &stages.remaining;
+        if (1..factors).contains(&remaining.len()) {
+            let whole = |run: &[bool]| {
+                let (left, own) = run.split_last().unwrap_or((&false, &[]));
+                let mut levels = vec![*left; factors];
+                for (factor, is_second) in remaining.iter().zip(own) {
+                    levels[*factor] = *is_second;
+                }
+                log_rate(&levels)
+            };
+            let factors = remaining.len() + 1;
+            // Another machine state and other orders: what chose the factors judges nothing.
+            let second = Contest::conduct(noise, factors, whole, BLOCKS, !seed)?;
+            stages.second = Some(second);
+        }
+        Ok(stages)
+    }
+}
+
+/// What went wrong in second stages after a first one of five factors, and what they had.
+#[derive(Debug, Default)]
+pub struct SecondStages {
+    /// Contests in which some factors left and some remained.
+    pub conducted: usize,
+    /// Contests in which a factor left whose effect is beyond the horizon.
+    pub wrongly_left: usize,
+    /// Second stages that named a factor without effect.
+    pub named: usize,
+    /// Second stages in which the interval of an effect missed the truth at some look.
+    pub effects_missed: usize,
+    /// The same of an interaction.
+    pub interactions_missed: usize,
+    /// Second stages that measured every two factors' interaction by itself.
+    pub clear: usize,
+}
+
+impl SecondStages {
+    /// Of so many contests with a horizon of 3 %, both stages of [`BLOCKS`].
+    pub fn conduct(noise: Noise, log_rate: LogRate, contests: u64) -> Result<Self, StatsError> {
+        let mut found = Self::default();
+        for seed in 0..contests {
+            let stages = TwoStages::conduct(noise, 5, log_rate, 0.03, seed)?;
+            found.wrongly_left += usize::from(stages.is_wrongly_left);
+            let Some(second) = stages.second else {
+                continue;
+            };
+            found.conducted += 1;
+            let has_no_effect = |factor: usize| {
+                let weights = second.design.main_effect(factor);
+                second.true_value(&weights).abs() < 1e-12
+            };
+            let mut named = second.effects_found(seed)?.into_iter().enumerate();
+            let is_wrong = named.any(|(factor, block)| block.is_some() && has_no_effect(factor));
+            found.named += usize::from(is_wrong);
+            found.effects_missed += usize::from(!second.effects_are_held(seed)?);
+            found.interactions_missed += usize::from(!second.interactions_are_held(seed)?);
+            let interactions = second.design.interactions();
+            found.clear += usize::from(interactions.iter().all(|one| one.pairs.len() == 1));
+        }
+        Ok(found)
+    }
+
+    /// How often each kind of error was made.
+    pub fn errors(&self) -> [usize; 4] {
+        [
+            self.wrongly_left,
+            self.named,
+            self.effects_missed,
+            self.interactions_missed,
+        ]
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use dbduel_load::drive::{Threads, take_standard_input};
+use dbduel_load::share::HostShare;
 
 use crate::exit::Exit;
 
@@ -20,6 +21,12 @@ pub struct Arguments {
     /// Processors to stay on, separated by commas.
     #[arg(long, value_delimiter = ',', num_args = 0..)]
     pub cores: Vec<String>,
+    /// Number of this load host, from 0.
+    #[arg(long, default_value_t = 0)]
+    pub host: u32,
+    /// Load hosts in all.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub hosts: u32,
 }
 
 /// Obeys orders until standard input ends.
@@ -41,6 +48,10 @@ pub fn drive(arguments: &Arguments) -> Result<Exit> {
     let threads = Threads {
         count: arguments.threads,
         busy_poll: Duration::from_micros(arguments.busy_poll_us.into()),
+        share: HostShare {
+            host: arguments.host,
+            hosts: arguments.hosts,
+        },
     };
     dbduel_load::drive::drive(input, std::io::stdout(), threads, &cores)?;
     Ok(Exit::Done)

@@ -18,7 +18,7 @@ const CONNECTIONS_MAX: usize = 16;
 /// Bytes of a request's head.
 const HEAD_MAX: u64 = 16 << 10;
 /// Time for a whole request to arrive, and for a piece of an answer to be taken.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// An event stream ends after this long; the browser then opens another.
 const STREAM_MAX: Duration = Duration::from_secs(3600);
 
@@ -97,14 +97,14 @@ impl Server {
         token: Option<String>,
         reply: impl Fn(&str) -> Reply + Send + Sync + 'static,
     ) -> Result<Self> {
-        Self::start_with(address, token, PATIENCE, reply)
+        Self::start_with(address, token, TIMEOUT, reply)
     }
 
     /// As [`Server::start`], with the time for a whole request to arrive.
     fn start_with(
         address: Loopback,
         token: Option<String>,
-        patience: Duration,
+        timeout: Duration,
         reply: impl Fn(&str) -> Reply + Send + Sync + 'static,
     ) -> Result<Self> {
         let listener = TcpListener::bind(address.0)
@@ -130,7 +130,7 @@ impl Server {
                         let _place = place;
                         let (token, reply) = &*shared;
                         // A reader that goes away needs no answer.
-                        let _ = answer(stream, token.as_deref(), patience, reply);
+                        let _ = answer(stream, token.as_deref(), timeout, reply);
                     });
                 }
             })
@@ -180,11 +180,11 @@ impl Read for Patient<'_> {
 fn answer(
     mut stream: TcpStream,
     token: Option<&str>,
-    patience: Duration,
+    timeout: Duration,
     reply: &impl Fn(&str) -> Reply,
 ) -> io::Result<()> {
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let request = Request::read(&stream, patience)?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
+    let request = Request::read(&stream, timeout)?;
     let Some(request) = request else {
         return send(&mut stream, "400 Bad Request", "This is no request.");
     };
@@ -224,10 +224,10 @@ struct Request {
 }
 
 impl Request {
-    fn read(stream: &TcpStream, patience: Duration) -> io::Result<Option<Self>> {
+    fn read(stream: &TcpStream, timeout: Duration) -> io::Result<Option<Self>> {
         let stream = Patient {
             stream,
-            until: Instant::now() + patience,
+            until: Instant::now() + timeout,
         };
         let mut lines = BufReader::new(stream.take(HEAD_MAX)).lines();
         let first = lines.next().transpose()?.unwrap_or_default();
@@ -369,9 +369,9 @@ mod tests {
 
     #[test]
     fn a_request_that_drips_is_cut_off_and_one_too_long_is_not_read_to_its_end() {
-        let patience = Duration::from_millis(100);
+        let timeout = Duration::from_millis(100);
         let server =
-            Server::start_with(Loopback::port(0), None, patience, |_| Reply::Unknown).unwrap();
+            Server::start_with(Loopback::port(0), None, timeout, |_| Reply::Unknown).unwrap();
         let mut slow = TcpStream::connect(server.address()).unwrap();
         // Every byte comes in time, and they would come for two minutes.
         let is_cut_off = (0..6_000).any(|_| {

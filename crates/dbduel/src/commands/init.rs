@@ -13,7 +13,7 @@ use dbduel_load::workloads::{self, Workload};
 use super::run::plan_of;
 use crate::console;
 use crate::exit::Exit;
-use crate::lab::server::{Meaning, ServerName};
+use crate::lab::server::{ARCHIVE_ENDINGS, Meaning, ServerName};
 
 /// Options of `dbduel init`.
 #[derive(Debug, Args)]
@@ -249,13 +249,26 @@ fn settings_of(server: &ServerName) -> &'static str {
     "# settings = { innodb_buffer_pool_size = \"1G\", innodb_flush_log_at_trx_commit = 1 }"
 }
 
+/// The part of a server's name by which people know it: of a path, an archive or an image the last one, of an address all but the scheme.
+fn distinctive_part(server: &ServerName) -> &str {
+    let written = server.written.as_str();
+    if matches!(server.meaning, Meaning::Running(_)) {
+        return written.split_once("://").map_or(written, |(_, rest)| rest);
+    }
+    let plain = written.split_once('#').map_or(written, |(plain, _)| plain);
+    let plain = plain.trim_end_matches('/');
+    let last = plain.rsplit_once('/').map_or(plain, |(_, last)| last);
+    let mut endings = ARCHIVE_ENDINGS.iter();
+    let bare = endings.find_map(|ending| last.strip_suffix(ending));
+    bare.unwrap_or(last)
+}
+
 /// A name for each contender: its server's, as far as a folder can have it.
 fn contender_names(servers: &[ServerName]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for server in servers {
         let usable = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-        let name: String = server
-            .written
+        let name: String = distinctive_part(server)
             .chars()
             .map(|c| if usable(c) { c } else { '-' })
             .take(40)
@@ -348,11 +361,25 @@ mod tests {
 
     #[test]
     fn contenders_have_names_of_their_own() {
-        let servers = ["tcp://u@db1:3306", "path:/opt/mysql", "path:/opt/mysql"];
+        let servers = [
+            "tcp://u@db1:3306",
+            "path:/opt/mysql-8.4",
+            "path:/srv/mysql-8.4/",
+            "tar:/srv/mysql-9.1.0.tar.xz",
+            "oci:docker.io/library/mysql:8.4",
+            "mariadb-11.8",
+        ];
         let servers = servers.map(|server| ServerName::parse(server).unwrap());
         assert_eq!(
             contender_names(&servers),
-            ["tcp---u-db1-3306", "path--opt-mysql", "path--opt-mysql-2"]
+            [
+                "u-db1-3306",
+                "mysql-8.4",
+                "mysql-8.4-2",
+                "mysql-9.1.0",
+                "mysql-8.4-3",
+                "mariadb-11.8"
+            ]
         );
         let text = written(
             &["tcp://u@db1:3306", "postgresql-17-debian"],

@@ -16,6 +16,7 @@ pub mod history;
 pub mod http;
 pub mod init;
 pub mod load;
+pub mod load_link;
 mod metrics;
 mod nats;
 pub mod pool;
@@ -24,6 +25,8 @@ mod record_reports;
 pub mod report;
 pub mod run;
 pub mod selftest;
+pub mod serve;
+pub mod server_link;
 pub mod servers;
 pub mod sweep;
 pub mod sysbench;
@@ -66,14 +69,14 @@ const EXIT_CODES: &str = "Exit codes:
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Run a first duel: SQLite with a rollback journal against a write-ahead log, in a minute, or MariaDB in five.
+    /// Run a first duel: SQLite with a rollback journal against a write-ahead log, in a minute, or MariaDB in two.
     Quickstart(quickstart::Arguments),
     /// Write an experiment file with comments, from options or answers to questions.
     Init(init::Arguments),
     /// Run an experiment file, or resume the record in a directory.
     Run(run::Arguments),
     /// Measure what each differing setting of two contenders contributes to their difference.
-    Attribute(run::Arguments),
+    Attribute(run::AttributeArguments),
     /// Put load on a running server, without a contest.
     Load(Box<load::Arguments>),
     /// Cut the power under load, many times, and look for lost commits and corrupt data after each restart.
@@ -120,6 +123,15 @@ enum Verb {
     /// The load process; `run` starts it and sends orders on standard input.
     #[command(hide = true)]
     Drive(drive::Arguments),
+    /// The load process of a contest with load hosts; `run` starts it in the place of `drive`.
+    #[command(hide = true)]
+    LoadLink(load_link::Arguments),
+    /// The link to a host of servers; `run` starts one for each.
+    #[command(hide = true)]
+    ServerLink(server_link::Arguments),
+    /// Servers for a contest of another machine; `agent --servers` starts it and sends orders on standard input.
+    #[command(hide = true)]
+    Serve(serve::Arguments),
 }
 
 impl CommandLine {
@@ -133,7 +145,7 @@ impl CommandLine {
             Verb::Quickstart(arguments) => quickstart::quickstart(home, &arguments),
             Verb::Init(arguments) => init::init(&arguments),
             Verb::Run(arguments) => run::run(home, &arguments, run::Purpose::Run),
-            Verb::Attribute(arguments) => run::run(home, &arguments, run::Purpose::Attribute),
+            Verb::Attribute(arguments) => run::attribute(home, &arguments),
             Verb::Load(arguments) => load::load(&arguments),
             Verb::CrashTest(arguments) => crash_test::crash_test(home, &arguments),
             Verb::Selftest(arguments) => selftest::selftest(home, &arguments),
@@ -154,6 +166,9 @@ impl CommandLine {
             Verb::Archive(action) => archive::archive(&action),
             Verb::Generate(action) => generate::generate(&action),
             Verb::Drive(arguments) => drive::drive(&arguments),
+            Verb::LoadLink(arguments) => load_link::load_link(&arguments),
+            Verb::ServerLink(arguments) => server_link::server_link(&arguments),
+            Verb::Serve(arguments) => serve::serve(home, &arguments),
         }
     }
 }

@@ -1,10 +1,16 @@
 //! Options of the verbs that talk to NATS.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
 use dbduel_nats::{Nats, NatsAddress};
+
+use crate::lab::drive::NatsAccess;
+
+/// A nats-server that was killed is back within this time, for a contest that is under way.
+pub const NATS_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Where NATS is and who logs in.
 #[derive(Debug, Args)]
@@ -12,6 +18,23 @@ pub struct NatsArguments {
     /// Address of nats-server, such as `nats://127.0.0.1:4222`. Other machines need `tls://` and --creds.
     #[arg(long, value_name = "URL", env = "DBDUEL_NATS")]
     nats: String,
+    #[command(flatten)]
+    login: NatsLogin,
+}
+
+/// As [`NatsArguments`], for a verb that needs NATS for some contests only.
+#[derive(Debug, Clone, Args)]
+pub struct OptionalNatsArguments {
+    /// Address of nats-server, for an experiment with `[hosts]` or `host`.
+    #[arg(long, value_name = "URL", env = "DBDUEL_NATS")]
+    nats: Option<String>,
+    #[command(flatten)]
+    login: NatsLogin,
+}
+
+/// Who logs in, and whose certificates are trusted.
+#[derive(Debug, Clone, Args)]
+struct NatsLogin {
     /// File of NATS credentials.
     #[arg(long, value_name = "FILE")]
     creds: Option<PathBuf>,
@@ -26,7 +49,36 @@ impl NatsArguments {
     /// # Errors
     /// When the address is refused or nothing answers.
     pub fn connect(&self, name: &str) -> Result<Nats> {
-        let address = NatsAddress::new(&self.nats, self.creds.clone(), self.ca.clone())?;
-        Ok(Nats::connect(&address, name)?)
+        self.connect_within(name, Duration::ZERO)
+    }
+
+    /// As [`NatsArguments::connect`], again and again for `timeout` while nothing answers.
+    ///
+    /// # Errors
+    /// As [`NatsArguments::connect`].
+    pub fn connect_within(&self, name: &str, timeout: Duration) -> Result<Nats> {
+        self.access().connect_within(name, timeout)
+    }
+
+    /// Where NATS is.
+    pub fn access(&self) -> NatsAccess {
+        let NatsLogin { creds, ca } = self.login.clone();
+        let url = self.nats.clone();
+        NatsAccess { url, creds, ca }
+    }
+}
+
+impl OptionalNatsArguments {
+    /// Where NATS is, if it was said.
+    ///
+    /// # Errors
+    /// When the address is refused.
+    pub fn access(&self) -> Result<Option<NatsAccess>> {
+        let Some(url) = self.nats.clone() else {
+            return Ok(None);
+        };
+        let NatsLogin { creds, ca } = self.login.clone();
+        NatsAddress::new(&url, creds.clone(), ca.clone())?;
+        Ok(Some(NatsAccess { url, creds, ca }))
     }
 }

@@ -51,38 +51,33 @@ pub fn servers(home: Option<PathBuf>, verb: Action) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Columns of a list that a server's name takes.
+const NAME: usize = 21;
+
 fn as_text(home: &Home) -> Result<String> {
     let mut text = String::from(
         "Known by name (`dbduel servers install NAME`, or just name it in an experiment):\n",
     );
+    let mut row = |name: &str, about: &str| writeln!(text, "  {name:<NAME$} {about}");
     for listed in install::known(home) {
         let known = listed.known;
-        let state = if listed.installed { "installed" } else { "" };
-        match known.download_mb {
-            Some(size) => writeln!(
-                text,
-                "  {:<18} {size:>4} MB from {:<6} {state}",
-                known.id, known.source
-            )?,
-            None if listed.installed => writeln!(
-                text,
-                "  {:<18}    image {} {state}",
-                known.id, known.locator
-            )?,
-            None => writeln!(
-                text,
-                "  {:<18}    image {}, will be pulled",
-                known.id, known.locator
-            )?,
-        }
+        let from = match known.download_mb {
+            Some(size) => format!("{size:>4} MB from {}", known.source),
+            None => format!("image {}", known.locator),
+        };
+        let state = match known.download_mb {
+            _ if listed.installed => ", installed",
+            Some(_) => "",
+            None => ", will be pulled",
+        };
+        row(known.id, &format!("{from}{state}"))?;
         if !known.note.is_empty() {
-            writeln!(text, "  {:<18} {}", "", known.note)?;
+            row("", known.note)?;
         }
     }
-    writeln!(
-        text,
-        "  {SQLITE:<18} built in  {}, in the load process",
-        sqlite_version()
+    row(
+        SQLITE,
+        &format!("built in, {}, in the load process", sqlite_version()),
     )?;
     text.push_str("\nInstalled for dbduel:\n");
     let installed = install::installed(home)?;
@@ -95,7 +90,7 @@ fn as_text(home: &Home) -> Result<String> {
             });
         writeln!(
             text,
-            "  {:<18} {:>4} MiB  {version}",
+            "  {:<NAME$} {:>4} MiB  {version}",
             server.id,
             server.size.allocated_bytes >> 20
         )?;
@@ -105,13 +100,11 @@ fn as_text(home: &Home) -> Result<String> {
     }
     text.push_str("\nOther places:\n");
     for source in SOURCES {
-        writeln!(text, "  {:<32} {}", source.example, source.about)?;
+        writeln!(text, "  {}\n      {}", source.example, source.about)?;
     }
-    writeln!(
-        text,
-        "  {:<32} A running server; dbduel neither starts, freezes nor stops it.",
-        "tcp://user@host:3306"
-    )?;
+    text.push_str(
+        "  tcp://user@host:3306\n      A running server; dbduel neither starts, freezes nor stops it.\n",
+    );
     Ok(text)
 }
 

@@ -30,6 +30,15 @@ pub struct AgentState {
     pub delivered: u64,
     /// What keeps it from its work.
     pub trouble: Option<String>,
+    /// Whether it drives load for contests on other machines.
+    #[serde(default)]
+    pub loads: bool,
+    /// Whether it runs servers for contests on other machines.
+    #[serde(default)]
+    pub serves: bool,
+    /// The contest that it drives load or runs servers for.
+    #[serde(default)]
+    pub drives_for: Option<String>,
 }
 
 /// The cell that an agent works on.
@@ -44,6 +53,19 @@ pub struct CellAtHand {
     pub for_s: f64,
 }
 
+/// What an agent offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offer {
+    /// To run cells.
+    Cells,
+    /// To drive load.
+    Load,
+    /// To run servers.
+    Servers,
+    /// Nothing but what it says of its machine.
+    Nothing,
+}
+
 /// The state of this process's agent, shared with the task that answers.
 #[derive(Debug, Clone)]
 pub struct Agent {
@@ -55,7 +77,7 @@ impl Agent {
     ///
     /// # Errors
     /// When another agent has this name, or NATS refuses.
-    pub fn start(nats: &Nats, name: &str, host: &Host, works: bool) -> Result<Self> {
+    pub fn start(nats: &Nats, name: &str, host: &Host, offer: Offer) -> Result<Self> {
         if let Some(other) = all(nats)?.into_iter().find(|other| other.name == name) {
             bail!(
                 "an agent `{name}` is connected already (dbduel {}, kernel {}); give this one another name with `--name`",
@@ -72,10 +94,13 @@ impl Agent {
                 cpu_model: host.cpu_model.clone(),
                 memory_bytes: host.memory_bytes,
                 kernel: host.kernel.clone(),
-                works,
+                works: offer == Offer::Cells,
                 cell: None,
                 delivered: 0,
                 trouble: None,
+                loads: offer == Offer::Load,
+                serves: offer == Offer::Servers,
+                drives_for: None,
             })),
         };
         let answering = agent.clone();

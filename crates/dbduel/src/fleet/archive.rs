@@ -114,7 +114,7 @@ impl<'n> RecordArchive<'n> {
     /// When the server refuses it.
     pub fn open(nats: &'n Nats) -> Result<Self> {
         Ok(RecordArchive {
-            store: nats.objects(STORE, "dbduel: packed records")?,
+            store: nats.objects(STORE, "dbduel: packed records", None)?,
         })
     }
 

@@ -17,7 +17,7 @@ use crate::interrupt::{self, Urgency};
 /// Between two looks at the child, which is being measured.
 const POLL: Duration = Duration::from_millis(200);
 /// A child that was asked to end gets this time, twice, and is killed then.
-const END_PATIENCE: Duration = Duration::from_secs(90);
+const END_TIMEOUT: Duration = Duration::from_secs(90);
 /// What a contest may take beyond its plan: fetching servers, reports.
 const EXTRA: Duration = Duration::from_secs(30 * 60);
 /// Bytes of the child's output that an error quotes.
@@ -114,7 +114,7 @@ fn end(child: &mut Child) -> Result<()> {
     for signal in [Signal::SIGTERM, Signal::SIGTERM, Signal::SIGKILL] {
         // It may have ended in between.
         let _ = kill(pid, signal);
-        let deadline = Instant::now() + END_PATIENCE;
+        let deadline = Instant::now() + END_TIMEOUT;
         while Instant::now() < deadline {
             if child.try_wait()?.is_some() {
                 return Ok(());

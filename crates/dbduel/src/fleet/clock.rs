@@ -46,7 +46,7 @@ pub fn measure(nats: &Nats, name: &str) -> Result<ClockOffset> {
     let subject = subject(name);
     let mut best: Option<ClockOffset> = None;
     for _ in 0..QUESTIONS {
-        let found = offset(&nats.ask(&subject)?)?;
+        let found = offset(&nats.ask(&subject, Vec::new())?)?;
         if best.is_none_or(|best| found.uncertainty_us < best.uncertainty_us) {
             best = Some(found);
         }
@@ -68,7 +68,7 @@ fn offset(exchange: &Exchange) -> Result<ClockOffset> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use super::*;
 
@@ -77,6 +77,7 @@ mod tests {
         // Asked at 100 s, answered after 10 ms; the other clock is 5 ms ahead and answered after 8 ms of the way.
         let exchange = Exchange {
             asked: UNIX_EPOCH + Duration::from_secs(100),
+            asked_at: Instant::now(),
             round_trip: Duration::from_millis(10),
             answer: b"100013000000".to_vec(),
         };

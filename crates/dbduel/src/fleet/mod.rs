@@ -8,7 +8,7 @@ pub mod cell;
 mod child;
 pub mod clock;
 pub mod pack;
-mod permitted;
+pub mod permitted;
 pub mod status;
 pub mod submit;
 pub mod work;

@@ -20,6 +20,12 @@ const REFUSED_WORDS: &[&str] = &["command", "cmd", "init", "wsrep"];
 /// which a statement or a path could be written.
 const TEXT_CHARACTERS: &str = " _-=.,:%()+";
 
+/// Said of hosts.
+const NO_HOSTS: &str =
+    "agents run contests on their own machine; run one with [hosts] or `host` by `dbduel run`";
+/// Said of scripts.
+const NO_SCRIPTS: &str = "agents run no scripts, which may do all that a program may; use a workload of `dbduel workloads`";
+
 /// Refuses an experiment that an agent would not run.
 ///
 /// # Errors
@@ -29,13 +35,15 @@ pub fn check(file: &ExperimentFile<'_>) -> Result<(), Troubles> {
     for contender in &file.experiment.contenders {
         check_contender(&report, contender);
     }
+    if let Some(hosts) = &file.experiment.hosts {
+        report.add(&hosts.span, NO_HOSTS);
+    }
     check_workload(&report, &file.experiment.workload);
-    for one in file
-        .experiment
-        .suite
-        .iter()
-        .flat_map(|suite| &suite.workloads)
-    {
+    let suite = file.experiment.suite.as_ref();
+    if let Some(scripts) = suite.and_then(|suite| suite.scripts.as_ref()) {
+        report.add(&scripts.span, NO_SCRIPTS);
+    }
+    for one in suite.iter().flat_map(|suite| &suite.workloads) {
         check_workload(&report, &one.workload);
     }
     for factor in &file.experiment.sweep {
@@ -47,22 +55,12 @@ pub fn check(file: &ExperimentFile<'_>) -> Result<(), Troubles> {
 fn check_contender(report: &Report<'_>, contender: &Contender) {
     if let Some(server) = &contender.server
         && let Ok(name) = ServerName::parse(&server.value)
+        && let Some(message) = server_objection(&server.value, &name)
     {
-        let is_permitted = match &name.meaning {
-            Meaning::Provided { source, known, .. } => {
-                known.is_some() || source.scheme == "installed"
-            }
-            Meaning::InProcess => true,
-            Meaning::Running(_) => false,
-        };
-        if !is_permitted {
-            let message = format!(
-                "agents run servers of `dbduel servers list`, `installed` ones and `sqlite`; `{}` would have them run a \
-                 program, or write to a database, of the author's choice",
-                server.value
-            );
-            report.add(&server.span, message);
-        }
+        report.add(&server.span, message);
+    }
+    if let Some(host) = &contender.host {
+        report.add(&host.span, NO_HOSTS);
     }
     if let Some(file) = &contender.password_file {
         report.add(&file.span, "agents read no files that an experiment names");
@@ -75,24 +73,50 @@ fn check_contender(report: &Report<'_>, contender: &Contender) {
 }
 
 fn check_name(report: &Report<'_>, setting: &str, span: &Range<usize>) {
-    let name = normalised_name(setting);
-    if let Some(word) = REFUSED_WORDS
-        .iter()
-        .find(|word| name.split(['_', '.']).any(|part| part == **word))
-    {
-        let message = format!(
-            "agents refuse settings with `{word}` in their names: they may name a program or hold statements"
-        );
+    if let Some(message) = name_objection(setting) {
         report.add(span, message);
     }
 }
 
 fn check_value(report: &Report<'_>, value: &str, span: &Range<usize>) {
-    if value.contains(['/', '\\', '\n', '\r', '\0']) {
-        let message =
-            "agents refuse settings that may be paths; a server has its files in its sandbox";
+    if let Some(message) = value_objection(value) {
         report.add(span, message);
     }
+}
+
+/// Why agents do not run a server.
+#[must_use]
+pub fn server_objection(written: &str, name: &ServerName) -> Option<String> {
+    let is_permitted = match &name.meaning {
+        Meaning::Provided { source, known, .. } => known.is_some() || source.scheme == "installed",
+        Meaning::InProcess => true,
+        Meaning::Running(_) => false,
+    };
+    (!is_permitted).then(|| {
+        format!(
+            "agents run servers of `dbduel servers list`, `installed` ones and `sqlite`; `{written}` would have them run a \
+             program, or write to a database, of the author's choice"
+        )
+    })
+}
+
+/// Why agents do not take a setting, whatever its value is.
+#[must_use]
+pub fn name_objection(setting: &str) -> Option<String> {
+    let name = normalised_name(setting);
+    let mut words = REFUSED_WORDS.iter();
+    let word = words.find(|word| name.split(['_', '.']).any(|part| part == **word))?;
+    Some(format!(
+        "agents refuse settings with `{word}` in their names: they may name a program or hold statements"
+    ))
+}
+
+/// Why agents do not take the value of a setting.
+#[must_use]
+pub fn value_objection(value: &str) -> Option<&'static str> {
+    value.contains(['/', '\\', '\n', '\r', '\0']).then_some(
+        "agents refuse settings that may be paths; a server has its files in its sandbox",
+    )
 }
 
 /// Of a swept parameter the levels are checked in the cells that it makes.
@@ -120,8 +144,7 @@ fn check_factor(report: &Report<'_>, factor: &SweptFactor) {
 
 fn check_workload(report: &Report<'_>, workload: &Workload) {
     if workload.name.value == script::NAME {
-        let message = "agents run no scripts, which may do all that a program may; use a workload of `dbduel workloads`";
-        report.add(&workload.name.span, message);
+        report.add(&workload.name.span, NO_SCRIPTS);
         return;
     }
     check_parameters(report, &workload.parameters);
@@ -137,9 +160,15 @@ fn check_parameters(report: &Report<'_>, parameters: &[WrittenParameter]) {
     }
 }
 
-fn check_text(report: &Report<'_>, span: &Range<usize>, text: &str) {
+/// The first character of a text that might be part of a path or of a statement.
+#[must_use]
+pub fn foreign_character(text: &str) -> Option<char> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || TEXT_CHARACTERS.contains(c);
-    if let Some(other) = text.chars().find(|c| !is_plain(*c)) {
+    text.chars().find(|c| !is_plain(*c))
+}
+
+fn check_text(report: &Report<'_>, span: &Range<usize>, text: &str) {
+    if let Some(other) = foreign_character(text) {
         let message = format!(
             "agents take texts of letters, digits and `{TEXT_CHARACTERS}` here, found {other:?}: it might be part of a path \
              or of a statement"

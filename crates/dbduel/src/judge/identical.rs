@@ -10,7 +10,7 @@ use super::summary::SettingDifference;
 /// settings of all contenders.
 ///
 /// Identical are two of the same server program, proved by its digest, or two that are one running server, with the same
-/// settings asked for and in effect and the same tables, none of them given a handicap by the lab.
+/// settings asked for and in effect and the same tables, on one machine, none of them given a handicap by the lab.
 #[must_use]
 pub fn pairs(record: &Record, differences: &[SettingDifference]) -> Vec<[String; 2]> {
     let contenders = &record.plan.contenders;
@@ -42,6 +42,7 @@ fn are_identical(
             _ => false,
         };
     injected.is_none_or(|injected| injected != one && injected != other)
+        && a.host == b.host
         && a.tables == b.tables
         && are_asked_alike(&a.settings, &b.settings)
         && is_one_program(record, [one, other])

@@ -74,6 +74,7 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         rule: plan.decision.clone(),
         schedule: plan.schedule.clone(),
         load: plan.load.clone(),
+        hosts: plan.hosts.clone(),
         workload: plan.workload.clone(),
         order_entry: workloads::order_entry::of(&evidence),
         classes: classes::of(&evidence),
@@ -167,6 +168,7 @@ fn contenders(evidence: &Evidence<'_>) -> Vec<ContenderFacts> {
             ContenderFacts {
                 name: contender.name.clone(),
                 server: contender.server.clone(),
+                host: contender.host.clone(),
                 settings: contender.settings.clone(),
                 build: files.and_then(|files| files.build.clone()),
                 size: files.and_then(|files| files.size),

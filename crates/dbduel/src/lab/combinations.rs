@@ -7,7 +7,6 @@ use anyhow::{Context as _, Result};
 use dbduel_record::Plan;
 use dbduel_record::design::{Design, DesignFactor};
 
-use super::contest::board::Board;
 use super::contest::{self, ContestConfig};
 use super::expand::{Surroundings, expand};
 use super::experiment::attribute::WrittenFactor;
@@ -88,7 +87,11 @@ impl Attempt {
         tried: &mut Tried,
     ) -> Result<Self> {
         let refused = match &plan.design {
-            Some(design) => refused(home, file, &plan, design, console, tried)?,
+            Some(design) => {
+                contest::without_record("combinations", home, file, &plan, console, |config| {
+                    refused(config, design, tried)
+                })?
+            }
             None => Vec::new(),
         };
         Ok(Self {
@@ -104,28 +107,11 @@ type Tried = BTreeMap<String, Option<String>>;
 
 /// The runs whose servers do not start, with what is said of them.
 fn refused(
-    home: &Home,
-    file: &ExperimentFile<'_>,
-    plan: &Plan,
+    config: &ContestConfig<'_>,
     design: &Design,
-    console: &Console,
     tried: &mut Tried,
 ) -> Result<Vec<(usize, String)>> {
-    // There is no record; its name keeps the sandboxes of two commands apart.
-    let record = home
-        .root()
-        .join(format!("combinations-{}-{}", plan.seed, std::process::id()));
-    let config = ContestConfig {
-        plan,
-        experiment: file.experiment,
-        experiment_path: file.path,
-        record: &record,
-        home,
-        console,
-        board: &Board::default(),
-        keep: false,
-        stacks: false,
-    };
+    let plan = config.plan;
     // The two themselves first: without them there is nothing to divide.
     let ends = [plan.baseline, design.target];
     let others = (0..plan.contenders.len()).filter(|number| !ends.contains(number));
@@ -139,10 +125,10 @@ fn refused(
             Some(said) => said.clone(),
             None => {
                 // Twice, since a start can also fail by chance.
-                let mut started = contest::rehearse_one(&config, number);
+                let mut started = contest::rehearse_one(config, number);
                 if started.is_err() {
                     interrupt::check()?;
-                    started = contest::rehearse_one(&config, number);
+                    started = contest::rehearse_one(config, number);
                 }
                 interrupt::check()?;
                 let said = match started {

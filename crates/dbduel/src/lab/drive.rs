@@ -1,42 +1,119 @@
 //! The orchestrator's end of the load process: starts it, gives orders, awaits answers.
 //!
-//! The load process is this same program under its hidden name `drive`, in a process group of its
-//! own so that a Ctrl-C at the terminal reaches only the orchestrator.
+//! The load process is this same program under its hidden name `drive`.
 
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::ops::ControlFlow;
-use std::os::unix::process::CommandExt as _;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use dbduel_load::commit_log::Acknowledged;
 use dbduel_load::monotonic;
 use dbduel_load::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder, Tick};
 use dbduel_load::session::Session;
+use dbduel_load::share::HostShare;
+use dbduel_nats::{Nats, NatsAddress};
 use dbduel_record::commits::CommitRange;
+use dbduel_record::facts::LoadHost;
 use dbduel_record::plan;
 use dbduel_record::statements::StatementExample;
 
+use super::line_process::{self, LineProcess};
 use crate::interrupt::{self, Urgency};
+use crate::random::secret;
 
 /// Time beyond what an order allows itself before the load process counts as stuck.
 const GRACE: Duration = Duration::from_secs(15);
-/// Between the end of a process's output and its own end.
-const LAST_MOMENTS: Duration = Duration::from_millis(200);
 /// How often a wait checks for an interrupt.
-const PAUSE: Duration = Duration::from_millis(50);
+pub const PAUSE: Duration = Duration::from_millis(50);
 
-/// A running load process. Dropped means ended.
+/// Agents of load hosts obey after this time at the latest, or the link has said why not.
+const ATTACH_TIMEOUT: Duration = Duration::from_secs(200);
+
+/// Where NATS is, and the files that say who logs in.
+#[derive(Debug, Clone)]
+pub struct NatsAccess {
+    /// Address of nats-server.
+    pub url: String,
+    /// File of credentials.
+    pub creds: Option<PathBuf>,
+    /// File of further authorities for TLS.
+    pub ca: Option<PathBuf>,
+}
+
+impl NatsAccess {
+    /// Connects; `name` is what the monitoring of nats-server shows.
+    ///
+    /// # Errors
+    /// When the address is refused or nothing answers.
+    pub fn connect(&self, name: &str) -> Result<Nats> {
+        self.connect_within(name, Duration::ZERO)
+    }
+
+    /// As [`NatsAccess::connect`], again and again for `timeout` while nothing answers.
+    ///
+    /// # Errors
+    /// As [`NatsAccess::connect`].
+    pub fn connect_within(&self, name: &str, timeout: Duration) -> Result<Nats> {
+        let address = NatsAddress::new(&self.url, self.creds.clone(), self.ca.clone())?;
+        Ok(Nats::connect_within(&address, name, timeout)?)
+    }
+
+    /// Adds the options that say so.
+    pub fn add_to(&self, command: &mut Command) {
+        command.args(["--nats", &self.url]);
+        for (option, file) in [("--creds", &self.creds), ("--ca", &self.ca)] {
+            if let Some(file) = file {
+                command.arg(option).arg(file);
+            }
+        }
+    }
+}
+
+/// Load hosts that do not obey. The contest cannot go on without them.
+#[derive(Debug, thiserror::Error)]
+#[error("{why}")]
+pub struct LoadHostMissing {
+    why: String,
+}
+
+/// The command of a load process that drives a share of the load.
+///
+/// # Errors
+/// When this program's own file is not found.
+pub fn command(
+    threads: u32,
+    busy_poll_us: u32,
+    cores: &[u32],
+    share: HostShare,
+) -> Result<Command> {
+    let mut command = own_program("drive", threads, busy_poll_us)?;
+    let cores: Vec<String> = cores.iter().map(u32::to_string).collect();
+    command
+        .args(["--cores", &cores.join(",")])
+        .args(["--host", &share.host.to_string()])
+        .args(["--hosts", &share.hosts.to_string()]);
+    Ok(command)
+}
+
+fn own_program(verb: &str, threads: u32, busy_poll_us: u32) -> Result<Command> {
+    let mut command = line_process::own_program(verb)?;
+    command
+        .args(["--threads", &threads.to_string()])
+        .args(["--busy-poll-us", &busy_poll_us.to_string()]);
+    Ok(command)
+}
+
+/// A running load process, or the link to those of load hosts. Dropped means ended.
 #[derive(Debug)]
 pub struct LoadProcess {
-    child: Child,
-    orders: Option<ChildStdin>,
+    process: LineProcess<Answer>,
     commits: Vec<CommitRange>,
     acknowledged: Vec<Acknowledged>,
-    answers: Receiver<std::io::Result<Answer>>,
-    is_broken: bool,
+    /// How it failed, if it did.
+    failure: Option<String>,
 }
 
 #[derive(Debug)]
@@ -65,57 +142,71 @@ impl LoadProcess {
     /// # Errors
     /// When this program cannot be executed again.
     pub fn start(load: &plan::LoadProcess) -> Result<Self> {
-        let program = std::env::current_exe()
-            .context("could not find this program's own file to start the load process")?;
-        let cores: Vec<String> = load.cores.iter().map(u32::to_string).collect();
-        let mut child = Command::new(&program)
-            .arg("drive")
-            .args(["--threads", &load.threads.to_string()])
-            .args(["--busy-poll-us", &load.busy_poll_us.to_string()])
-            .args(["--cores", &cores.join(",")])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .with_context(|| {
-                format!(
-                    "could not start the load process `{} drive`",
-                    program.display()
-                )
+        let whole = HostShare::WHOLE;
+        Self::spawn(command(
+            load.threads,
+            load.busy_poll_us,
+            &load.cores,
+            whole,
+        )?)
+    }
+
+    /// Starts the link to load hosts and waits until their load processes obey. `contest` is what their agents call it.
+    ///
+    /// # Errors
+    /// [`LoadHostMissing`], or when this program cannot be executed again.
+    pub fn start_on_hosts(
+        load: &plan::LoadProcess,
+        hosts: &plan::LoadHosts,
+        nats: &NatsAccess,
+        contest: &str,
+    ) -> Result<(Self, Vec<LoadHost>)> {
+        let mut command = own_program("load-link", load.threads, load.busy_poll_us)?;
+        command
+            .args(["--contest", contest])
+            .args(["--orchestrator", orchestrator()?]);
+        for name in &hosts.load {
+            command.args(["--host", name]);
+        }
+        nats.add_to(&mut command);
+        let mut link = Self::spawn(command)?;
+        let deadline = Instant::now() + ATTACH_TIMEOUT;
+        loop {
+            interrupt::check()?;
+            let answer = link.answer_within(PAUSE, deadline).map_err(|error| {
+                let why = format!("{error:#}");
+                anyhow::Error::new(LoadHostMissing { why })
             })?;
-        let orders = child.stdin.take();
-        let output = child
-            .stdout
-            .take()
-            .context("the load process has no output")?;
-        let (sender, answers) = sync_channel(1024);
-        std::thread::spawn(move || {
-            for line in BufReader::new(output).lines() {
-                let answer =
-                    line.and_then(|line| serde_json::from_str(&line).map_err(std::io::Error::from));
-                if sender.send(answer).is_err() {
-                    break;
-                }
+            match answer {
+                None => {}
+                Some(Answer::Attached { hosts }) => return Ok((link, hosts)),
+                Some(other) => return Err(link.unexpected(&other)),
             }
-        });
+        }
+    }
+
+    fn spawn(command: Command) -> Result<Self> {
         Ok(Self {
-            child,
-            orders,
+            process: LineProcess::spawn("the load process", command)?,
             commits: Vec::new(),
             acknowledged: Vec::new(),
-            answers,
-            is_broken: false,
+            failure: None,
         })
     }
 
     /// Its process number.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.process.pid()
     }
 
     /// True when it has ended, did not answer in time or answered out of turn. It must then be started again.
     pub fn is_broken(&self) -> bool {
-        self.is_broken
+        self.failure.is_some()
+    }
+
+    /// How it failed, if it did.
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
     }
 
     /// Connects a contender's clients; returns what the server says of the first one's session.
@@ -243,19 +334,8 @@ impl LoadProcess {
     }
 
     fn send(&mut self, order: &Order) -> Result<()> {
-        let mut line = serde_json::to_string(order)?;
-        line.push('\n');
-        let orders = self
-            .orders
-            .as_mut()
-            .context("the load process takes no more orders")?;
-        let sent = orders
-            .write_all(line.as_bytes())
-            .and_then(|()| orders.flush());
-        if let Err(error) = sent {
-            return Err(self.failed(&error.to_string()));
-        }
-        Ok(())
+        let sent = self.process.send(order);
+        sent.map_err(|failure| self.has_failed(failure))
     }
 
     fn answer(&mut self, deadline: Instant) -> Result<Answer> {
@@ -268,50 +348,34 @@ impl LoadProcess {
 
     /// The next answer, `None` when there is none within `pause`.
     fn answer_within(&mut self, pause: Duration, deadline: Instant) -> Result<Option<Answer>> {
-        match self.answers.recv_timeout(pause) {
-            Ok(Ok(answer)) => Ok(Some(answer)),
-            Ok(Err(error)) => {
-                Err(self.failed(&format!("it answered what is not understood: {error}")))
-            }
-            Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => Ok(None),
-            Err(RecvTimeoutError::Timeout) => Err(self.failed("it did not answer in time")),
-            Err(RecvTimeoutError::Disconnected) => Err(self.failed("it closed its output")),
+        match self.process.answer_within(pause, deadline) {
+            Ok(Some(Answer::Unreachable { why })) => Err(self.has_failed(why)),
+            Ok(answer) => Ok(answer),
+            Err(failure) => Err(self.has_failed(failure)),
         }
     }
 
     fn unexpected(&mut self, answer: &Answer) -> anyhow::Error {
-        self.failed(&format!("it answered out of turn: {answer:?}"))
+        let what = format!("it answered out of turn: {answer:?}");
+        let failure = self.process.failed(&what);
+        self.has_failed(failure)
     }
 
-    /// It sends nothing more. How it ended says more than what was noticed first.
-    fn failed(&mut self, what: &str) -> anyhow::Error {
-        self.is_broken = true;
-        let mut ended = None;
-        let deadline = Instant::now() + LAST_MOMENTS;
-        while ended.is_none() && Instant::now() < deadline {
-            // Its pipes are closed a moment before it can be waited for.
-            ended = self.child.try_wait().ok().flatten();
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        match ended {
-            Some(status) => anyhow!("the load process ended: {status}"),
-            None => anyhow!("the load process failed: {what}"),
-        }
+    fn has_failed(&mut self, failure: String) -> anyhow::Error {
+        self.failure = Some(failure.clone());
+        anyhow!(failure)
     }
 }
 
-impl Drop for LoadProcess {
-    /// Closing its input ends the load process; a kill makes sure.
-    fn drop(&mut self) {
-        drop(self.orders.take());
-        let deadline = Instant::now() + Duration::from_secs(2);
-        while Instant::now() < deadline {
-            if !matches!(self.child.try_wait(), Ok(None)) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+/// Identity of this process among those that have hosts work for them.
+///
+/// # Errors
+/// When the system gives no random bytes.
+pub fn orchestrator() -> Result<&'static str> {
+    static IDENTITY: OnceLock<String> = OnceLock::new();
+    if let Some(known) = IDENTITY.get() {
+        return Ok(known);
     }
+    let drawn = secret(8)?;
+    Ok(IDENTITY.get_or_init(|| drawn))
 }

@@ -1,4 +1,4 @@
-//! The load processes of a contest: one for all servers, and one for each contender that runs in its own, whose threads are its
+//! The load processes of a contest: one for all servers, which may be a link to those of load hosts, and one for each contender that runs in its own, whose threads are its
 //! clients and whose processor time, bytes and memory are its own and no other's.
 
 use std::collections::BTreeMap;
@@ -10,10 +10,11 @@ use dbduel_load::order::{OpenOrder, SliceOrder, Tick};
 use dbduel_load::session::Session;
 use dbduel_record::Plan;
 use dbduel_record::commits::CommitRange;
+use dbduel_record::facts::LoadHost;
 use dbduel_record::plan::LoadProcess as Written;
 use dbduel_record::statements::StatementExample;
 
-use super::drive::{LoadProcess, SliceEnd};
+use super::drive::{LoadProcess, NatsAccess, SliceEnd};
 use super::server::runs_in_process;
 
 /// All of them. Dropped means ended.
@@ -23,19 +24,31 @@ pub struct LoadProcesses {
     shared: Option<LoadProcess>,
     /// By the names of contenders.
     own: BTreeMap<String, LoadProcess>,
+    /// The machines that the shared one has its clients on; none when that is this one.
+    hosts: Vec<LoadHost>,
 }
 
 impl LoadProcesses {
-    /// Starts those that the contenders of a plan need.
+    /// Starts those that the contenders of a plan need. Where it has load hosts, they are found over `nats`, and their agents
+    /// call the contest `contest`.
     ///
     /// # Errors
-    /// When this program cannot be executed again.
-    pub fn start(plan: &Plan) -> Result<Self> {
+    /// When a load host does not obey, or this program cannot be executed again.
+    pub fn start(plan: &Plan, nats: Option<&NatsAccess>, contest: &str) -> Result<Self> {
         let clients = plan.levels.iter().map(|level| level.clients).max();
         let mut processes = Self {
             shared: None,
             own: BTreeMap::new(),
+            hosts: Vec::new(),
         };
+        if let Some(hosts) = &plan.hosts {
+            let nats = nats.context(
+                "this contest has its load from other machines ([hosts]); say with `--nats URL` where their agents are found",
+            )?;
+            let (link, attached) = LoadProcess::start_on_hosts(&plan.load, hosts, nats, contest)?;
+            processes.shared = Some(link);
+            processes.hosts = attached;
+        }
         for contender in &plan.contenders {
             if runs_in_process(&contender.server) {
                 let load = Written {
@@ -57,8 +70,16 @@ impl LoadProcesses {
             .with_context(|| format!("`{contender}` has no load process"))
     }
 
-    /// The number of the process that drives a contender's clients.
+    /// The machines that load comes from; none when that is this one.
+    pub fn hosts(&self) -> &[LoadHost] {
+        &self.hosts
+    }
+
+    /// The number of the process that drives a contender's clients; none when it is on another machine.
     pub fn pid(&self, contender: &str) -> Option<u32> {
+        if !self.hosts.is_empty() {
+            return None;
+        }
         let own = self.own.get(contender);
         own.or(self.shared.as_ref()).map(LoadProcess::pid)
     }
@@ -67,6 +88,11 @@ impl LoadProcesses {
     pub fn is_broken(&self) -> bool {
         let all = self.own.values().chain(&self.shared);
         all.into_iter().any(LoadProcess::is_broken)
+    }
+
+    /// How the shared one failed, if it did.
+    pub fn failure(&self) -> Option<&str> {
+        self.shared.as_ref().and_then(LoadProcess::failure)
     }
 
     /// As [`LoadProcess::open`].

@@ -16,7 +16,9 @@ use super::server::{Home, Progress, clear_unfinished, copy_tree, tree_size, unfi
 /// Raised when the same parameters give other content, or other statistics of it.
 const CONTENT_VERSION: u32 = 2;
 /// File that makes a directory a snapshot. Changed last when it was used last.
-const DESCRIPTION: &str = "snapshot.json";
+pub const DESCRIPTION: &str = "snapshot.json";
+/// The data directory in it.
+pub const DATA: &str = "data";
 
 /// Settings that decide what a server holds in memory, how it waits, and when it syncs, and leave the files of a server that
 /// has stopped in order as they are. Contenders that differ in these alone share a snapshot.
@@ -186,7 +188,7 @@ impl Snapshots {
             .open(snapshot.join(DESCRIPTION))
             .and_then(|file| file.set_modified(SystemTime::now()));
         progress.stage(&format!("restoring the snapshot {key}"));
-        copy_tree(&snapshot.join("data"), data, progress)?;
+        copy_tree(&snapshot.join(DATA), data, progress)?;
         Ok(Some(description))
     }
 
@@ -208,7 +210,7 @@ impl Snapshots {
         fs::create_dir(&beside)
             .with_context(|| format!("could not create `{}`", beside.display()))?;
         progress.stage(&format!("keeping the snapshot {key}"));
-        let result = copy_tree(data, &beside.join("data"), progress)
+        let result = copy_tree(data, &beside.join(DATA), progress)
             .map_err(anyhow::Error::from)
             .and_then(|_| {
                 let description = Description {
@@ -230,6 +232,12 @@ impl Snapshots {
             let _ = fs::remove_dir_all(&beside);
         }
         result.with_context(|| format!("could not keep the snapshot {key}"))
+    }
+
+    /// The folder of a snapshot.
+    #[must_use]
+    pub fn folder(&self, key: &str) -> PathBuf {
+        self.root.join(key)
     }
 
     /// Every snapshot by its key.

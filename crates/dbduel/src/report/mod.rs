@@ -10,6 +10,7 @@ mod champions;
 pub mod chart;
 pub mod columns;
 mod explanation;
+mod functions;
 pub mod history;
 mod html;
 mod interval_scale;

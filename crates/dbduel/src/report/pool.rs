@@ -6,9 +6,11 @@ use super::columns::{columns, row};
 use super::interval_scale::IntervalScale;
 use super::words::{self, RatioUnit};
 use super::{Options, wrap};
-use crate::judge::records::pool::{Pool, PooledComparison, PooledMachine, PooledQuantity};
+use crate::judge::records::pool::{
+    MACHINES_BETWEEN, Pool, PooledComparison, PooledMachine, PooledQuantity,
+};
 
-/// Characters of a machine's identity that are shown.
+/// Characters of the identity of each machine that are shown.
 const NAME_CHARACTERS: usize = 24;
 
 /// All comparisons, then the machines.
@@ -136,5 +138,7 @@ fn machines(pool: &Pool) -> String {
 }
 
 fn short_name(machine: &PooledMachine) -> String {
-    machine.name.chars().take(NAME_CHARACTERS).collect()
+    let each = machine.name.split(MACHINES_BETWEEN);
+    let each = each.map(|name| name.chars().take(NAME_CHARACTERS).collect::<String>());
+    each.collect::<Vec<String>>().join(MACHINES_BETWEEN)
 }

@@ -109,52 +109,6 @@ fn the_terminal_shows_the_verdict_first() {
     insta::assert_snapshot!("terminal_void", render("terminal", &void()));
 }
 
-#[test]
-fn a_finding_of_several_workloads_is_listed_once_with_all_of_them() {
-    let (summary, _) = summarise(&suite_record());
-    let lag = |level: usize, severity: Severity, about: &[&str]| {
-        let claim = format!("Lag of {} ms at {}.", level + 1, summary.duels[level].label);
-        let finding = Finding::new(severity, about, claim, "Give it cores.").at(level);
-        Finding {
-            rule: "load.lag".to_owned(),
-            ..finding
-        }
-    };
-    let doubt = Severity::Doubt;
-    let findings = [
-        lag(0, doubt, &[]),
-        lag(1, doubt, &["mysql-8.0"]),
-        lag(1, doubt, &[]),
-        lag(2, doubt, &[]),
-        lag(2, Severity::Note, &[]),
-    ];
-    let folded = "Lag of 1 ms at point-query. Also at random-points-100, update-index, with details of their own.";
-    for name in ["terminal", "markdown", "html"] {
-        let text = format(name)
-            .unwrap()
-            .render(&summary, &findings, &OPTIONS)
-            .text;
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains(folded), "{name}: {text}");
-        let others = usize::from(name != "terminal");
-        let count = text.matches("Lag of 3 ms at update-index.").count();
-        // On the page doubts stand beside the verdicts and in the list of all findings; the note is another finding.
-        assert_eq!(
-            count,
-            others * if name == "html" { 2 } else { 1 } + 1,
-            "{name}"
-        );
-    }
-    let terminal = format("terminal").unwrap();
-    let text = terminal.render(&summary, &findings, &OPTIONS).text;
-    assert!(text.contains("; 2 caveats below"), "{text}");
-    let json = format("json")
-        .unwrap()
-        .render(&summary, &findings, &OPTIONS)
-        .text;
-    assert_eq!(json.matches("load.lag").count(), 5);
-}
-
 /// Doubts about what was measured and the grade of the settings are two answers.
 #[test]
 fn no_count_of_doubts_stands_beside_fair_settings() {

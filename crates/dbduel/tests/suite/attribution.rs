@@ -1,11 +1,7 @@
 //! Designed contests on real servers: from two contenders to what each setting contributes.
 
-use std::os::unix::process::ExitStatusExt as _;
-
-use nix::sys::signal::Signal;
-
 use super::lab::{
-    Lab, program, published, servers_left, short_experiment, signal, verify, with_servers,
+    Lab, assert_verified, contender_names, program, published, short_experiment, with_servers,
 };
 
 /// Two contenders that differ in two settings, to be divided.
@@ -26,24 +22,12 @@ fn two_settings_are_divided_across_a_kill() {
         return;
     };
     let lab = Lab::new(&two_settings());
-    let mut run = lab.spawn();
-    lab.wait_for_slices(&mut run, 6);
-    signal(&run, Signal::SIGKILL);
-    assert_eq!(run.wait().unwrap().signal(), Some(9));
-    let output = lab.resume();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
-    assert_eq!(servers_left(), []);
+    lab.run_killed_after_slices(6);
+    lab.resume_to_the_end();
 
     let record = lab.record();
     let design = record.plan.design.as_ref().unwrap();
-    let names: Vec<&str> = record
-        .plan
-        .contenders
-        .iter()
-        .map(|one| one.name.as_str())
-        .collect();
-    assert_eq!(names, ["first", "second", "a", "b"]);
+    assert_eq!(contender_names(&record), ["first", "second", "a", "b"]);
     assert_eq!(design.factors[0].name, "innodb_flush_log_at_trx_commit");
     let asked = |contender: usize| {
         let settings = record.plan.contenders[contender].settings.iter();
@@ -74,8 +58,7 @@ fn two_settings_are_divided_across_a_kill() {
     );
     assert_eq!(attribution["has_all_combinations"], true);
     assert!(attribution["because"].is_null(), "{attribution}");
-    let (code, said) = verify(&lab.record_dir());
-    assert_eq!(code, Some(0), "{said}");
+    assert_verified(&lab.record_dir());
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! What goes wrong on real machines: kills, crashes, interruptions, a full disk, refused settings.
 
 use std::collections::HashSet;
-use std::os::unix::process::ExitStatusExt as _;
 use std::time::Duration;
 
 use dbduel_record::Record;
@@ -11,7 +10,8 @@ use nix::unistd::Pid;
 
 use super::harness::skip_always;
 use super::lab::{
-    Lab, count, load_process, program, servers_left, short_experiment, signal, verify, with_servers,
+    Lab, assert_verified, count, load_process, program, servers_left, short_experiment, signal,
+    verify, with_servers,
 };
 use super::small_disk::SmallDisk;
 
@@ -25,10 +25,7 @@ fn after_a_kill_the_next_start_ends_the_orphans_and_goes_on() {
         return;
     };
     let lab = Lab::new(&self_duel(""));
-    let mut run = lab.spawn();
-    lab.wait_for_slices(&mut run, 9);
-    signal(&run, Signal::SIGKILL);
-    assert_eq!(run.wait().unwrap().signal(), Some(9));
+    lab.run_killed_after_slices(9);
     let before = lab.record().finished_slices().count();
     assert_eq!(servers_left().len(), 2, "both servers are orphans now");
 
@@ -335,16 +332,13 @@ fn a_disk_that_fills_up_costs_no_finished_slice_and_the_record_is_whole_when_it_
     assert_eq!(code, Some(3), "nothing was changed: {said}");
 
     disk.empty();
-    let output = lab.resume();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+    lab.resume_to_the_end();
     let after = lab.record();
     assert!(after.finished_slices().count() > before.finished_slices().count());
     assert_eq!(after.slices[..before.slices.len()], before.slices);
     assert_eq!(after.latencies[..before.latencies.len()], before.latencies);
     assert_eq!(after.complaints, []);
-    let (code, said) = verify(&lab.record_dir());
-    assert_eq!(code, Some(0), "{said}");
+    assert_verified(&lab.record_dir());
 }
 
 #[test]

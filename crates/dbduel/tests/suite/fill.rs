@@ -48,21 +48,33 @@ fn text(output: &Output) -> String {
 
 fn killed_fills_are_resumed(name: &str) {
     let server = BareServer::start(name);
-    for batches in [1, 2, 4] {
+    let mut interrupted = prepare(&server).spawn().unwrap();
+    wait_for_batches(&server, &mut interrupted, 1);
+    signal(&interrupted, Signal::SIGINT);
+    let interrupted = interrupted.wait_with_output().unwrap();
+    for batches in [2, 4] {
         let mut fill = prepare(&server).spawn().unwrap();
         wait_for_batches(&server, &mut fill, batches);
         signal(&fill, Signal::SIGKILL);
         fill.wait().unwrap();
     }
-    // Without --prepare, tables that are filled in part are not driven.
-    let check = program()
-        .args(["check", "--workload", "order-entry", "--database", "sbtest"])
-        .args(["--server", &format!("unix:{}", server.socket().display())])
-        .output()
-        .unwrap();
-    assert_eq!(check.status.code(), Some(1), "{}", text(&check));
-    let advice = "run the same command again to resume it";
-    assert!(text(&check).contains(advice), "{}", text(&check));
+    // Without --prepare, tables that are filled in part are neither checked nor driven.
+    let unprepared = |command: &str, workload: &str| {
+        let mut command_line = program();
+        command_line.args([command, "--workload", workload, "--database", "sbtest"]);
+        command_line.args(["--server", &format!("unix:{}", server.socket().display())]);
+        command_line.output().unwrap()
+    };
+    for output in [
+        interrupted,
+        unprepared("check", "order-entry"),
+        unprepared("load", "oltp-read-write"),
+    ] {
+        let said = text(&output);
+        assert!(!output.status.success(), "{said}");
+        let advice = "run the same command again to resume it";
+        assert!(said.contains(advice), "{said}");
+    }
 
     let resumed = prepare(&server).output().unwrap();
     assert_eq!(resumed.status.code(), Some(0), "{}", text(&resumed));

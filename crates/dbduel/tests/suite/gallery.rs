@@ -102,6 +102,6 @@ fn the_gallerys_pages_render_again_and_are_quoted_right() {
             );
         }
     }
-    assert_eq!(records, 3);
+    assert_eq!(records, 7);
     assert!(bytes < GALLERY_BYTES_MAX, "{bytes} bytes");
 }

@@ -244,6 +244,25 @@ fn a_script_is_not_run_for_a_plan_or_a_dry_audit() {
 }
 
 #[test]
+fn an_option_of_sysbench_among_those_of_a_script_says_where_it_belongs() {
+    let lab = Lab::new(&format!(
+        "{SCRIPTED}options = {{ rand_type = \"uniform\" }}\n"
+    ));
+    let text = script_leaving(&lab.path().join("mark"));
+    fs::write(lab.path().join("mine.lua"), text).unwrap();
+    let mut command = program();
+    command.arg("run").arg(lab.experiment()).arg("--plan");
+    let output = ended(command);
+    assert_eq!(output.status.code(), Some(2));
+    let said = said(&output);
+    assert!(
+        said.contains("duel.toml:7:13")
+            && said.contains("write `rand_type` itself, outside of `options`"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_script_that_waits_or_never_ends_is_refused() {
     let lab = Lab::new(SCRIPTED);
     let fifo = lab.path().join("pipe.lua");

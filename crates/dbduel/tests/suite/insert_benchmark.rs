@@ -40,7 +40,6 @@ fn contenders_do_the_same_work_and_hold_the_same_rows() {
             (statements, 0, 0.0),
             "{row:?}"
         );
-        assert!(row.measured_s < 5.0, "{row:?}");
     }
     let report = published(&lab.record_dir());
     let findings = report["findings"].as_array().unwrap();

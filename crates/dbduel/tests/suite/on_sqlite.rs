@@ -14,7 +14,9 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::lab::{Lab, check_refused, follows_the_plan, published, signal, verify};
+use super::harness::skip_always;
+use super::lab::{Lab, assert_verified, check_refused, follows_the_plan, published, signal};
+use super::small_disk::SmallDisk;
 use crate::suite::on_server::database::Database;
 use crate::suite::on_server::server::{MARIADB, Server};
 use crate::support::{Load, open_order, slice_order};
@@ -216,7 +218,7 @@ fn a_contest_of_sqlite_needs_no_server_and_counts_processor_time_once() {
     let report = published(&lab.record_dir());
     let findings = report["findings"].to_string();
     assert!(findings.contains("contest.in-process"), "{findings}");
-    assert_eq!(verify(&lab.record_dir()).0, Some(0));
+    assert_verified(&lab.record_dir());
 }
 
 /// The processes that a process has started and that are still there.
@@ -251,7 +253,47 @@ fn a_killed_dbduel_and_a_killed_load_process_cost_a_slice_each() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
     assert!(lab.record().slices.iter().all(|row| row.failed == 0));
-    assert_eq!(verify(&lab.record_dir()).0, Some(0));
+    assert_verified(&lab.record_dir());
+}
+
+/// The file is where dbduel keeps its data; the record is elsewhere.
+#[test]
+fn a_full_disk_below_the_file_ends_the_contest_and_with_room_it_goes_on() {
+    let disk = match SmallDisk::mount(2 << 20) {
+        Ok(disk) => disk,
+        Err(why) => return skip_always(&why),
+    };
+    // Updates find the room again that their journal left.
+    let experiment = JOURNALS.replace("oltp-update-non-index", "oltp-insert");
+    let lab = Lab::new(&format!("{experiment}[limits]\nfree_disk = \"1 MiB\"\n"));
+    let started = |words: &[&std::ffi::OsStr]| {
+        let mut command = disk.command(env!("CARGO_BIN_EXE_dbduel"));
+        command.arg("--home").arg(disk.inside()).arg("run");
+        command.args(words).current_dir(lab.path());
+        command
+    };
+    let (file, results) = (lab.experiment(), lab.results());
+    let words = [file.as_ref(), "--results".as_ref(), results.as_ref()];
+    let mut run = lab.spawn_command(started(&words));
+    lab.wait_for_slices(&mut run, 3);
+    disk.fill();
+    let code = lab.exit_code(&mut run, Duration::from_secs(60));
+    assert_eq!(code, Some(1), "{}", lab.said());
+    let said = lab.said();
+    assert!(
+        said.contains("MiB left") && said.contains("make room, then resume"),
+        "{said}"
+    );
+    let before = lab.record();
+
+    disk.empty();
+    let output = started(&[lab.record_dir().as_ref()]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+    let after = lab.record();
+    assert!(after.finished_slices().count() > before.finished_slices().count());
+    assert_eq!(after.slices[..before.slices.len()], before.slices);
+    assert_verified(&lab.record_dir());
 }
 
 #[test]

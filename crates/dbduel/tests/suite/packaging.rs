@@ -108,6 +108,8 @@ fn act(folder: &Path, fail_if: &str, ends_with: u8, pull_request: &str) -> Outpu
 fn the_action_comments_the_report_and_ends_as_dbduel_did() {
     let folder = tempfile::tempdir().unwrap();
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap_or_default();
+    let results = folder.path().join("dbduel-results");
+    fs::create_dir_all(results.join("20261121-9-of-another-step")).unwrap();
     let output = act(
         folder.path(),
         "slower than 3 %\n\np99 higher than 10 %\n",
@@ -115,7 +117,6 @@ fn the_action_comments_the_report_and_ends_as_dbduel_did() {
         "7",
     );
     assert_eq!(output.status.code(), Some(5), "{output:?}");
-    let results = folder.path().join("dbduel-results");
     let expected = format!(
         "run\nbench/my duel.toml\n--results\n{}\n--fail-if\nslower than 3 %\n--fail-if\np99 higher than 10 %\n",
         results.display()

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use dbduel_record::Plan;
 
+use super::harness::skip;
 use super::lab::{self, Lab, plan_of, program, shipped, shipped_suites, short_experiment};
 
 /// Every shipped experiment.
@@ -126,8 +127,7 @@ fn polling_on_every_processor_is_told_before_anything_starts() {
 #[test]
 fn a_sweep_tells_before_it_starts_which_cell_polls_on_every_processor() {
     if std::thread::available_parallelism().is_ok_and(|processors| processors.get() < 2) {
-        eprintln!("skipped: a sweep over processors needs two of them");
-        return;
+        return skip("a sweep over processors needs two of them");
     }
     let swept = short_experiment(["path:/nowhere"; 2], "[sweep]\nserver_cores = [[1], [0]]\n")
         .replace("\"26 s\"", "\"52 s\"")
@@ -159,8 +159,10 @@ fn what_is_not_there_is_said() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("there is no server at `/nowhere`"), "{said}");
-    // A report on nothing would only hide the reason.
+    // A report on nothing would only hide the reason, and a record of nothing cannot be resumed.
     assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+    assert!(!lab.has_results(), "{said}");
+    let lab = Lab::new(&short_experiment(["mariadb-10.11"; 2], ""));
     let mut command = program();
     let elsewhere = lab.experiment().join("results");
     let output = command.arg("run").arg(lab.experiment());

@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::lab::{
-    Lab, check_refused, count, plan_of, program, published, servers_left, signal, verify,
+    Lab, assert_verified, check_refused, count, plan_of, program, published, servers_left, signal,
     with_servers,
 };
 
@@ -212,7 +212,7 @@ fn a_suite_runs_phase_by_phase_survives_a_kill_and_judges_every_workload() {
     let groups = report["suite"]["groups"].as_array().unwrap();
     let names: Vec<Option<&str>> = groups.iter().map(|group| group["name"].as_str()).collect();
     assert_eq!(names, [Some("write"), Some("point"), None]);
-    assert_eq!(verify(&lab.record_dir()).0, Some(0));
+    assert_verified(&lab.record_dir());
 
     let tables = lab.path().join("tables");
     let exported = program()
@@ -325,4 +325,182 @@ range_size = 10
         .iter()
         .any(|(_, [own, _])| own["steps"].to_string().contains("USE TEMP B-TREE FOR"));
     assert!(sorted, "{plans:?}");
+}
+
+/// Two equal contenders under the scripts of a directory.
+const SCRIPTS: &str = r#"
+budget = "24 s"
+horizon = "25 %"
+[contenders.one]
+server = "mariadb-10.11"
+settings = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2 }
+[contenders.other]
+like = "one"
+[workload]
+options = { table_size = 300 }
+[load]
+clients = 1
+[schedule]
+slice = "250 ms"
+guard = "50 ms"
+warm_up = "500 ms"
+[suite]
+mirrored = false
+settle = "100 ms"
+scripts = "mine"
+"#;
+
+/// What scripts share, as those of sysbench do: options and tables.
+const SHARED: &str = r#"
+sysbench.cmdline.options = { table_size = {"rows", 10} }
+function prepare()
+    local con = sysbench.sql.driver():connect()
+    con:query("CREATE TABLE t (id INT PRIMARY KEY, k INT NOT NULL)")
+    for id = 1, sysbench.opt.table_size do con:query("INSERT INTO t VALUES (" .. id .. ", 0)") end
+end
+function thread_init() con = sysbench.sql.driver():connect() end
+function id() return sysbench.rand.uniform(1, sysbench.opt.table_size) end
+"#;
+const POINTS: &str = r#"
+require("shared")
+function event() con:query("SELECT k FROM t WHERE id = " .. id()) end
+"#;
+const UPDATE: &str = r#"
+require("shared")
+function event() con:query("UPDATE t SET k = k + 1 WHERE id = " .. id()) end
+"#;
+/// It has no option.
+const OTHER: &str = "function event() end";
+
+/// A suite of the scripts in a directory beside it.
+fn lab_with_scripts(experiment: &str, files: &[(&str, &str)]) -> Lab {
+    let lab = Lab::new(experiment);
+    let folder = lab.path().join("mine");
+    std::fs::create_dir(&folder).unwrap();
+    for (name, text) in files {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    lab
+}
+
+#[test]
+fn each_script_of_a_directory_that_has_transactions_is_a_workload() {
+    let files = [
+        ("shared.lua", SHARED),
+        ("update_k.lua", UPDATE),
+        ("points.lua", POINTS),
+        ("other.lua", OTHER),
+        ("notes.txt", "no script"),
+    ];
+    let own =
+        "[[suite.workload]]\nname = \"first\"\nscript = \"mine/other.lua\"\nphase = \"fresh\"\n";
+    let lab = lab_with_scripts(&format!("{SCRIPTS}{own}"), &files);
+    let output = plan_of(&lab.experiment());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let plan: Plan = serde_json::from_slice(&output.stdout).unwrap();
+    let cells = plan.levels.iter().map(|level| level.cell.as_ref().unwrap());
+    let cells: Vec<(&str, &str, SuitePhase, Option<u64>)> = cells
+        .map(|cell| {
+            let rows = cell.workload.parameters.get("options.table_size");
+            let rows = rows.and_then(Value::as_u64);
+            (cell.name.as_str(), cell.group.as_str(), cell.phase, rows)
+        })
+        .collect();
+    let expected = [
+        ("first", "read", Fresh, None),
+        ("points", "read", Read, Some(300)),
+        ("update_k", "write", Write, Some(300)),
+    ];
+    assert_eq!(cells, expected);
+}
+
+#[test]
+fn a_directory_without_scripts_is_refused() {
+    let refused = |lab: &Lab, part: &str| {
+        let output = plan_of(&lab.experiment());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(
+            said.contains("duel.toml:20:11: ") && said.contains(part),
+            "{said}"
+        );
+    };
+    refused(&Lab::new(SCRIPTS), "cannot read the directory");
+    refused(
+        &lab_with_scripts(SCRIPTS, &[]),
+        "has no script: no file `*.lua`",
+    );
+    refused(
+        &lab_with_scripts(SCRIPTS, &[("shared.lua", SHARED)]),
+        "has no script: no file `*.lua`",
+    );
+    let broken = [("broken.lua", "function event("), ("points.lua", OTHER)];
+    refused(&lab_with_scripts(SCRIPTS, &broken), "broken.lua`: ");
+    let misspelt = SCRIPTS.replace("table_size", "tabel_size");
+    let lab = lab_with_scripts(&misspelt, &[("shared.lua", SHARED), ("points.lua", POINTS)]);
+    let said = String::from_utf8_lossy(&plan_of(&lab.experiment()).stderr).into_owned();
+    assert!(
+        said.contains("no workload of the suite has a parameter `options.tabel_size`"),
+        "{said}"
+    );
+}
+
+#[test]
+fn scripts_of_a_directory_are_a_suite_with_memory_and_stacks() {
+    let Some(_turn) = with_servers("scripts_of_a_directory_…", &["mariadb-10.11"]) else {
+        return;
+    };
+    let files = [
+        ("shared.lua", SHARED),
+        ("points.lua", POINTS),
+        ("update_k.lua", UPDATE),
+    ];
+    let lab = lab_with_scripts(SCRIPTS, &files);
+    let output = lab.run_command().arg("--stacks").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+    assert_eq!(servers_left(), []);
+
+    let record = lab.record();
+    assert!(!record.slices.is_empty());
+    for row in &record.slices {
+        // A busy machine may end a short slice without a transaction.
+        assert!(row.ok + row.unfinished > 0 && row.failed == 0, "{row:?}");
+    }
+    let report = published(&lab.record_dir());
+    let duels = report["summary"]["duels"].as_array().unwrap();
+    let names: Vec<&str> = duels
+        .iter()
+        .map(|duel| duel["label"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["points", "update_k"]);
+    for measures in duels
+        .iter()
+        .flat_map(|duel| duel["contenders"].as_array().unwrap())
+    {
+        for whose in ["server", "client"] {
+            let figure = &measures[format!("{whose}_memory_bytes_max")];
+            // More than a mebibyte, and no more than the machine of a test has.
+            let bytes = figure["value"].as_f64().unwrap_or_default();
+            assert!((1e6..64e9).contains(&bytes), "{whose}: {figure}");
+            assert_eq!(figure["how"], "largest-reading");
+        }
+    }
+    let differences = report["summary"]["flame_differences"].as_array().unwrap();
+    let findings = report["findings"].as_array().unwrap();
+    let is_without = findings
+        .iter()
+        .any(|one| one["rule"] == "observe.no-stacks");
+    assert!(differences.len() == 2 || is_without, "{findings:?}");
+    for difference in differences {
+        assert!(difference["functions"].is_array(), "{difference}");
+        let frames = difference["frames"].as_array().unwrap();
+        let has_unnamed = frames
+            .iter()
+            .any(|one| one["name"].as_str().unwrap().starts_with('['));
+        assert!(!frames.is_empty() && !has_unnamed, "{difference}");
+    }
+    let page = std::fs::read_to_string(lab.record_dir().join("report.html")).unwrap();
+    assert!(page.contains("Largest resident memory of the server"));
 }

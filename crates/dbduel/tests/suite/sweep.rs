@@ -11,7 +11,8 @@ use dbduel_record::{Event, Record};
 use nix::sys::signal::Signal;
 
 use super::lab::{
-    self, Lab, count, plan_of, published, servers_left, short_experiment, signal, with_servers,
+    self, Lab, assert_verified, count, plan_of, published, servers_left, short_experiment, signal,
+    verify, with_servers,
 };
 
 /// Two sizes of the table, both held against the same two contenders. They are equal and the horizon is
@@ -153,6 +154,13 @@ fn every_cell_is_a_record_with_data_of_its_own_and_an_interrupted_sweep_goes_on(
         let told = document["cells"][cell]["extension"]["count"].as_u64();
         assert_eq!(told.unwrap_or(0), extensions(record) as u64, "{document}");
     }
+    // A change of one cell is a change of the sweep.
+    assert_verified(&dir);
+    let edited = cell_dir(&dir, &plan.cells[1]).join("ticks.csv");
+    let ticks = std::fs::read_to_string(&edited).unwrap();
+    std::fs::write(&edited, ticks.replacen('1', "2", 1)).unwrap();
+    let (code, said) = verify(&dir);
+    assert_eq!(code, Some(4), "{said}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use super::lab::{Lab, check_refused, program, published, with_servers};
+use super::lab::{Lab, assert_verified, check_refused, contender_names, published, with_servers};
 
 /// One contender that may sync each commit or not, and one that syncs.
 const DUEL: &str = "budget = \"70 s\"\nhorizon = \"20 %\"\n\
@@ -23,13 +23,7 @@ fn the_best_variant_is_chosen_in_the_first_blocks_and_judged_in_the_others() {
     let lab = Lab::new(DUEL);
     let output = lab.run_to_the_end();
     let record = lab.record();
-    let names: Vec<&str> = record
-        .plan
-        .contenders
-        .iter()
-        .map(|one| one.name.as_str())
-        .collect();
-    assert_eq!(names, ["free [1]", "free [0]", "synced"]);
+    assert_eq!(contender_names(&record), ["free [1]", "free [0]", "synced"]);
     let variants = record.plan.variants.as_ref().unwrap();
     // All three run in a block of choosing, two afterwards.
     let mut chosen = BTreeSet::new();
@@ -69,12 +63,7 @@ fn the_best_variant_is_chosen_in_the_first_blocks_and_judged_in_the_others() {
         let text = fs::read_to_string(lab.record_dir().join(page)).unwrap();
         assert!(text.contains("Chosen variants"), "{page}");
     }
-    let verified = program()
-        .arg("verify")
-        .arg(lab.record_dir())
-        .output()
-        .unwrap();
-    assert!(verified.status.success(), "{verified:?}");
+    assert_verified(&lab.record_dir());
 }
 
 #[test]

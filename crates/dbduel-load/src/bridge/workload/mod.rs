@@ -8,6 +8,7 @@ use super::{LoadThreads, start_threads};
 use crate::address::Address;
 use crate::executor::Executor;
 use crate::run::{Gate, RunMetrics};
+use crate::share::HostShare;
 pub use crate::worker::WorkloadRun;
 use crate::worker::{ClientConfig, ClientEnd, Duty, RunContext, start_client};
 
@@ -32,6 +33,7 @@ pub fn start(
             workload: run.workload,
             parameters: run.parameters.clone(),
             sequence: Arc::clone(&sequence),
+            host: HostShare::WHOLE,
             shared: run.workload.shared(&run.parameters),
             examples: None,
         })

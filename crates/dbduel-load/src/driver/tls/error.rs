@@ -58,7 +58,7 @@ const ELSE: &str = "the server's log may say why";
 pub(crate) enum HandshakeError {
     /// TLS, or the server that was to speak it.
     Tls(TlsError),
-    /// The system, or the patience with the server.
+    /// The system, or no answer of the server in time.
     Io(io::Error),
 }
 

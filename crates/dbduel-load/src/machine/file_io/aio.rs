@@ -146,7 +146,7 @@ impl Queue {
 
     /// Waits for at least one request, and looks what became of those that are done.
     fn reap(&mut self) -> io::Result<()> {
-        let patience = libc::timespec {
+        let timeout = libc::timespec {
             tv_sec: QUEUE_TIMEOUT.as_secs() as libc::time_t,
             tv_nsec: 0,
         };
@@ -158,7 +158,7 @@ impl Queue {
                 ONE,
                 self.events.len() as c_long,
                 self.events.as_mut_ptr(),
-                &raw const patience,
+                &raw const timeout,
             )
         };
         match count {

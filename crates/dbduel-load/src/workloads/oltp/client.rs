@@ -10,6 +10,7 @@ use crate::driver::{
     ClientConnection, Dialect, ErrorClass, Protocol, ServerError, Statement, StatementError, Value,
 };
 use crate::random::{Random, unique};
+use crate::share::HostShare;
 use crate::tally::Class;
 use crate::worker::{Begin, Client, ClientContext};
 use crate::workloads::sbtest::{C_LENGTH, PAD_LENGTH, fill_groups};
@@ -54,6 +55,7 @@ pub(in crate::workloads) struct OltpClient {
     ids: Distribution,
     random: Random,
     sequence: Arc<AtomicU32>,
+    host: HostShare,
     begin: Option<Statement>,
     commit: Option<Statement>,
     point: PerTable,
@@ -131,6 +133,7 @@ impl Client for OltpClient {
             ids: options.ids(),
             random: Random::new(0),
             sequence: Arc::clone(&context.config.sequence),
+            host: context.config.host,
             options: options.clone(),
         })
     }
@@ -329,7 +332,7 @@ impl OltpClient {
         loop {
             let place = self.sequence.fetch_add(1, Ordering::Relaxed);
             // All of the signed range, each number once.
-            let id = i64::from(unique(place)) + i64::from(i32::MIN);
+            let id = i64::from(unique(self.host.distinct(place))) + i64::from(i32::MIN);
             match self.insert(conn, table, id, k).await {
                 Err(StatementError::Server(error))
                     if error.class == ErrorClass::DuplicateKey && attempts < ATTEMPTS_MAX =>

@@ -154,6 +154,10 @@ impl Workload for Oltp {
         &["engine"]
     }
 
+    fn own_parameters(&self) -> &'static [&'static str] {
+        sbtest::TABLE_PARAMETERS
+    }
+
     fn tables(&self, dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
         let sbtest = Sbtest::new(parameters);
         // Numbers that the clients of oltp-insert make up could already be in a filled table.

@@ -16,7 +16,7 @@ use super::parameters::{
 };
 use super::{OwnData, Table, Workload};
 use crate::driver::Dialect;
-use crate::lua::{Host, OptionError, OptionKind, OptionValue, ScriptError, ScriptFile, Sink};
+use crate::lua::{self, Host, OptionError, OptionKind, OptionValue, ScriptError, ScriptFile, Sink};
 use crate::worker::{ClientContext, ClientTask};
 use client::ScriptClient;
 pub use settings::OPTION;
@@ -184,25 +184,11 @@ impl Script {
             .into_iter()
             .partition(|(name, _)| name.starts_with(OPTION));
         let mut resolved = check_all(self, &fixed)?;
-        let refuse = |parameter: &str, why: String| ParameterError {
-            parameter: parameter.to_owned(),
-            why,
-            nearest: None,
-        };
         ignored_errors(Resolved(&resolved)).map_err(|word| {
             let why = format!("holds `{word}`; it takes numbers of errors, or `all`");
             refuse("ignore_errors", why)
         })?;
-        let script = find(&resolved)
-            .map_err(|error| refuse("script", format!("cannot be used: {error}")))?;
-        let broken = |error: ScriptError| refuse("script", format!("cannot be used: {error}"));
-        let mut settings = settings(&resolved, script.clone(), "run", None);
-        if access == ScriptAccess::Confined {
-            settings.limits.confined = true;
-            // What it prints could be anything.
-            settings.sink = Sink::new(|_| ());
-        }
-        let mut host = Host::load(settings).map_err(broken)?;
+        let (script, mut host) = load(&resolved, access)?;
         if !host.defines("event") {
             return Err(refuse(
                 "script",
@@ -230,10 +216,15 @@ impl Script {
             let name = match &error {
                 OptionError::Unknown { name, .. } | OptionError::Invalid { name, .. } => name,
             };
-            refuse(
-                &format!("{OPTION}{name}"),
-                format!("cannot be used: {error}"),
-            )
+            // An option of sysbench, not of the script.
+            let is_parameter = self.parameters().iter().any(|one| one.name == name);
+            let why = match is_parameter {
+                true => format!(
+                    "is no option of the script; write `{name}` itself, outside of `options`"
+                ),
+                false => format!("cannot be used: {error}"),
+            };
+            refuse(&format!("{OPTION}{name}"), why)
         })?;
         let declared = host.declared_options().unwrap_or_default();
         for option in declared {
@@ -267,6 +258,58 @@ impl Script {
         resolved.insert("digest".to_owned(), found.into());
         Ok(resolved)
     }
+}
+
+fn refuse(parameter: &str, why: String) -> ParameterError {
+    ParameterError {
+        parameter: parameter.to_owned(),
+        why,
+        nearest: None,
+    }
+}
+
+/// The script that the parameters name, and its state after its top level.
+fn load(
+    resolved: &Parameters,
+    access: ScriptAccess,
+) -> Result<(lua::Script, Host), ParameterError> {
+    let broken = |error: ScriptError| refuse("script", format!("cannot be used: {error}"));
+    let script = find(resolved).map_err(broken)?;
+    let mut settings = settings(resolved, script.clone(), "run", None);
+    if access == ScriptAccess::Confined {
+        settings.limits.confined = true;
+        // What it prints could be anything.
+        settings.sink = Sink::new(|_| ());
+    }
+    let host = Host::load(settings).map_err(broken)?;
+    Ok((script, host))
+}
+
+/// What a script's top level defines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outline {
+    /// Whether it has transactions.
+    pub has_event: bool,
+    /// Names of the options that it declares, with underscores; `None` for a script that declares none and takes any, as those of
+    /// sysbench 0.5.
+    pub options: Option<Vec<String>>,
+}
+
+/// Runs the top level of a script, a file or the name of one that sysbench installed.
+///
+/// # Errors
+/// When the script cannot be found or loaded.
+pub fn outline(script: &str, access: ScriptAccess) -> Result<Outline, ParameterError> {
+    let given = Parameters::from_iter([("script".to_owned(), script.into())]);
+    let (_, host) = load(&check_all(&Script, &given)?, access)?;
+    let options = host.declared_options().map(|declared| {
+        let names = declared.iter().map(|option| option.name.replace('-', "_"));
+        names.collect()
+    });
+    Ok(Outline {
+        has_event: host.defines("event"),
+        options,
+    })
 }
 
 /// The script and all that it requires while it is loaded, for resolved parameters.

@@ -21,9 +21,8 @@ use crate::home;
 use crate::interrupt;
 use crate::judge::audit::codes::{check_subject, check_waiver};
 use crate::judge::audit::{self, Audit, Case, Contest, Machine, Product, Waiver};
-use crate::lab::contest::board::Board;
-use crate::lab::contest::{self, ContestConfig};
-use crate::lab::experiment::{Experiment, ExperimentFile};
+use crate::lab::contest;
+use crate::lab::experiment::ExperimentFile;
 use crate::lab::host;
 use crate::lab::inspect::{self, Gathered, Origin, Subject, planned};
 use crate::lab::server::Home;
@@ -178,16 +177,16 @@ fn single(
     }
     let text = inspect::text::whole(path)?;
     let (experiment, plan) = super::run::plan_of(path, &text, scripts(arguments))?;
+    let file = ExperimentFile {
+        path,
+        text: &text,
+        experiment: &experiment,
+    };
     let case = if arguments.dry {
-        let file = ExperimentFile {
-            path,
-            text: &text,
-            experiment: &experiment,
-        };
-        let machine = Machine::of(&host::read(home::find(home)?.root()));
-        planned::case(&plan, machine).map_err(|error| planned::at_its_place(error, &file))?
+        planned::case(&plan, &home::find(home)?)
+            .map_err(|error| planned::at_its_place(error, &file))?
     } else {
-        started(&home::find(home)?, path, &experiment, &plan)?
+        started(&home::find(home)?, &file, &plan)?
     };
     let origin = Origin::Experiment {
         path: path.to_owned(),
@@ -221,26 +220,11 @@ fn scripts(arguments: &Arguments) -> ScriptAccess {
 }
 
 /// The case that an experiment's servers make when they run.
-fn started(home: &Home, path: &Path, experiment: &Experiment, plan: &Plan) -> Result<Case> {
+fn started(home: &Home, file: &ExperimentFile<'_>, plan: &Plan) -> Result<Case> {
     interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
     let console = Console::new();
     super::run::clear_leftovers(home, &console);
-    // There is no record; its name keeps the sandboxes of two audits apart.
-    let record = home
-        .root()
-        .join(format!("audit-{}-{}", plan.seed, std::process::id()));
-    let config = ContestConfig {
-        plan,
-        experiment,
-        experiment_path: path,
-        record: &record,
-        home,
-        console: &console,
-        board: &Board::default(),
-        keep: false,
-        stacks: false,
-    };
-    let evidence = contest::rehearse(&config);
+    let evidence = contest::without_record("audit", home, file, plan, &console, contest::rehearse);
     console.finish();
     let mut case = planned::case_of_running(plan, evidence?);
     case.host = Some(host::read(home.root()));

@@ -92,6 +92,7 @@ pub fn crash_test(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> 
         board: &Board::default(),
         keep: false,
         stacks: false,
+        nats: None,
     };
     let models = match arguments.cut_model.as_slice() {
         [] => &CutModel::ALL[..],

@@ -65,7 +65,7 @@ pub fn verdicts(summary: &Summary) -> Table {
 /// Takes one figure out of the measures.
 type Pick = fn(&Measures) -> &Figure;
 
-pub(super) const FIGURES: [(&str, Pick); 9] = [
+pub(super) const FIGURES: [(&str, Pick); 11] = [
     ("throughput_per_s", |one| &one.throughput_per_s),
     ("latency_us_mean", |one| &one.latency_us_mean),
     ("latency_us_p50", |one| &one.latency_us_p50),
@@ -78,6 +78,12 @@ pub(super) const FIGURES: [(&str, Pick); 9] = [
     }),
     ("client_cpu_us_per_transaction", |one| {
         &one.client_cpu_us_per_transaction
+    }),
+    ("server_memory_bytes_max", |one| {
+        &one.server_memory_bytes_max
+    }),
+    ("client_memory_bytes_max", |one| {
+        &one.client_memory_bytes_max
     }),
 ];
 

@@ -132,14 +132,7 @@ pub(super) fn agents(agents: &[AgentState], clocks: &[Option<ClockOffset>]) -> S
         return "no agent answers; start some with `dbduel agent --nats URL`\n".to_owned();
     }
     let mut rows = vec![row(&[
-        "agent",
-        "dbduel",
-        "protocol",
-        "cpus",
-        "memory",
-        "kernel",
-        "clock",
-        "takes cells",
+        "agent", "dbduel", "protocol", "cpus", "memory", "kernel", "clock", "offers",
     ])];
     for (agent, clock) in agents.iter().zip(clocks) {
         rows.push(vec![
@@ -150,10 +143,21 @@ pub(super) fn agents(agents: &[AgentState], clocks: &[Option<ClockOffset>]) -> S
             agent.memory_bytes.map(words::bytes).unwrap_or_default(),
             agent.kernel.clone().unwrap_or_default(),
             clock.map(clock_text).unwrap_or_default(),
-            if agent.works { "yes" } else { "no" }.to_owned(),
+            offered(agent),
         ]);
     }
     columns(&rows, &[1, 5, 7])
+}
+
+fn offered(agent: &AgentState) -> String {
+    match (agent.works, agent.loads, agent.serves, &agent.drives_for) {
+        (true, ..) => "runs cells".to_owned(),
+        (_, true, _, Some(contest)) => format!("load, drives {contest}"),
+        (_, true, _, None) => "load".to_owned(),
+        (_, _, true, Some(contest)) => format!("servers, runs those of {contest}"),
+        (_, _, true, None) => "servers".to_owned(),
+        _ => "nothing".to_owned(),
+    }
 }
 
 fn clock_text(clock: ClockOffset) -> String {

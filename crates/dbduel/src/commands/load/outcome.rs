@@ -387,6 +387,7 @@ pub(super) mod tests {
             drained_s: 0.2,
             rolled_back: 0,
             commits: Vec::new(),
+            orchestration: None,
         }
     }
 

@@ -6,6 +6,7 @@ mod outcome;
 mod plan_text;
 mod planning;
 mod run_contest;
+mod second_stage;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use serde_json::json;
 
 use super::fail_if::FailIf;
 use super::http::Loopback;
+use super::nats::OptionalNatsArguments;
 use super::positive_duration;
 use super::{metrics, sweep, watch};
 use crate::console::{self, Console};
@@ -33,6 +35,7 @@ use crate::judge::records::sweep::is_over;
 use crate::lab::busy_poll;
 use crate::lab::combinations::combinable;
 use crate::lab::contest::board::Board;
+use crate::lab::drive::NatsAccess;
 use crate::lab::expand::{Surroundings, expand};
 use crate::lab::experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
 use crate::lab::interpreted;
@@ -85,8 +88,21 @@ pub struct Arguments {
     /// is open it is rendered at most every 10 s, which takes processor time during the contest.
     #[arg(long)]
     pub live: bool,
+    #[command(flatten)]
+    pub nats: OptionalNatsArguments,
 }
 pub use planning::{plan_of, refuse_void, surroundings};
+
+/// Options of `dbduel attribute`.
+#[derive(Debug, Args)]
+pub struct AttributeArguments {
+    #[command(flatten)]
+    pub run: Arguments,
+    /// Begin the second stage of the finished record in TARGET, with new data: the factors that are not shown to be within the
+    /// horizon, and all others as one more.
+    #[arg(long, conflicts_with = "budget")]
+    pub second_stage: bool,
+}
 
 /// What an experiment file is to answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,27 +113,53 @@ pub enum Purpose {
     Attribute,
 }
 
+/// Divides a difference: as [`run`] does, or the second stage of a record.
+///
+/// # Errors
+/// As [`run`]; when there is no second stage.
+pub fn attribute(home: Option<PathBuf>, arguments: &AttributeArguments) -> Result<Exit> {
+    let purpose = Purpose::Attribute;
+    if !arguments.second_stage {
+        return run(home, &arguments.run, purpose);
+    }
+    let options = options_of(&arguments.run)?;
+    let (path, text) = second_stage::experiment(&arguments.run.target)?;
+    begin(home, &arguments.run, (&path, &text), purpose, &options)
+}
+
 /// Runs or resumes.
 ///
 /// # Errors
 /// When the experiment is wrong or the contest cannot be conducted.
 pub fn run(home: Option<PathBuf>, arguments: &Arguments, purpose: Purpose) -> Result<Exit> {
+    let options = options_of(arguments)?;
+    let path = &arguments.target;
+    if path.is_dir() {
+        return resume_target(home, arguments, &options);
+    }
+    if arguments.budget.is_some() {
+        return Err(NotARecord(path.clone()).into());
+    }
+    let text = read_text(path, EXPERIMENT_BYTES_MAX)
+        .map_err(|source| Unreadable::new(path.clone(), source))?;
+    begin(home, arguments, (path, &text), purpose, &options)
+}
+
+/// What the user wants beyond the verdict; metrics are served from here on.
+fn options_of(arguments: &Arguments) -> Result<RunOptions<'_>> {
     let options = RunOptions {
         keep: arguments.keep,
         stacks: arguments.stacks,
         fail_if: &arguments.fail_if,
         board: Arc::default(),
         live: arguments.live,
+        nats: arguments.nats.access()?,
     };
     if let (Some(address), false) = (arguments.metrics_addr, arguments.plan) {
         let address = metrics::serve(address, Arc::clone(&options.board))?;
         console::status_line(&format!("metrics: http://{address}{}", metrics::PATH));
     }
-    if arguments.target.is_dir() {
-        resume_target(home, arguments, &options)
-    } else {
-        begin(home, arguments, purpose, &options)
-    }
+    Ok(options)
 }
 
 /// Resumes what is in a directory: a record or a sweep.
@@ -150,25 +192,21 @@ fn resume_target(
     resume(&home::find(home)?, target, arguments.budget, options)
 }
 
-/// Begins with the experiment in a file, or prints its plan.
+/// Begins with an experiment, or prints its plan.
 fn begin(
     home: Option<PathBuf>,
     arguments: &Arguments,
+    (path, text): (&Path, &str),
     purpose: Purpose,
     options: &RunOptions<'_>,
 ) -> Result<Exit> {
-    let (path, results) = (&arguments.target, &arguments.results);
-    if arguments.budget.is_some() {
-        return Err(NotARecord(path.clone()).into());
-    }
+    let results = &arguments.results;
     // A plan starts nothing, a script's top level included, unless it is asked for.
     let scripts = match arguments.plan && !arguments.run_script {
         true => ScriptAccess::Confined,
         false => ScriptAccess::Full,
     };
-    let text = read_text(path, EXPERIMENT_BYTES_MAX)
-        .map_err(|source| Unreadable::new(path.clone(), source))?;
-    let mut experiment = Experiment::parse(path, &text)?;
+    let mut experiment = Experiment::parse(path, text)?;
     if purpose == Purpose::Attribute {
         if !experiment.sweep.is_empty() {
             bail!(
@@ -180,7 +218,7 @@ fn begin(
     }
     let file = ExperimentFile {
         path,
-        text: &text,
+        text,
         experiment: &experiment,
     };
     if !experiment.sweep.is_empty() {
@@ -249,6 +287,8 @@ pub struct RunOptions<'a> {
     pub board: Arc<Board>,
     /// Show the report in a browser on this machine while it grows.
     pub live: bool,
+    /// Where the agents of load hosts are found.
+    pub nats: Option<NatsAccess>,
 }
 
 /// Starts a new record below `results`, conducts its contest and shows its report.

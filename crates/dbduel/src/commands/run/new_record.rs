@@ -85,7 +85,8 @@ pub fn create_at(home: &Home, record: &Path, text: &str, plan: &Plan) -> Result<
             )
         })?;
     keep_script(&writer, plan)?;
-    if let Some(self_test) = store::of_this_host(home) {
+    // That of this machine says nothing of others.
+    if let Some(self_test) = store::of_this_host(home).filter(|_| !plan.has_server_hosts()) {
         writer.replace(Path::new(SELFTEST), &serde_json::to_vec_pretty(&self_test)?)?;
     }
     Ok(())

@@ -259,7 +259,15 @@ fn downloads(home: &Home, plan: &Plan) -> Result<String> {
         let Meaning::Provided { source, known, .. } = &name.meaning else {
             continue;
         };
+        if install::require_path(&name, home).is_err() {
+            fetched.push(format!("{server} is not on this machine"));
+            continue;
+        }
         if source.is_in_place || install::is_installed(&name, home) {
+            continue;
+        }
+        if source.scheme == "tar" {
+            fetched.push(format!("none for {server}, which will be unpacked"));
             continue;
         }
         let size = known.and_then(|known| known.download_mb);
@@ -334,6 +342,20 @@ mod tests {
             assert!(text.contains(part), "`{part}` is missing in:\n{text}");
         }
         assert_eq!(text.matches("innodb_purge_threads").count(), 1, "{text}");
+    }
+
+    #[test]
+    fn a_server_that_is_not_where_the_file_says_is_named() {
+        let archive = tempfile::NamedTempFile::with_suffix(".tar.xz").unwrap();
+        let archive = archive.path().display();
+        let text = text(&format!(
+            "[contenders.a]\nserver = \"path:/nonexistent/mysql\"\n[contenders.b]\nserver = \"tar:{archive}\"\n\
+             [workload]\nname = \"oltp-point-select\"\n[load]\nclients = 1\n",
+        ));
+        let expected = format!(
+            "path:/nonexistent/mysql is not on this machine, none for tar:{archive}, which will be unpacked"
+        );
+        assert!(text.contains(&expected), "{text}");
     }
 
     #[test]

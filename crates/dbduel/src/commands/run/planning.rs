@@ -12,7 +12,7 @@ use crate::lab::expand::{Surroundings, expand, expand_cell, expand_sweep};
 use crate::lab::experiment::{Experiment, ExperimentFile};
 use crate::lab::host;
 use crate::lab::inspect::planned;
-use crate::lab::server::Home;
+use crate::lab::server::{Home, ServerName, install};
 use crate::random::fresh_seed;
 
 /// Parses and completes an experiment that may run elsewhere; of a sweep, its first cell with an equal share of the
@@ -56,15 +56,20 @@ pub fn surroundings(scripts: ScriptAccess) -> Surroundings {
     }
 }
 
-/// Refuses a contest that is void by its file, before anything is fetched, loaded or recorded. What this audit cannot
-/// see yet is left to the one of the running servers.
+/// Refuses a contest whose servers are not where its file says, or that is void by its file, before anything is fetched,
+/// loaded or recorded. What this audit cannot see yet is left to the one of the running servers.
 ///
 /// # Errors
-/// [`NotComparable`], or a value that its server does not take, with its place.
+/// [`NotComparable`], a server that is not there, or a value that its server does not take, with its place.
 pub fn refuse_void(home: &Home, file: &ExperimentFile<'_>, plan: &Plan) -> Result<()> {
+    // What hosts do not fetch is sent to them from here.
+    for contender in &plan.contenders {
+        let name = ServerName::parse(&contender.server)?;
+        install::require_path(&name, home)
+            .with_context(|| format!("contender `{}`", contender.name))?;
+    }
     let foreseen = planned::foreseen(plan, home);
-    if let Some(mut case) = foreseen.map_err(|error| planned::at_its_place(error, file))? {
-        case.host = Some(host::read(home.root()));
+    if let Some(case) = foreseen.map_err(|error| planned::at_its_place(error, file))? {
         NotComparable::refuse(&audit::audit(&case))?;
     }
     Ok(())

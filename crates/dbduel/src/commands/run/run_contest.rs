@@ -15,7 +15,7 @@ use crate::lab::experiment::ExperimentFile;
 use crate::lab::server::{Home, orphans};
 
 /// Time that a server left behind by a killed run gets to end by itself.
-const ORPHAN_PATIENCE: Duration = Duration::from_secs(60);
+const ORPHAN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Conducts the contest of a record, or what is left of it.
 ///
@@ -42,6 +42,7 @@ pub fn run_contest(
         board: &options.board,
         keep: options.keep,
         stacks: options.stacks,
+        nats: options.nats.as_ref(),
     };
     let result = contest::run_contest(&config);
     console.finish();
@@ -63,7 +64,7 @@ pub fn seal_ended(record: &Path) -> Result<()> {
 
 /// Ends servers that killed runs left behind, and removes what cannot be resumed.
 pub fn clear_leftovers(home: &Home, console: &Console) {
-    for orphan in orphans::sweep(home, ORPHAN_PATIENCE) {
+    for orphan in orphans::sweep(home, ORPHAN_TIMEOUT) {
         let (sandbox, pid) = (orphan.sandbox.display(), orphan.process.pid);
         let how = match orphan.end {
             orphans::End::Terminated => "ended",

@@ -11,8 +11,7 @@ use dbduel_record::sweep::{FactorKind, SweepPlan};
 use crate::commands::run;
 use crate::console::Console;
 use crate::interrupt;
-use crate::lab::contest::board::Board;
-use crate::lab::contest::{self, ContestConfig};
+use crate::lab::contest;
 use crate::lab::expand::expand_cell;
 use crate::lab::experiment::ExperimentFile;
 use crate::lab::experiment::document::Troubles;
@@ -76,25 +75,12 @@ fn check_cells(
             true => error,
             false => error.context(format!("with {}", sweep.label(cell))),
         })?;
-        // There is no record; its name keeps the sandboxes of two commands apart.
-        let record = home
-            .root()
-            .join(format!("sweep-{}-{}", plan.seed, std::process::id()));
-        let config = ContestConfig {
-            plan: &plan,
-            experiment: &experiment,
-            experiment_path: file.path,
-            record: &record,
-            home,
-            console,
-            board: &Board::default(),
-            keep: false,
-            stacks: false,
-        };
-        for number in fresh {
-            interrupt::check()?;
-            contest::check_settings(&config, number)?;
-        }
+        contest::without_record("sweep", home, &own, &plan, console, |config| {
+            fresh.into_iter().try_for_each(|number| {
+                interrupt::check()?;
+                contest::check_settings(config, number)
+            })
+        })?;
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ const INTERRUPTED: u8 = 130;
 /// Longest time without a look at the run, and at whether the user still wants it.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Longest wait for running events when the user wants an end.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Events that may wait for a worker at a rate, as in sysbench.
 const QUEUE_MAX: u64 = 131_072;
@@ -269,7 +269,7 @@ impl RunLoop<'_> {
     fn interrupt(&mut self) -> Result<u8, Stop> {
         self.load.stop();
         console::status_line("dbduel: interrupted; a second signal ends at once");
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while !self.load.wait(deadline.min(Instant::now() + PAUSE)) {
             if interrupt::urgency() >= Urgency::Stop {
                 return Ok(INTERRUPTED);

@@ -9,19 +9,20 @@ use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use dbduel_record::event::SliceId;
 use dbduel_record::foreign::{DOCUMENT_BYTES_MAX, read_below, read_text_below};
 use dbduel_record::manifest::{self, Check};
 use dbduel_record::rows::ALL_CLASSES;
 use dbduel_record::store::{RecordError, torn_ends};
+use dbduel_record::sweep::{SweepPlan, cell_dir};
 use dbduel_record::whole::half_written;
 use dbduel_record::{Record, RecordWriter};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::record_reports;
+use super::{record_reports, sweep};
 use crate::console;
 use crate::exit::Exit;
 use crate::judge;
@@ -30,7 +31,7 @@ use crate::report;
 /// Options of `dbduel verify`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The directory of a record.
+    /// The directory of a record or a sweep.
     pub record: PathBuf,
     /// Print JSON.
     #[arg(long)]
@@ -89,22 +90,71 @@ impl Verification {
     }
 }
 
-/// Verifies.
+/// What was found about a cell of a sweep.
+#[derive(Debug, Serialize)]
+struct CellVerification {
+    /// Name of its directory.
+    cell: String,
+    #[serde(flatten)]
+    found: Verification,
+}
+
+/// Verifies a record, or that of every begun cell of a sweep.
 ///
 /// # Errors
 /// When there is no record, it is being written, or a file cannot be read.
 pub fn verify(arguments: &Arguments) -> Result<Exit> {
-    let found = examine(&arguments.record, console::width())?;
-    if arguments.json {
-        console::print_json(&found)?;
+    let dir = &arguments.record;
+    let found = if sweep::is_sweep(dir) {
+        let cells = examine_cells(dir)?;
+        if arguments.json {
+            console::print_json(&cells)?;
+        } else {
+            for one in &cells {
+                console::print(&format!("{}\n{}", one.cell, as_text(&one.found)))?;
+            }
+        }
+        cells.into_iter().map(|one| one.found).collect()
     } else {
-        console::print(&as_text(&found))?;
-    }
-    Ok(match found.verdict {
-        Wholeness::Changed => Exit::Void,
-        Wholeness::Open => Exit::Undecided,
-        Wholeness::Whole => Exit::Done,
+        let found = examine(dir, console::width())?;
+        if arguments.json {
+            console::print_json(&found)?;
+        } else {
+            console::print(&as_text(&found))?;
+        }
+        vec![found]
+    };
+    let has = |verdict| found.iter().any(|one| one.verdict == verdict);
+    Ok(if has(Wholeness::Changed) {
+        Exit::Void
+    } else if has(Wholeness::Open) {
+        Exit::Undecided
+    } else {
+        Exit::Done
     })
+}
+
+/// The cells of a sweep that have a record.
+fn examine_cells(sweep: &Path) -> Result<Vec<CellVerification>> {
+    let plan = SweepPlan::read(sweep)?;
+    let begun = (plan.cells.iter()).filter(|cell| cell_dir(sweep, cell).is_dir());
+    let cells: Vec<CellVerification> = begun
+        .map(|cell| {
+            let found = examine(&cell_dir(sweep, cell), console::width())
+                .with_context(|| format!("cannot verify the cell `{}`", cell.name))?;
+            Ok(CellVerification {
+                cell: cell.name.clone(),
+                found,
+            })
+        })
+        .collect::<Result<_>>()?;
+    if cells.is_empty() {
+        bail!(
+            "no cell of `{}` was begun, so there is nothing to verify; `dbduel run` begins them",
+            sweep.display()
+        );
+    }
+    Ok(cells)
 }
 
 fn examine(dir: &Path, width: usize) -> Result<Verification> {

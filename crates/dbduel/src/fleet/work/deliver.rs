@@ -14,7 +14,7 @@ use crate::fleet::cell::{CellOutcome, CellResult, key};
 use crate::interrupt::{self, Urgency};
 
 /// A record that cannot be delivered is kept for the next start of the agent after this time.
-const DELIVERY_PATIENCE: Duration = Duration::from_secs(3600);
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Pause before a delivery is tried again.
 const DELIVERY_PAUSE: Duration = Duration::from_secs(5);
 
@@ -28,7 +28,7 @@ impl Worker<'_> {
         delivery: Option<Delivery<'_>>,
     ) -> Result<()> {
         let name = finished.entry.name();
-        let deadline = Instant::now() + DELIVERY_PATIENCE;
+        let deadline = Instant::now() + DELIVERY_TIMEOUT;
         while let Err(error) = self.try_to_deliver(place, finished) {
             self.trouble(Some(format!("could not deliver {name}: {error:#}")));
             let next = Instant::now() + DELIVERY_PAUSE;

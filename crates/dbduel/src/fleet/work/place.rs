@@ -15,7 +15,7 @@ use crate::interrupt;
 use crate::lab::server::Home;
 
 /// The contest of an agent that was killed has this time to end.
-const LOCK_PATIENCE: Duration = Duration::from_secs(180);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(180);
 pub(super) const FILE_MODE: u32 = 0o600;
 /// In the folder of a cell whose record is complete, what is to be delivered.
 const FINISHED: &str = "finished.json";
@@ -39,7 +39,7 @@ impl Finished {
 
 /// Waits until no other worker, and no contest of one that was killed, uses the home.
 pub(super) fn wait_for(lock: &File, home: &Home) -> Result<()> {
-    let deadline = Instant::now() + LOCK_PATIENCE;
+    let deadline = Instant::now() + LOCK_TIMEOUT;
     let mut is_reported = false;
     loop {
         match lock.try_lock() {

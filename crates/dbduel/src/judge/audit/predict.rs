@@ -56,6 +56,10 @@ pub fn predict(evidence: &mut ServerEvidence, written: &str, value: &str) -> Tak
             OptionFate::Taken { name, form } => (name, form),
             OptionFate::Ignored => return Taken::Ignored,
             OptionFate::Refused(_) => return Taken::Refused,
+            OptionFate::Unknown if is_of_loaded_plugin(evidence, &name) => {
+                put(evidence, &name, value);
+                return Taken::Yes;
+            }
             OptionFate::Unknown => return Taken::NoVariable,
         };
         let is_off = Value::read(&value).switch() == Some(false);
@@ -113,6 +117,16 @@ fn may_exist(evidence: &ServerEvidence, variable: &str) -> bool {
     evidence.variables.contains_key(variable)
         || evidence.basis.undetermined.contains(variable)
         || evidence.basis.inferred.contains(variable)
+}
+
+/// True for an option that begins with the name of a plugin that the server is told to load (`ha_rocksdb`). No list of a
+/// server without it has the option.
+fn is_of_loaded_plugin(evidence: &ServerEvidence, option: &str) -> bool {
+    let plugin = option.split('_').next().unwrap_or(option);
+    ["plugin_load", "plugin_load_add"].iter().any(|name| {
+        let asked = evidence.asked.get(*name);
+        asked.is_some_and(|files| files.to_ascii_lowercase().contains(plugin))
+    })
 }
 
 /// True when the server takes this option, as far as is known.
@@ -277,6 +291,18 @@ mod tests {
                 "{name} {variable}"
             );
         }
+    }
+
+    #[test]
+    fn settings_of_a_plugin_are_shown_where_it_is_loaded() {
+        let setting = ("rocksdb_flush_log_at_trx_commit", "2");
+        let loaded = ("plugin_load_add", "ha_rocksdb");
+        check("mariadb-10.11.19", &[loaded, setting], &[setting]);
+        let mut without = server("mariadb-10.11.19");
+        assert_eq!(
+            predict(&mut without, setting.0, setting.1),
+            Taken::NoVariable
+        );
     }
 
     #[test]

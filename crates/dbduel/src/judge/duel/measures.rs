@@ -13,6 +13,9 @@ use crate::judge::evidence::figures::{latency_quantile, ratio_over_slices};
 use crate::judge::evidence::{Evidence, slice_of};
 use crate::judge::summary::{Figure, How, Measures, Outcomes, Stalls};
 
+/// Why the largest value has no interval.
+const GROWS: &str = "the largest of a sample only grows with its length";
+
 /// The measures of `contender` at `level`.
 #[must_use]
 pub fn measure(evidence: &Evidence<'_>, level: usize, contender: usize) -> Measures {
@@ -40,6 +43,8 @@ pub fn measure(evidence: &Evidence<'_>, level: usize, contender: usize) -> Measu
         latency_us_max: largest(&rows),
         client_cpu_us_per_transaction: cpu(evidence, &rows, "load", alpha),
         server_cpu_us_per_transaction: cpu(evidence, &rows, "server", alpha),
+        server_memory_bytes_max: memory(evidence, &rows, "server"),
+        client_memory_bytes_max: memory(evidence, &rows, "load"),
         stalls: stalls(&rows, evidence, plan.tick_s(level)),
         course: course(evidence, level, contender),
     }
@@ -132,7 +137,7 @@ fn largest(rows: &[&SliceRow]) -> Figure {
             .fold(0.0, f64::max),
         n: rows.len(),
         how: How::Largest,
-        why: "the largest of a sample only grows with its length".to_owned(),
+        why: GROWS.to_owned(),
     }
 }
 
@@ -148,6 +153,31 @@ fn cpu(evidence: &Evidence<'_>, rows: &[&SliceRow], source: &str, alpha: f64) ->
         };
     }
     ratio_over_slices(&cpu_us, &ok, alpha, How::Readings)
+}
+
+/// Largest resident memory of `source` in the slices.
+fn memory(evidence: &Evidence<'_>, rows: &[&SliceRow], source: &str) -> Figure {
+    const METRIC: &str = "resident_bytes";
+    let read = |row: &&SliceRow| {
+        let slice = slice_of(row);
+        let seconds = evidence.seconds(slice).iter();
+        let own = seconds.filter(|second| second.source == source && second.metric == METRIC);
+        own.map(|second| second.value)
+            .chain(evidence.reading(slice, source, METRIC))
+            .reduce(f64::max)
+    };
+    let read: Vec<f64> = rows.iter().filter_map(read).collect();
+    match read.iter().copied().reduce(f64::max) {
+        None => Figure::NotMeasured {
+            why: format!("the record has no memory readings of the {source}"),
+        },
+        Some(value) => Figure::Bare {
+            value,
+            n: read.len(),
+            how: How::LargestReading,
+            why: GROWS.to_owned(),
+        },
+    }
 }
 
 /// Probability that the bound on unseen stalls is wrong.
@@ -210,5 +240,60 @@ impl Stalls {
             lost: self.lost_s,
             active: self.active_ticks,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dbduel_record::rows::{ReadingRow, SecondRow};
+
+    use super::*;
+    use crate::judge::synthetic::Scenario;
+
+    #[test]
+    fn the_largest_memory_is_that_of_any_reading_within_slices_and_at_their_ends() {
+        let mut record = Scenario::duel().record();
+        let own: Vec<SliceRow> = record.slices.iter().take(2).cloned().collect();
+        let reading = |row: &SliceRow, source: &str, metric: &str, value| ReadingRow {
+            block: row.block,
+            position: row.position,
+            contender: row.contender.clone(),
+            source: source.to_owned(),
+            metric: metric.to_owned(),
+            value,
+        };
+        record.readings.extend([
+            reading(&own[0], "server", "resident_bytes", 5e8),
+            reading(&own[0], "server", "resident_peak_bytes", 9e8),
+            reading(&own[0], "load", "resident_bytes", 3e7),
+            reading(&own[1], "load", "resident_bytes", 4e7),
+        ]);
+        record.seconds.push(SecondRow {
+            block: own[0].block,
+            position: own[0].position,
+            offset_s: 1.0,
+            length_s: 1.0,
+            source: "server".to_owned(),
+            metric: "resident_bytes".to_owned(),
+            value: 6e8,
+        });
+        let evidence = Evidence::of(&record);
+        let level = evidence
+            .plan()
+            .blocks
+            .iter()
+            .find(|block| block.id == own[0].block)
+            .map_or(0, |block| block.level);
+        let of = |row: &SliceRow| {
+            let mut names = evidence.plan().contenders.iter();
+            let contender = names.position(|one| one.name == row.contender).unwrap();
+            measure(&evidence, level, contender)
+        };
+        assert_ne!(own[0].contender, own[1].contender);
+        let (first, second) = (of(&own[0]), of(&own[1]));
+        assert_eq!(first.server_memory_bytes_max.value(), Some(6e8));
+        assert_eq!(first.client_memory_bytes_max.value(), Some(3e7));
+        assert_eq!(second.client_memory_bytes_max.value(), Some(4e7));
+        assert_eq!(second.server_memory_bytes_max.value(), None);
     }
 }

@@ -17,6 +17,19 @@ use super::stacks::{DEPTH_MAX, counted};
 const SHARE_MIN: f64 = 0.01;
 /// Standard errors beyond which a difference is not put down to sampling.
 const ERRORS_MIN: f64 = 3.0;
+/// Functions that are named at most.
+const FUNCTIONS_MAX: usize = 5;
+/// How threads begin in C libraries of different versions.
+const THREAD_STARTS: [&str; 8] = [
+    "__clone",
+    "__clone3",
+    "__GI___clone",
+    "__GI___clone3",
+    "clone",
+    "clone3",
+    "start_thread",
+    "thread_start",
+];
 
 /// The stacks of one contender against those of the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -31,6 +44,19 @@ pub struct FlameDifference {
     pub cpu_us: [f64; 2],
     /// Frames, callers before those whom they call.
     pub frames: Vec<DifferenceFrame>,
+    /// Where the time differs: functions beyond three standard errors that call none which differs in the same direction; at most
+    /// five, the largest difference first.
+    #[serde(default)]
+    pub functions: Vec<FunctionDifference>,
+}
+
+/// One function with what it called, wherever it was called.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FunctionDifference {
+    /// Name of the function.
+    pub name: String,
+    /// Time per transaction of the baseline and of the contender, microseconds.
+    pub cpu_us: [f64; 2],
 }
 
 /// One function with everything that it called, on both sides.
@@ -44,7 +70,8 @@ pub struct DifferenceFrame {
     pub before_us: f64,
     /// Time per transaction of the baseline and of the contender, microseconds.
     pub cpu_us: [f64; 2],
-    /// The difference is larger than three standard errors of counting samples (Poisson).
+    /// The difference is larger than three standard errors of counting samples (Poisson), and than what functions without symbols
+    /// beside it needed on the other side, of which it may be one.
     pub is_beyond_chance: bool,
 }
 
@@ -54,12 +81,19 @@ impl DifferenceFrame {
     pub fn mean_us(&self) -> f64 {
         f64::midpoint(self.cpu_us[0], self.cpu_us[1])
     }
+
+    /// The sign of the difference: above zero where the contender needs more.
+    fn direction(&self) -> f64 {
+        (self.cpu_us[1] - self.cpu_us[0]).signum()
+    }
 }
 
 /// A function with what it called, samples of both sides.
 #[derive(Debug, Default)]
 struct Node {
     samples: [u64; 2],
+    /// Samples in functions without symbols that it called.
+    unnamed: [u64; 2],
     called: BTreeMap<String, Node>,
 }
 
@@ -115,14 +149,18 @@ fn difference(level: usize, contender: &str, sides: [(&str, f64); 2]) -> Option<
             root.samples[side] = root.samples[side].saturating_add(count);
             let mut node = &mut root;
             // Without the threads, which have other names in other versions.
-            for name in stack.split(';').skip(1).take(DEPTH_MAX) {
+            let frames = stack.split(';').skip(1).filter(|name| is_comparable(name));
+            for name in frames.take(DEPTH_MAX) {
                 node = node.called.entry(name.to_owned()).or_default();
                 node.samples[side] = node.samples[side].saturating_add(count);
+            }
+            if stack.rsplit(';').next().is_some_and(is_unnamed) {
+                node.unnamed[side] = node.unnamed[side].saturating_add(count);
             }
         }
     }
     let us_per_sample = sides.map(|(_, us)| us);
-    let whole = frame("", &root, 0, 0.0, us_per_sample);
+    let whole = frame("", &root, [0, 0], 0, 0.0, us_per_sample);
     let mut frames = Vec::new();
     let least_us = SHARE_MIN * whole.mean_us();
     lay_out(&root, 0, 0.0, us_per_sample, least_us, &mut frames);
@@ -132,28 +170,81 @@ fn difference(level: usize, contender: &str, sides: [(&str, f64); 2]) -> Option<
         contender: contender.to_owned(),
         samples: root.samples,
         cpu_us: whole.cpu_us,
+        functions: functions(&frames),
         frames,
     })
+}
+
+/// False for frames that are there or not depending on the build and not on its work: functions without symbols, and how threads
+/// begin. What they need belongs to their callers.
+fn is_comparable(name: &str) -> bool {
+    !is_unnamed(name) && !THREAD_STARTS.contains(&name)
+}
+
+/// Whether a frame has the name of its file, because the function has no symbol.
+fn is_unnamed(name: &str) -> bool {
+    name.starts_with('[')
+}
+
+/// The innermost frames that differ, by function.
+fn functions(frames: &[DifferenceFrame]) -> Vec<FunctionDifference> {
+    let mut functions: Vec<FunctionDifference> = Vec::new();
+    for (at, frame) in frames.iter().enumerate() {
+        let mut called = frames[at + 1..]
+            .iter()
+            .take_while(|called| called.depth > frame.depth);
+        let is_innermost = !called
+            .any(|called| called.is_beyond_chance && called.direction() == frame.direction());
+        if !frame.is_beyond_chance || !is_innermost {
+            continue;
+        }
+        match functions.iter_mut().find(|known| known.name == frame.name) {
+            Some(known) => {
+                known.cpu_us[0] += frame.cpu_us[0];
+                known.cpu_us[1] += frame.cpu_us[1];
+            }
+            None => functions.push(FunctionDifference {
+                name: frame.name.clone(),
+                cpu_us: frame.cpu_us,
+            }),
+        }
+    }
+    let size = |one: &FunctionDifference| (one.cpu_us[1] - one.cpu_us[0]).abs();
+    functions.sort_by(|one, other| size(other).total_cmp(&size(one)));
+    functions.truncate(FUNCTIONS_MAX);
+    functions
 }
 
 fn frame(
     name: &str,
     node: &Node,
+    unnamed_beside: [u64; 2],
     depth: usize,
     before_us: f64,
     us_per_sample: [f64; 2],
 ) -> DifferenceFrame {
-    let [one, other] = [0, 1].map(|side| node.samples[side] as f64 * us_per_sample[side]);
-    // Of a count of zero too, the true one may be some.
+    let time = |samples: [u64; 2]| [0, 1].map(|side| samples[side] as f64 * us_per_sample[side]);
+    let [one, other] = time(node.samples);
+    let lesser = usize::from(one > other);
+    let unnamed_us = time(unnamed_beside)[lesser];
     let variance: f64 = (0..2)
-        .map(|side| (node.samples[side] as f64 + 1.0) * us_per_sample[side].powi(2))
+        .map(|side| {
+            let unnamed = if side == lesser {
+                unnamed_beside[side]
+            } else {
+                0
+            };
+            // Of a count of zero too, the true one may be some.
+            let samples = node.samples[side] as f64 + unnamed as f64 + 1.0;
+            samples * us_per_sample[side].powi(2)
+        })
         .sum();
     DifferenceFrame {
         name: name.to_owned(),
         depth,
         before_us,
         cpu_us: [one, other],
-        is_beyond_chance: (one - other).abs() > ERRORS_MIN * variance.sqrt(),
+        is_beyond_chance: (one - other).abs() - unnamed_us > ERRORS_MIN * variance.sqrt(),
     }
 }
 
@@ -167,7 +258,7 @@ fn lay_out(
 ) {
     let mut before_us = before_us;
     for (name, called) in &node.called {
-        let own = frame(name, called, depth, before_us, us_per_sample);
+        let own = frame(name, called, node.unnamed, depth, before_us, us_per_sample);
         let mean_us = own.mean_us();
         if mean_us >= least_us {
             frames.push(own);
@@ -188,6 +279,16 @@ fn lay_out(
 mod tests {
     use super::*;
 
+    /// Name, depth, time of both sides, and whether they differ beyond chance.
+    fn frames(found: &FlameDifference) -> Vec<(&str, usize, [f64; 2], bool)> {
+        let all = found.frames.iter();
+        all.map(|frame| {
+            let name = frame.name.as_str();
+            (name, frame.depth, frame.cpu_us, frame.is_beyond_chance)
+        })
+        .collect()
+    }
+
     #[test]
     fn a_function_that_costs_more_stands_out_and_the_others_do_not() {
         // The contender needs twice the time in `sort` for each transaction, so half as many have the rest of it.
@@ -197,16 +298,8 @@ mod tests {
         ];
         let found = difference(3, "b", sides).unwrap();
         assert_eq!((found.level, found.samples), (3, [1000, 1001]));
-        let frames: Vec<(&str, usize, [f64; 2], bool)> = found
-            .frames
-            .iter()
-            .map(|frame| {
-                let name = frame.name.as_str();
-                (name, frame.depth, frame.cpu_us, frame.is_beyond_chance)
-            })
-            .collect();
         assert_eq!(
-            frames,
+            frames(&found),
             [
                 ("main", 0, [1000.0, 1500.0], true),
                 ("read", 1, [500.0, 510.0], false),
@@ -214,6 +307,37 @@ mod tests {
             ]
         );
         assert_eq!(found.frames[2].before_us, 505.0);
+        // `main` differs only by what it calls.
+        let named: Vec<&str> = found
+            .functions
+            .iter()
+            .map(|one| one.name.as_str())
+            .collect();
+        assert_eq!(named, ["sort"]);
+        assert_eq!(found.functions[0].cpu_us, [500.0, 990.0]);
+    }
+
+    #[test]
+    fn functions_without_symbols_and_the_beginnings_of_threads_are_no_difference() {
+        let sides = [
+            (
+                "t;[libc.so.6];[mariadbd];main;read 900\nt;[libc.so.6];[mariadbd];main;read;[libc.so.6] 100",
+                1.0,
+            ),
+            (
+                "t;__clone3;start_thread;main;read 880\nt;__clone3;start_thread;main;read;__memmove_avx 120",
+                1.0,
+            ),
+        ];
+        let found = difference(0, "b", sides).unwrap();
+        assert_eq!(
+            frames(&found),
+            [
+                ("main", 0, [1000.0, 1000.0], false),
+                ("read", 1, [1000.0, 1000.0], false),
+                ("__memmove_avx", 2, [0.0, 120.0], false),
+            ]
+        );
     }
 
     #[test]

@@ -97,6 +97,8 @@ pub enum How {
     MergedHistograms,
     /// The largest single latency.
     Largest,
+    /// The largest of the readings.
+    LargestReading,
     /// A reading over committed transactions.
     Readings,
     /// Ratio within blocks.
@@ -138,6 +140,7 @@ impl How {
                  machine over some eight slices allowed for"
             }
             Self::Largest => "largest single latency",
+            Self::LargestReading => "largest of the readings within slices and at their ends",
             Self::Readings => {
                 "reading over committed transactions; interval over the slices, movements of the machine over some eight slices \
                  allowed for"

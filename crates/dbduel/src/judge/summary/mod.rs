@@ -15,8 +15,8 @@ mod suite;
 use dbduel_record::event::{EndReason, LoadTime};
 use dbduel_record::facts::{Build, Host, SelfTest, Size};
 use dbduel_record::plan::{
-    DecisionRule, LoadLevel, LoadProcess, Objective, Parameters, RateSearch, Schedule, Setting,
-    TurnChoice, Workload,
+    DecisionRule, LoadHosts, LoadLevel, LoadProcess, Objective, Parameters, RateSearch, Schedule,
+    Setting, TurnChoice, Workload,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,6 +73,9 @@ pub struct Summary {
     pub schedule: Schedule,
     /// How the load process was run.
     pub load: LoadProcess,
+    /// The machines that the load came from; absent when it came from the servers' own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<LoadHosts>,
     /// What the clients did.
     pub workload: Workload,
     /// What only the order-entry workload has; absent for others.
@@ -170,6 +173,9 @@ pub struct ContenderFacts {
     pub name: String,
     /// Where the server comes from, as the experiment says it.
     pub server: String,
+    /// Name of the agent on whose machine the server ran; absent for the machine of the contest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// Settings asked for.
     pub settings: Vec<Setting>,
     /// What was found; absent when the record has no `build.json`.
@@ -306,6 +312,10 @@ pub struct Measures {
     pub client_cpu_us_per_transaction: Figure,
     /// Processor time of the server per committed transaction, microseconds.
     pub server_cpu_us_per_transaction: Figure,
+    /// Largest resident memory of the server that was read in its slices, bytes.
+    pub server_memory_bytes_max: Figure,
+    /// The same of the load process, which is one for all contenders unless the database runs in it.
+    pub client_memory_bytes_max: Figure,
     /// Stretches in which next to nothing was committed.
     pub stalls: Option<Stalls>,
     /// Whether throughput was steady over the course of the slices; absent without slices, and in

@@ -244,6 +244,7 @@ impl Scenario {
             server: "mariadb-10.11".to_owned(),
             settings: settings(&side.name),
             password_file: None,
+            host: None,
             tables: Default::default(),
         });
         Plan {
@@ -273,6 +274,7 @@ impl Scenario {
                 })
                 .collect(),
             suite: None,
+            hosts: None,
             load: LoadProcess {
                 threads: 2,
                 busy_poll_us: 0,

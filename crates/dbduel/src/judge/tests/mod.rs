@@ -2,6 +2,7 @@
 
 use dbduel_record::Record;
 use dbduel_record::event::{EndReason, Severity, SliceId};
+use dbduel_record::rows::SliceRow;
 use dbduel_stats::sequential;
 use serde_json::Value;
 
@@ -10,6 +11,40 @@ use super::synthetic::{Scenario, turn_choice};
 use super::{Finding, decide_level, summarise};
 
 mod trouble;
+
+/// The plan's least number of blocks is for its own confidence; here that is set higher afterwards.
+#[test]
+fn too_few_blocks_for_the_confidence_say_how_many_it_needs() {
+    let mut record = Scenario::duel().record();
+    record.plan.decision.confidence = 0.995;
+    record.plan.decision.blocks_min = 6;
+    let why_after = |blocks: usize| {
+        let mut record = record.clone();
+        let of_round = |row: &SliceRow| {
+            let mut planned = record.plan.blocks.iter();
+            let block = planned.find(|block| block.id == row.block).unwrap();
+            (block.round as usize) < blocks
+        };
+        let mut slices = record.slices.clone();
+        slices.retain(of_round);
+        record.slices = slices;
+        let (summary, _) = summarise(&record);
+        match &summary.duels[0].comparisons[0].ratio {
+            Figure::Bare { why, .. } => why.clone(),
+            figure => panic!("{blocks} blocks: {figure:?}"),
+        }
+    };
+    let why = why_after(6);
+    let (_, needed) = why.split_once(": 6 of at least ").unwrap();
+    assert!(why.starts_with("too few blocks for 99"), "{why}");
+    let needed: usize = needed.parse().unwrap();
+    assert!(needed > 6, "{why}");
+    let why = why_after(needed - 1);
+    assert!(
+        why.ends_with(&format!(": {} of at least {needed}", needed - 1)),
+        "{why}"
+    );
+}
 
 fn verdicts(summary: &Summary) -> Vec<Verdict> {
     summary

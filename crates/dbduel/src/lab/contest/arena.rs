@@ -9,11 +9,14 @@ use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, TlsM
 use dbduel_load::order::{OpenOrder, SliceOrder};
 use dbduel_load::session::Session;
 use dbduel_record::Plan;
+use dbduel_record::plan::Injection;
 use dbduel_record::statements::StatementExample;
 
 use super::ContestConfig;
+use super::injector::SlowdownInjector;
 use crate::lab::load_processes::LoadProcesses;
 use crate::lab::server::{DatabaseFile, RunningServer, Sandbox};
+use crate::lab::server_host::{RemoteServer, RemoteSlowdown, ServerHostMissing};
 
 /// Time from a broken connection until the server's process, if it was killed, has ended.
 const END_SHOWS: Duration = Duration::from_secs(1);
@@ -34,6 +37,8 @@ pub struct ContenderServer {
 pub enum Place {
     /// In a sandbox of ours.
     Sandboxed(Box<Sandboxed>),
+    /// In a sandbox of ours on another machine.
+    Remote(Box<RemoteServer>),
     /// In its load process: a file of ours, and nothing that could be started or frozen.
     InProcess(Box<DatabaseFile>),
     /// Somewhere else: not started, frozen or stopped by us.
@@ -54,6 +59,63 @@ pub struct Sandboxed {
 impl Sandboxed {
     fn running(&mut self) -> Result<&mut RunningServer> {
         self.server.as_mut().context("the server does not run")
+    }
+
+    /// As [`RunningServer::freeze`].
+    ///
+    /// # Errors
+    /// As there, and when it does not run.
+    pub fn freeze(&mut self) -> Result<()> {
+        self.running()?.freeze()
+    }
+
+    /// As [`RunningServer::thaw`].
+    ///
+    /// # Errors
+    /// As there, and when it does not run.
+    pub fn thaw(&mut self) -> Result<()> {
+        self.running()?.thaw()
+    }
+
+    /// Whether the server still runs.
+    pub fn health(&mut self) -> Health {
+        let Some(server) = &mut self.server else {
+            return Health::Dead {
+                how: "it was stopped".to_owned(),
+            };
+        };
+        match server.ended() {
+            Ok(None) => Health::Alive,
+            Ok(Some(status)) => {
+                let log = server.log_since_start();
+                let words: Vec<&str> = log.lines().rev().take(3).collect();
+                let words: Vec<&str> = words.into_iter().rev().collect();
+                Health::Dead {
+                    how: format!("{status}; its log ends: {}", words.join(" / ")),
+                }
+            }
+            Err(error) => Health::Dead {
+                how: format!("{error:#}"),
+            },
+        }
+    }
+}
+
+/// A handicap of a server during a turn.
+pub enum Slowdown {
+    /// On this machine.
+    Here(SlowdownInjector),
+    /// On the machine of its server.
+    There(RemoteSlowdown),
+}
+
+impl Slowdown {
+    /// Ends it; returns the share of the time in which the server was stopped.
+    pub fn end(self) -> f64 {
+        match self {
+            Slowdown::Here(pulses) => pulses.end(),
+            Slowdown::There(pulses) => pulses.end(),
+        }
     }
 }
 
@@ -95,6 +157,7 @@ impl ContenderServer {
                 let server = own.running()?;
                 Ok((server.address(), server.credentials()))
             }
+            Place::Remote(server) => server.endpoint(),
             Place::InProcess(file) => Ok((file.address(), Credentials::default())),
             Place::Running {
                 address,
@@ -103,38 +166,78 @@ impl ContenderServer {
         }
     }
 
+    /// Where the clients of the contest find the server.
+    ///
+    /// # Errors
+    /// When the server does not run.
+    fn client_address(&mut self) -> Result<Address> {
+        match &mut self.place {
+            Place::Sandboxed(own) => Ok(own.running()?.client_address()),
+            Place::Remote(_) | Place::InProcess(_) | Place::Running { .. } => {
+                Ok(self.endpoint()?.0)
+            }
+        }
+    }
+
     /// Whether the server still runs.
     pub fn health(&mut self) -> Health {
-        let Place::Sandboxed(own) = &mut self.place else {
-            return Health::Alive;
-        };
-        let Some(server) = &mut own.server else {
-            return Health::Dead {
-                how: "it was stopped".to_owned(),
-            };
-        };
-        match server.ended() {
-            Ok(None) => Health::Alive,
-            Ok(Some(status)) => {
-                let log = server.log_since_start();
-                let words: Vec<&str> = log.lines().rev().take(3).collect();
-                let words: Vec<&str> = words.into_iter().rev().collect();
-                Health::Dead {
-                    how: format!("{status}; its log ends: {}", words.join(" / ")),
-                }
-            }
-            Err(error) => Health::Dead {
-                how: format!("{error:#}"),
-            },
+        match &mut self.place {
+            Place::Sandboxed(own) => own.health(),
+            Place::Remote(server) => server.health(),
+            Place::InProcess(_) | Place::Running { .. } => Health::Alive,
         }
+    }
+
+    /// Begins to stop and wake its server in turn; nothing for one that cannot be.
+    ///
+    /// # Errors
+    /// When its host, which is another machine, does not do it.
+    pub fn slow_down(&mut self, injection: &Injection) -> Result<Option<Slowdown>> {
+        Ok(match &mut self.place {
+            Place::Sandboxed(own) => own
+                .server
+                .as_ref()
+                .map(|server| Slowdown::Here(SlowdownInjector::start(server.pid(), injection))),
+            Place::Remote(server) => Some(Slowdown::There(server.slow_down(injection)?)),
+            Place::InProcess(_) | Place::Running { .. } => None,
+        })
+    }
+
+    /// Forgets that the machine of its server was out of reach.
+    pub fn forget_silence(&self) {
+        if let Place::Remote(server) = &self.place {
+            server.forget_silence();
+        }
+    }
+
+    /// That the machine of its server, where that is another one, was out of reach since that was forgotten. Where nothing was
+    /// asked of it since, `asks`.
+    pub fn silence(&mut self, asks: bool) -> Option<String> {
+        let Place::Remote(server) = &mut self.place else {
+            return None;
+        };
+        if asks {
+            // One that has ended is found when its clients are.
+            server.health();
+        }
+        server.silence()
     }
 
     /// How a server of ours ended that was not stopped, which is waited for a moment: a killed process closes its
     /// connections before its end shows. `None` when it runs.
     pub fn ended_by_itself(&mut self) -> Option<String> {
-        let end = Instant::now() + END_SHOWS;
+        self.ended_within(END_SHOWS)
+    }
+
+    /// The same of a server that may take longer. `None` when it still runs after `timeout`.
+    pub fn ended_within(&mut self, timeout: Duration) -> Option<String> {
+        let end = Instant::now() + timeout;
         loop {
-            let is_started = matches!(&self.place, Place::Sandboxed(own) if own.server.is_some());
+            let is_started = match &self.place {
+                Place::Sandboxed(own) => own.server.is_some(),
+                Place::Remote(server) => server.is_started(),
+                Place::InProcess(_) | Place::Running { .. } => false,
+            };
             match self.health() {
                 Health::Dead { how } if is_started => return Some(how),
                 Health::Alive if is_started && Instant::now() < end => {
@@ -147,15 +250,42 @@ impl ContenderServer {
 
     fn freeze(&mut self) -> Result<()> {
         match &mut self.place {
-            Place::Sandboxed(own) => own.running()?.freeze(),
+            Place::Sandboxed(own) => own.freeze(),
+            Place::Remote(server) => server.freeze(),
             Place::InProcess(_) | Place::Running { .. } => Ok(()),
         }
     }
 
     fn thaw(&mut self) -> Result<()> {
         match &mut self.place {
-            Place::Sandboxed(own) => own.running()?.thaw(),
+            Place::Sandboxed(own) => own.thaw(),
+            Place::Remote(server) => server.thaw(),
             Place::InProcess(_) | Place::Running { .. } => Ok(()),
+        }
+    }
+
+    /// Thaws the server.
+    ///
+    /// # Errors
+    /// When it cannot be thawed.
+    pub fn wake(&mut self) -> Result<()> {
+        self.unless_dead(Self::thaw)
+    }
+
+    /// Does something with the server. One that has died, before or meanwhile, is no error here: it is found when its
+    /// slice is lost, or at the end.
+    fn unless_dead(&mut self, act: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        // Its host looks at that itself, for one round trip in the place of three.
+        if matches!(self.place, Place::Remote(_)) {
+            return act(self);
+        }
+        if matches!(self.health(), Health::Dead { .. }) {
+            return Ok(());
+        }
+        let outcome = act(self);
+        match self.health() {
+            Health::Dead { .. } => Ok(()),
+            Health::Alive => outcome,
         }
     }
 }
@@ -198,26 +328,9 @@ impl Arena {
             return Ok(());
         }
         self.freeze_active()?;
-        self.unless_dead(contender, ContenderServer::thaw)?;
+        self.residents[contender].wake()?;
         self.awake = Some(contender);
         Ok(())
-    }
-
-    /// Does something with a contender's server. One that has died, before or meanwhile, is no error here: it is found
-    /// when its slice is lost.
-    fn unless_dead(
-        &mut self,
-        contender: usize,
-        act: impl FnOnce(&mut ContenderServer) -> Result<()>,
-    ) -> Result<()> {
-        if matches!(self.health(contender), Health::Dead { .. }) {
-            return Ok(());
-        }
-        let outcome = act(&mut self.residents[contender]);
-        match self.health(contender) {
-            Health::Dead { .. } => Ok(()),
-            Health::Alive => outcome,
-        }
     }
 
     /// Freezes the contender that is awake, so that none gains from a pause between slices.
@@ -226,7 +339,7 @@ impl Arena {
     /// When the server cannot be frozen.
     pub fn freeze_active(&mut self) -> Result<()> {
         match self.awake.take() {
-            Some(awake) => self.unless_dead(awake, ContenderServer::freeze),
+            Some(awake) => self.residents[awake].unless_dead(ContenderServer::freeze),
             None => Ok(()),
         }
     }
@@ -244,14 +357,22 @@ impl Arena {
         if self.awake == Some(contender) {
             self.awake = None;
         }
-        self.unless_dead(contender, ContenderServer::thaw)?;
-        if let Place::Sandboxed(own) = &mut self.residents[contender].place
-            && let Some(server) = own.server.take()
-        {
-            server.stop(Duration::from_secs_f64(plan.limits.server_stop_s))?;
+        self.residents[contender].wake()?;
+        match &mut self.residents[contender].place {
+            Place::Sandboxed(own) => {
+                if let Some(server) = own.server.take() {
+                    server.stop(Duration::from_secs_f64(plan.limits.server_stop_s))?;
+                }
+            }
+            Place::Remote(server) => match server.stop() {
+                // It is waited for when the server is started.
+                Err(error) if error.is::<ServerHostMissing>() => {}
+                stopped => stopped?,
+            },
+            Place::InProcess(_) | Place::Running { .. } => {}
         }
         self.restart(contender, plan)?;
-        self.unless_dead(contender, ContenderServer::freeze)
+        self.residents[contender].unless_dead(ContenderServer::freeze)
     }
 
     /// Starts a dead server again; returns the seconds until it answered, crash recovery included.
@@ -262,6 +383,10 @@ impl Arena {
         let ContenderServer { name, place, .. } = &mut self.residents[contender];
         let own = match place {
             Place::Sandboxed(own) => own,
+            Place::Remote(server) => {
+                let started = server.restart();
+                return started.with_context(|| format!("`{name}` did not come up again"));
+            }
             // The next connection opens it.
             Place::InProcess(_) => return Ok(0.0),
             Place::Running { .. } => bail!("`{name}` is not ours to start"),
@@ -371,7 +496,8 @@ impl Arena {
     fn open_order(&mut self, plan: &Plan, contender: usize) -> Result<OpenOrder> {
         let level = self.connected_at[contender];
         let resident = &mut self.residents[contender];
-        let (address, credentials) = resident.endpoint()?;
+        let (_, credentials) = resident.endpoint()?;
+        let address = resident.client_address()?;
         Ok(OpenOrder {
             dialect: resident.dialect,
             contender: resident.name.clone(),
@@ -399,7 +525,7 @@ impl Arena {
                 .server
                 .as_ref()
                 .and_then(|server| u32::try_from(server.pid()).ok()),
-            Place::InProcess(_) | Place::Running { .. } => None,
+            Place::Remote(_) | Place::InProcess(_) | Place::Running { .. } => None,
         }
     }
 
@@ -407,26 +533,19 @@ impl Arena {
     pub fn log_of(&self, contender: usize) -> String {
         match &self.residents[contender].place {
             Place::Sandboxed(own) => format!("`{}`", own.sandbox.log().display()),
+            Place::Remote(server) => format!("on server host `{}`", server.host_name()),
             Place::InProcess(_) => "none, for it has no server".to_owned(),
             Place::Running { address, .. } => format!("on the machine of `{address}`"),
         }
     }
 
-    /// Wakes every server that still runs, for the end of the contest.
+    /// Freezes the contender that is awake, and gives all of them away.
     ///
     /// # Errors
-    /// When a server cannot be thawed.
-    pub fn wake_all(&mut self) -> Result<()> {
-        self.awake = None;
-        for contender in 0..self.residents.len() {
-            self.unless_dead(contender, ContenderServer::thaw)?;
-        }
-        Ok(())
-    }
-
-    /// Gives the residents away.
-    pub fn into_residents(self) -> Vec<ContenderServer> {
-        self.residents
+    /// When the server cannot be frozen.
+    pub fn into_residents(mut self) -> Result<Vec<ContenderServer>> {
+        self.freeze_active()?;
+        Ok(self.residents)
     }
 }
 

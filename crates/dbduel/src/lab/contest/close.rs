@@ -17,8 +17,9 @@ use crate::interrupt::{self, Urgency};
 use crate::lab::dataset;
 use crate::lab::facts::{Moment, keep};
 use crate::lab::server::{Progress as _, file_sizes};
+use crate::lab::server_host::{RemoteServer, ServerHostMissing};
 
-/// Wakes all servers, keeps what they say, stops ours, and removes their sandboxes, and the tables
+/// Wakes one server after the other, keeps what it says, stops it when it is ours, and removes their sandboxes, and the tables
 /// that were loaded into others', unless the contest can be resumed with them. `reason` is why the contest
 /// ended, nothing when it failed.
 ///
@@ -36,7 +37,6 @@ pub fn close(
     if interrupt::urgency() == Urgency::Stop {
         return Ok(());
     }
-    arena.wake_all()?;
     let is_over = matches!(reason, Some(EndReason::Decided | EndReason::BudgetSpent));
     for contender in 0..config.plan.contenders.len() {
         if let Health::Dead { how } = arena.health(contender) {
@@ -49,7 +49,9 @@ pub fn close(
         && workload.depends_on_past_work()
         && workload.has_fixed_work(&config.plan.workload.parameters);
     let mut digests = Vec::new();
-    for mut resident in arena.into_residents() {
+    // One after another: many servers that have all waited for their processors would keep each other from answering.
+    for mut resident in arena.into_residents()? {
+        resident.wake()?;
         if has_equal_rows {
             let digest = dataset::digest(config.plan, workload, &mut resident, config.console)?;
             digests.push((resident.name.clone(), digest));
@@ -156,8 +158,9 @@ pub fn keep_size(
     resident: &mut ContenderServer,
     before: Option<Size>,
 ) -> Result<()> {
-    let files = match &resident.place {
+    let files = match &mut resident.place {
         Place::Sandboxed(own) => file_sizes(&own.sandbox.data())?,
+        Place::Remote(server) => server.sizes()?,
         Place::InProcess(file) => file_sizes(&file.data())?,
         Place::Running { .. } => return Ok(()),
     };
@@ -186,6 +189,14 @@ fn leave(
 ) -> Result<()> {
     let own = match resident.place {
         Place::Sandboxed(own) => own,
+        Place::Remote(server) => {
+            let left = leave_remote(config, &resident.name, *server, journal, is_over);
+            return match left {
+                // That it said nothing at the end is in the journal, and its host ends it.
+                Err(error) if error.is::<ServerHostMissing>() => Ok(()),
+                left => left,
+            };
+        }
         Place::InProcess(file) if is_over && !config.keep => return file.remove(),
         Place::InProcess(_) | Place::Running { .. } => return Ok(()),
     };
@@ -204,4 +215,23 @@ fn leave(
         sandbox.remove()?;
     }
     Ok(())
+}
+
+/// Has its host stop a server, and keeps its log.
+fn leave_remote(
+    config: &ContestConfig<'_>,
+    name: &str,
+    mut server: RemoteServer,
+    journal: &Journal,
+    is_over: bool,
+) -> Result<()> {
+    config.console.stage(&format!("{name}: stopping"));
+    server.stop()?;
+    let log = server.texts()?.log;
+    let writer = journal.writer();
+    writer.contender_file(name, "server.log", log.as_bytes())?;
+    match is_over && !config.keep {
+        true => server.remove(),
+        false => Ok(()),
+    }
 }

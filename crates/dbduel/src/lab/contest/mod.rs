@@ -6,6 +6,7 @@
 
 mod arena;
 pub mod board;
+mod client_connections;
 mod close;
 mod conditions;
 pub mod durability;
@@ -30,28 +31,33 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use dbduel_record::event::{EndReason, Event, Finding, Severity};
+use dbduel_record::facts::Host;
 use dbduel_record::statements::ContenderStatements;
+use dbduel_record::store::HOST;
 use dbduel_record::{Plan, Record};
 
 use super::busy_poll;
-use super::experiment::Experiment;
+use super::drive::NatsAccess;
 use super::experiment::document::Troubles;
+use super::experiment::{Experiment, ExperimentFile};
 use super::host;
 use super::interpreted;
 use super::load_processes::LoadProcesses;
 use super::server::{Home, orphans};
+use super::server_host::ServerHosts;
 use crate::console::Console;
 use crate::interrupt;
 use arena::Arena;
-pub use arena::{ContenderServer, run_name};
+pub use arena::{ContenderServer, Health, Sandboxed, run_name};
 use board::{Board, Phase};
 pub use conditions::facts as condition_facts;
+pub use injector::SlowdownInjector;
 use journal::Journal;
 pub use journal::now_ms;
 use measure::Progress;
 use observers::Observers;
 use pilot::SteadySeries;
-pub use prepare::{NotComparable, check_settings, loaded, rehearse, rehearse_one};
+pub use prepare::{NotComparable, check_settings, loaded, rehearse, rehearse_one, sandboxed};
 
 /// Everything that a contest needs from outside.
 #[derive(Debug)]
@@ -74,6 +80,49 @@ pub struct ContestConfig<'a> {
     pub keep: bool,
     /// Sample the servers' stacks after the last block.
     pub stacks: bool,
+    /// Where the agents of load hosts are found.
+    pub nats: Option<&'a NatsAccess>,
+}
+
+impl ContestConfig<'_> {
+    /// Starts the load processes that the plan asks for.
+    ///
+    /// # Errors
+    /// As [`LoadProcesses::start`].
+    fn start_load(&self) -> Result<LoadProcesses> {
+        LoadProcesses::start(self.plan, self.nats, &self.contest())
+    }
+
+    /// What agents call it.
+    fn contest(&self) -> String {
+        let contest = self.record.file_name().unwrap_or_default();
+        contest.to_string_lossy().into_owned()
+    }
+}
+
+/// Calls `attempt` with what servers of a plan need that are tried without a contest. There is no record: its path, with
+/// `purpose` in it, keeps the sandboxes apart from those of another command.
+pub fn without_record<T>(
+    purpose: &str,
+    home: &Home,
+    file: &ExperimentFile<'_>,
+    plan: &Plan,
+    console: &Console,
+    attempt: impl FnOnce(&ContestConfig<'_>) -> T,
+) -> T {
+    let name = format!("{purpose}-{}-{}", plan.seed, std::process::id());
+    attempt(&ContestConfig {
+        plan,
+        experiment: file.experiment,
+        experiment_path: file.path,
+        record: &home.root().join(name),
+        home,
+        console,
+        board: &Board::default(),
+        keep: false,
+        stacks: false,
+        nats: None,
+    })
 }
 
 /// Conducts the contest, or what is left of it.
@@ -163,15 +212,37 @@ fn stage(
         journal.notice(finding)?;
     }
     let observers = Observers::new(config);
-    if let Some(caveat) = observers.caveat() {
+    let is_remote = config.plan.has_server_hosts();
+    if let Some(caveat) = observers.caveat().filter(|_| !is_remote) {
         journal.notice(caveat)?;
     }
+    // Before what takes long: a host may be missing.
+    let load = config.start_load()?;
+    if let Some(caveat) = observers::load_is_elsewhere(load.hosts()) {
+        journal.notice(caveat)?;
+    }
+    let hosts = ServerHosts::attach(config.plan, config.nats, &config.contest())?;
+    hosts.check_machines(&past.host.server_hosts)?;
+    let facts = match is_remote {
+        true if past.host.server_hosts.is_empty() => Host::of_server_hosts(hosts.facts()),
+        true => past.host.clone(),
+        false => host::read(config.home.root()),
+    };
+    if config.plan.hosts.is_some() || is_remote {
+        let kept = if is_remote { &facts } else { &past.host };
+        let host = Host {
+            load_hosts: load.hosts().to_vec(),
+            ..kept.clone()
+        };
+        let host = serde_json::to_vec_pretty(&host)?;
+        journal.writer().replace(Path::new(HOST), &host)?;
+    }
     let mut arena = Arena::empty();
-    let mut evidence = prepare::prepare(config, past, &mut arena, journal)?;
+    let mut evidence = prepare::prepare(config, &hosts, past, &mut arena, journal)?;
     let mut contest = Contest {
         config,
         arena,
-        load: LoadProcesses::start(config.plan)?,
+        load,
         journal: &mut *journal,
         progress: Progress::resume(past, epoch),
         observers,
@@ -180,7 +251,7 @@ fn stage(
     };
     let sessions = contest.connect_clients()?;
     prepare::keep_sessions(sessions, &mut evidence, contest.journal)?;
-    prepare::check_fairness(config, evidence, contest.journal)?;
+    prepare::check_fairness(config.plan, facts, evidence, contest.journal)?;
     let (arena, load, result) = search::warm_up_and_measure(contest);
     drop(load);
     config.board.enter(Phase::Closing);

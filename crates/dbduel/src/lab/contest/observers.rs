@@ -1,27 +1,83 @@
 //! One observer per contender, who watches its slices and keeps a connection for questions.
 
+use std::ops::Range;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use dbduel_record::Plan;
 use dbduel_record::event::{Finding, Severity};
+use dbduel_record::facts::LoadHost;
 use dbduel_record::plan::Block;
 
-use super::arena::Arena;
+use super::arena::{Arena, Place};
 use super::measure::finding;
 use super::{Contest, ContestConfig};
+use crate::hosts::servers::HostObserved;
 use crate::lab::host;
 use crate::lab::load_processes::LoadProcesses;
 use crate::lab::observe::{Observed, Observer, Subject, Watch, write_accounting};
+use crate::lab::server_host::RemoteWatch;
 
 /// A question that takes longer than this would disturb what it asks about.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What watching may cost of all processor time of the machine while it is measured.
 const COST_SHARE_MAX: f64 = 0.01;
 /// Cost of the first watch, before there was one to learn from, seconds.
 const COST_S: f64 = 0.01;
+
+/// Said of contenders where the kernel counts more than their servers write.
+pub(super) fn bytes_written_by_disk(about: &[&str]) -> Finding {
+    finding(
+        "observe.bytes-written-by-disk",
+        Severity::Note,
+        about,
+        "Bytes written by a server are those of its disk while it is not frozen, with what others write: on this file system \
+         the kernel counts whole folios as written by a process for each small write."
+            .to_owned(),
+        "Keep other programs from writing to this disk, or use a file system without large folios.",
+    )
+}
+
+/// Said where load comes from other machines, which do not sample its processes.
+pub(super) fn load_is_elsewhere(hosts: &[LoadHost]) -> Option<Finding> {
+    let names: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        finding(
+            "observe.missing-source",
+            Severity::Note,
+            &[],
+            format!(
+                "Not observed of the load processes on {}: memory, device and threads; they count their processor time.",
+                names.join(", ")
+            ),
+            "Watch these machines with tools of their own where that matters.",
+        )
+    })
+}
+
+/// The watch over a turn.
+pub struct TurnWatch {
+    here: Watch,
+    /// By the host of its server, where that is another machine, or why that does not watch.
+    there: Option<Result<RemoteWatch, String>>,
+}
+
+impl TurnWatch {
+    /// As [`Watch::measure`].
+    pub fn measure(&self, measured: Range<Instant>) {
+        if let Some(Ok(there)) = &self.there {
+            there.measure(&measured);
+        }
+        self.here.measure(measured);
+    }
+
+    /// Whether the host of the server, where that is another machine, watches, and thus is asked during the turn.
+    pub fn asks_host(&self) -> bool {
+        matches!(self.there, Some(Ok(_)))
+    }
+}
 
 /// The observers of all contenders.
 pub struct Observers {
@@ -82,16 +138,18 @@ impl Observers {
         arena: &mut Arena,
         contender: usize,
         load: &LoadProcesses,
-    ) -> Result<Watch> {
+    ) -> Result<TurnWatch> {
         let name = &config.plan.contenders[contender].name;
         let load_pid = load.pid(name);
-        let is_in_process = arena.resident(contender).dialect.is_in_process();
+        let resident = arena.resident(contender);
+        let is_in_process = resident.dialect.is_in_process();
+        let is_elsewhere = matches!(resident.place, Place::Remote(_));
         let mut observer = self.each[contender].take().unwrap_or_default();
         // A look of ours would lock the file that the clients wait for.
-        if observer.connection.is_none() && !is_in_process {
-            let patience = PATIENCE.min(Duration::from_secs_f64(config.plan.limits.statement_s));
+        if observer.connection.is_none() && !is_in_process && !is_elsewhere {
+            let timeout = TIMEOUT.min(Duration::from_secs_f64(config.plan.limits.statement_s));
             // Without a connection the slice is measured all the same; what then is missing is said.
-            observer.connection = arena.connect(contender, patience).ok();
+            observer.connection = arena.connect(contender, timeout).ok();
         }
         let server = Subject {
             // What runs in the load process uses what that uses.
@@ -99,37 +157,47 @@ impl Observers {
                 true => load_pid,
                 false => arena.pid(contender),
             },
-            disk: self.disk.clone(),
+            disk: self.disk.clone().filter(|_| !is_elsewhere),
             is_load: is_in_process,
+            is_elsewhere,
             overcounts_writes: self.overcounts_writes,
         };
         let load = Subject {
             pid: load_pid,
             disk: None,
             is_load: true,
+            is_elsewhere: !load.hosts().is_empty(),
             overcounts_writes: self.overcounts_writes,
         };
-        Watch::start(observer, server, load).context("could not start the watch over a slice")
+        let there = match &mut arena.resident(contender).place {
+            // One that has died or is out of reach loses its slice.
+            Place::Remote(server) => {
+                let watch = server.watch();
+                Some(watch.map_err(|error| format!("{error:#}")))
+            }
+            Place::Sandboxed(_) | Place::InProcess(_) | Place::Running { .. } => None,
+        };
+        let here = Watch::start(observer, server, load);
+        let here = here.context("could not start the watch over a slice")?;
+        Ok(TurnWatch { here, there })
     }
 
-    /// What is to be said of the figures that the observers give, before they give any.
+    /// What is to be said of the figures that the observers of servers on this machine give, before they give any.
     pub fn caveat(&self) -> Option<Finding> {
-        self.overcounts_writes.then(|| {
-            finding(
-                "observe.bytes-written-by-disk",
-                Severity::Note,
-                &[],
-                "Bytes written by a server are those of its disk while it is not frozen, with what others write: on this file system \
-                 the kernel counts whole folios as written by a process for each small write"
-                    .to_owned(),
-                "keep other programs from writing to this disk, or use a file system without large folios",
-            )
-        })
+        self.overcounts_writes.then(|| bytes_written_by_disk(&[]))
     }
 
-    pub fn end(&mut self, contender: usize, watch: Watch) -> Observed {
-        let (observer, observed) = watch.finish();
+    pub fn end(&mut self, contender: usize, watch: TurnWatch) -> Observed {
+        let (observer, observed) = watch.here.finish();
         self.each[contender] = Some(observer);
+        let observed = match watch.there {
+            Some(there) => {
+                let seen = there.and_then(RemoteWatch::finish);
+                let seen = seen.unwrap_or_else(|why| HostObserved::unwatched(&why));
+                seen.beside(observed)
+            }
+            None => observed,
+        };
         // Falls slowly, so that one cheap watch does not make the next ones frequent.
         self.cost_s = observed.cost_s().max(0.9 * self.cost_s);
         observed
@@ -142,7 +210,9 @@ impl Contest<'_> {
         if observed.missing.is_empty() {
             return Ok(());
         }
-        let claim = format!("not observed of `{name}`: {}", observed.missing.join("; "));
+        let missing = observed.missing.iter().map(|(_, what)| what.as_str());
+        let missing: Vec<&str> = missing.collect();
+        let claim = format!("not observed of `{name}`: {}", missing.join("; "));
         let remedy =
             "run where these can be read (same user, no container that hides them), or do without";
         self.journal.notice(finding(

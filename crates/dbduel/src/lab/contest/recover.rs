@@ -14,8 +14,12 @@ use super::board::Phase;
 use super::durability;
 use super::measure::finding;
 use crate::interrupt;
+use crate::lab::drive::LoadHostMissing;
 use crate::lab::facts::{Moment, keep};
-use crate::lab::load_processes::LoadProcesses;
+use crate::lab::server_host::ServerHostMissing;
+
+/// A server that shuts down in order, as PostgreSQL does when one of its processes died, may refuse clients for so long.
+const SHUT_DOWN: Duration = Duration::from_secs(5);
 
 impl Contest<'_> {
     /// Brings a contender back into the contest: starts a load process and a server that have ended, connects the
@@ -39,6 +43,10 @@ impl Contest<'_> {
             match self.try_to_recover(contender, &mut is_cold) {
                 Ok(()) => return self.arena.freeze_active(),
                 Err(error) => self.allow_failure(contender, error)?,
+            }
+            if !self.load.is_broken() {
+                // Else a server that is about to end would use up all restarts before its end shows.
+                self.arena.resident(contender).ended_within(SHUT_DOWN);
             }
         }
     }
@@ -78,7 +86,10 @@ impl Contest<'_> {
     /// # Errors
     /// The failure itself when trying again cannot help.
     pub(super) fn allow_failure(&self, contender: usize, failure: anyhow::Error) -> Result<()> {
-        if failure.is::<RecordError>() || interrupt::check().is_err() {
+        let is_final = failure.is::<RecordError>()
+            || failure.is::<LoadHostMissing>()
+            || failure.is::<ServerHostMissing>();
+        if is_final || interrupt::check().is_err() {
             return Err(failure);
         }
         let name = &self.config.plan.contenders[contender].name;
@@ -88,7 +99,8 @@ impl Contest<'_> {
 
     fn try_to_recover(&mut self, contender: usize, is_cold: &mut bool) -> Result<()> {
         let plan = self.config.plan;
-        if self.load.is_broken() {
+        let is_restarted = self.load.is_broken();
+        if is_restarted {
             self.restart_load(contender)?;
         }
         if let Health::Dead { how } = self.arena.health(contender) {
@@ -96,6 +108,9 @@ impl Contest<'_> {
             self.restart_server(contender, how)?;
         }
         self.arena.activate(contender)?;
+        if is_restarted {
+            self.end_remote_clients(contender)?;
+        }
         self.arena
             .reconnect_clients(plan, &mut self.load, contender)?;
         if *is_cold {
@@ -112,7 +127,10 @@ impl Contest<'_> {
         self.replace_load()?;
         for other in (0..plan.contenders.len()).filter(|&other| other != but) {
             self.arena.activate(other)?;
-            if let Err(error) = self.arena.reconnect_clients(plan, &mut self.load, other) {
+            let connected = self
+                .end_remote_clients(other)
+                .and_then(|()| self.arena.reconnect_clients(plan, &mut self.load, other));
+            if let Err(error) = connected {
                 if self.load.is_broken() {
                     return Err(error);
                 }
@@ -125,16 +143,25 @@ impl Contest<'_> {
 
     /// Starts the load process again, without clients; states it where the one before had failed.
     fn replace_load(&mut self) -> Result<()> {
-        if self.load.is_broken() {
-            self.journal.notice(finding(
+        let failure = self.load.failure().map(str::to_owned);
+        match failure.filter(|_| self.config.plan.hosts.is_some()) {
+            Some(why) => self.journal.notice(finding(
+                "load.host-lost",
+                Severity::Note,
+                &[],
+                format!("Load process lost and started again on all load hosts: {why}"),
+                "check the agent of this host, the host, nats-server, and the network between them",
+            ))?,
+            None if self.load.is_broken() => self.journal.notice(finding(
                 "load.restarted",
                 Severity::Note,
                 &[],
                 "the load process ended or did not answer and was started again".to_owned(),
                 "look for what ended it: the kernel's log names processes that were killed for want of memory",
-            ))?;
+            ))?,
+            None => {}
         }
-        self.load = LoadProcesses::start(self.config.plan)?;
+        self.load = self.config.start_load()?;
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use dbduel_load::monotonic;
-use dbduel_load::order::{ClassAnswer, SliceAnswer};
+use dbduel_load::order::{ClassAnswer, Orchestration, SliceAnswer};
 use dbduel_record::event::SliceId;
 use dbduel_record::latency::{self, Interval, Packed};
 use dbduel_record::rows::{
@@ -241,17 +241,42 @@ fn rows(
         ("stalled_s", answer.stalled_s),
     ];
     let some = some.into_iter().filter(|(_, seconds)| *seconds > 0.0);
+    let own = own.into_iter().chain(some);
+    let own = own.map(|(metric, value)| (metric.to_owned(), value));
     result.readings = own
-        .into_iter()
-        .chain(some)
+        .chain(answer.orchestration.iter().flat_map(of_hosts))
         .map(|(metric, value)| ReadingRow {
             block,
             position,
             contender: contender.to_owned(),
             source: "load".to_owned(),
-            metric: metric.to_owned(),
+            metric,
             value,
         })
         .collect();
     Ok(result)
+}
+
+/// What it took to have several load hosts drive a slice, as readings.
+fn of_hosts(orchestration: &Orchestration) -> Vec<(String, f64)> {
+    let Orchestration {
+        clock_uncertainty_us,
+        orchestration_ms,
+        orchestration_bytes,
+        lag_us_p99,
+        // A slice with trouble is lost.
+        trouble: _,
+    } = orchestration;
+    let lags = lag_us_p99.iter();
+    let lags = lags.map(|(host, lag_us)| (format!("{host}.lag_us_p99"), *lag_us));
+    let mut readings = vec![
+        ("clock_uncertainty_us".to_owned(), *clock_uncertainty_us),
+        ("orchestration_ms".to_owned(), *orchestration_ms),
+        (
+            "orchestration_bytes".to_owned(),
+            *orchestration_bytes as f64,
+        ),
+    ];
+    readings.extend(lags);
+    readings
 }

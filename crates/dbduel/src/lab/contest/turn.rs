@@ -9,7 +9,8 @@ use dbduel_record::plan::Block;
 use dbduel_record::seed::named_seed;
 
 use super::Contest;
-use super::injector::SlowdownInjector;
+use super::arena::{Health, Slowdown};
+use super::observers::TurnWatch;
 use super::warm_up::{rate, workload_at};
 use crate::judge::summary::Comparison;
 use crate::judge::{LevelDecision, Verdict};
@@ -53,7 +54,7 @@ pub enum Outcome {
     Finished(Box<Turn>),
     /// Nothing, because of the server, and why.
     Lost(String),
-    /// Nothing usable, because the load process or the machine stalled, or the work of the slice was not done, and for how long.
+    /// Nothing usable, because the load process or a machine stalled, or the work of the slice was not done, and for how long.
     /// Clients are still connected.
     Stalled(String),
 }
@@ -105,16 +106,22 @@ impl Contest<'_> {
             false => None,
         };
         let standing = standing(decision);
-        let pulses = plan
-            .injection
-            .as_ref()
-            .filter(|injection| injection.contender == contender)
-            .zip(
-                self.arena
-                    .pid(contender)
-                    .and_then(|pid| i32::try_from(pid).ok()),
-            )
-            .map(|(injection, group)| SlowdownInjector::start(group, injection));
+        let injection = plan.injection.as_ref();
+        let resident = self.arena.resident(contender);
+        let slowdown = match injection.filter(|injection| injection.contender == contender) {
+            Some(injection) => resident.slow_down(injection),
+            None => Ok(None),
+        };
+        let slowdown = match slowdown {
+            Ok(slowdown) => slowdown,
+            Err(error) => {
+                if let Some(watch) = watch {
+                    self.observers.end(contender, watch);
+                }
+                return Ok(Outcome::Lost(format!("{error:#}")));
+            }
+        };
+        self.arena.resident(contender).forget_silence();
         let suspended = self.journal.clock().suspended();
         let length = Duration::from_secs_f64(block.slice_s);
         let on_begin = |opens: Instant| {
@@ -136,14 +143,25 @@ impl Contest<'_> {
             ControlFlow::Continue(())
         });
         // Ended before anything else, so that the server is awake whatever comes.
-        let stopped_share = pulses.map(SlowdownInjector::end);
+        let stopped_share = slowdown.map(Slowdown::end);
         let suspended = self.journal.clock().suspended().saturating_sub(suspended);
+        let asks_host = watch.as_ref().is_some_and(TurnWatch::asks_host);
         let observed = watch.map(|watch| self.observers.end(contender, watch));
         let mut observed = observed.unwrap_or_default();
         self.say_what_is_missing(name, &observed)?;
-        let answer = match end {
-            SliceEnd::Finished(answer) => *answer,
-            SliceEnd::Lost { why, .. } => return Ok(Outcome::Lost(why)),
+        let silence = self.arena.resident(contender).silence(!asks_host);
+        let answer = match (end, silence) {
+            (SliceEnd::Finished(answer), None) => *answer,
+            (SliceEnd::Finished(_), Some(silence)) => {
+                return Ok(match self.arena.health(contender) {
+                    Health::Alive => Outcome::Stalled(silence),
+                    Health::Dead { .. } => Outcome::Lost(silence),
+                });
+            }
+            (SliceEnd::Lost { why, .. }, None) => return Ok(Outcome::Lost(why)),
+            (SliceEnd::Lost { why, .. }, Some(silence)) => {
+                return Ok(Outcome::Lost(format!("{silence}; {why}")));
+            }
         };
         if let Some(why) = stall(&answer, suspended) {
             return Ok(Outcome::Stalled(why));
@@ -175,6 +193,13 @@ fn stall(answer: &SliceAnswer, suspended: Duration) -> Option<String> {
     if suspended >= SUSPENDED_MIN {
         let suspended = words::duration(suspended.as_secs_f64());
         return Some(format!("the machine was suspended for {suspended}"));
+    }
+    if let Some(why) = answer
+        .orchestration
+        .as_ref()
+        .and_then(|one| one.trouble.clone())
+    {
+        return Some(why);
     }
     (answer.stalled_s > STALLED_SHARE_MAX * answer.measured_s).then(|| {
         format!(

@@ -65,6 +65,11 @@ pub enum NotCuttable {
         "contender `{0}` runs in the load process; a power cut needs a server that dbduel starts, such as `server = \"mariadb-10.11\"`"
     )]
     InProcess(String),
+    /// Its data are not here.
+    #[error(
+        "the server of contender `{0}` is on another machine; a power cut needs one on this machine, so leave its host out"
+    )]
+    Elsewhere(String),
 }
 
 /// Refuses what cannot be done, before anything is started.
@@ -80,6 +85,9 @@ pub fn check(workload: &Workload, contenders: &[Contender]) -> Result<()> {
         return Err(NotCuttable::NoCommitLog(workload.name.clone(), others.join(", ")).into());
     }
     for contender in contenders {
+        if contender.host.is_some() {
+            return Err(NotCuttable::Elsewhere(contender.name.clone()).into());
+        }
         let name = ServerName::parse(&contender.server)?;
         match name.meaning {
             Meaning::Provided { .. } => {}

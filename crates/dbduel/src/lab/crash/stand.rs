@@ -23,9 +23,6 @@ use crate::lab::host;
 use crate::lab::server::{DATABASE, RunningServer, Sandbox, StartError, file_sizes};
 use crate::report::words;
 
-/// Time for one statement of the checks.
-const STATEMENT_DEADLINE: Duration = Duration::from_secs(300);
-
 /// A contender's sandbox whose data directory is a place to mount images at.
 pub struct Stand<'a> {
     pub contest: &'a ContestConfig<'a>,
@@ -186,7 +183,7 @@ impl<'a> Stand<'a> {
         let options = ConnectOptions {
             dialect: self.dialect,
             database: Some(DATABASE.to_owned()),
-            statement_deadline: STATEMENT_DEADLINE,
+            statement_deadline: Duration::from_secs_f64(self.contest.plan.limits.statement_s),
             ..ConnectOptions::default()
         };
         Ok(Connection::connect(&address, &credentials, &options)?)

@@ -207,11 +207,34 @@ fn error_lines(log: &str) -> impl Iterator<Item = &str> {
     log.lines().filter(is_error)
 }
 
-/// The error lines of a log, or its end when there are none.
+/// The error lines of a log, of PostgreSQL what ended it (and not what refused an early login), or the log's end when there are none.
 fn errors_in(log: &str) -> String {
-    let errors: Vec<&str> = error_lines(log).take(3).collect();
+    let ended_by = log
+        .lines()
+        .filter(|line| line.contains(" FATAL: ") && !line.contains("the database system is "));
+    let errors: Vec<&str> = error_lines(log).chain(ended_by).take(3).collect();
     match errors.is_empty() {
         true => log.lines().rev().take(3).collect::<Vec<_>>().join(" / "),
         false => errors.join(" / "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ended_a_server_is_said_and_not_the_logins_that_came_too_early() {
+        let log = "LOG:  starting\n\
+                   [9] FATAL:  the database system is starting up\n\
+                   [7] FATAL:  invalid page in block 3 of relation base/5/16400\n\
+                   [1] LOG:  database system is shut down\n";
+        assert_eq!(
+            errors_in(log),
+            "[7] FATAL:  invalid page in block 3 of relation base/5/16400"
+        );
+        let without = log.replace("FATAL:  invalid", "LOG:  invalid");
+        assert!(errors_in(&without).starts_with("[1] LOG:  database system is shut down / "));
+        assert_eq!(errors_in("a [ERROR] b\nc"), "a [ERROR] b");
     }
 }

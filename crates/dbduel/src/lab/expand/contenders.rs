@@ -9,6 +9,7 @@ use dbduel_record::plan::{Contender, Parameters, Setting, Workload};
 use super::super::experiment::document::Report;
 use super::super::experiment::{self, Experiment, normalised_name};
 use super::super::server::{Meaning, ServerName};
+use super::hosts::server_host;
 
 pub(super) fn complete_contender(
     report: &Report<'_>,
@@ -64,6 +65,7 @@ pub(super) fn complete_contender(
             .collect(),
         password_file: password_file.map(|file| beside(path, &file.value)),
         tables: Parameters::new(),
+        host: server_host(experiment, written),
     }
 }
 

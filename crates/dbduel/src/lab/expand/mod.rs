@@ -8,10 +8,12 @@ mod decision;
 mod design;
 mod extension;
 mod extras;
+mod hosts;
 mod levels;
 mod schedule;
 mod search;
 mod suite;
+mod suite_scripts;
 mod sweep;
 mod variants;
 mod workload;
@@ -40,6 +42,7 @@ use levels::{CLIENTS, complete_levels};
 use schedule::{block_form, complete_schedule, rounds_within};
 use search::{LEVELS_OF_A_SEARCH, complete_search, first_rate};
 use suite::complete_suite;
+use suite_scripts::with_scripts;
 use workload::{check_clients, check_work, complete_workload};
 
 pub use extension::{chosen_blocks, least_extension_s, more_blocks};
@@ -85,6 +88,8 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
     let ExperimentFile { path, text, .. } = *file;
     let experiment = own.as_ref().unwrap_or(file.experiment);
     let report = Report::new(path, text);
+    let scripted = with_scripts(&report, path, experiment, surroundings.scripts);
+    let experiment = scripted.as_ref().unwrap_or(experiment);
     let contenders: Vec<Contender> = experiment
         .contenders
         .iter()
@@ -119,6 +124,8 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
         server_io: experiment.load.server_io.as_ref().map(|limit| limit.value),
     };
     check_confinement(&report, experiment, &contenders);
+    hosts::check_server_hosts(&report, experiment, &contenders, &workload, &levels);
+    let hosts = hosts::complete_hosts(&report, experiment, &contenders, &workload, &levels);
     check_running_once(&report, experiment, &contenders);
     let seed = experiment.seed.unwrap_or(surroundings.fresh_seed);
     let shares = search.as_ref().map_or(levels.len(), |_| LEVELS_OF_A_SEARCH);
@@ -193,6 +200,7 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
             settle_s: written.settle.unwrap_or(SETTLE).as_secs_f64(),
         }),
         load,
+        hosts,
         schedule,
         decision,
         limits: complete_limits(&experiment.limits),

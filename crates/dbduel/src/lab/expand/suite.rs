@@ -10,7 +10,8 @@ use dbduel_record::plan::{Arrival, LoadLevel, SuitePhase, SuiteWorkload, Workloa
 use super::super::experiment::document::{Located, Report};
 use super::super::experiment::{self, Experiment, normalised_name};
 use super::levels::{CLIENTS, LEVELS_MAX, think_ms};
-use super::workload::{check_clients, complete_workload};
+use super::suite_scripts::script_of;
+use super::workload::{check_clients, complete_workload, script_file};
 
 /// The workload that fills the tables, and a load level for each workload of the suite.
 pub(super) fn complete_suite(
@@ -20,11 +21,11 @@ pub(super) fn complete_suite(
     suite: &experiment::Suite,
     access: ScriptAccess,
 ) -> (Workload, Vec<LoadLevel>) {
-    let filling = filling(experiment, suite);
+    let filling = filling(path, access, experiment, suite);
     let most = suite.workloads.iter().map(|one| clients(experiment, one));
     let most = most.max().unwrap_or(CLIENTS);
     let (data, _) = complete_workload(report, path, &filling, most, access);
-    check_shared(report, experiment, suite);
+    check_shared(report, path, access, experiment, suite);
     if suite.workloads.len() > LEVELS_MAX {
         let message = format!(
             "the suite has {} workloads, at most {LEVELS_MAX} can be in one contest",
@@ -34,7 +35,8 @@ pub(super) fn complete_suite(
     }
     let complete = |written: &experiment::SuiteWorkload| {
         let clients = clients(experiment, written);
-        let whole = with_shared(&experiment.workload, &written.workload);
+        let shared = &experiment.workload;
+        let whole = with_shared(path, access, shared, &written.workload);
         let (workload, _) = complete_workload(report, path, &whole, clients, access);
         check_tables(report, written, &workload, &data);
         let level = LoadLevel {
@@ -79,7 +81,12 @@ fn clients(experiment: &Experiment, written: &experiment::SuiteWorkload) -> u32 
 
 /// The workload that fills the tables: the one of `[workload]`, or the first of the suite with nothing but what all share.
 /// A script fills them as its first workload asks for.
-fn filling(experiment: &Experiment, suite: &experiment::Suite) -> experiment::Workload {
+fn filling(
+    path: &Path,
+    access: ScriptAccess,
+    experiment: &Experiment,
+    suite: &experiment::Suite,
+) -> experiment::Workload {
     let shared = &experiment.workload;
     if !shared.name.value.is_empty() {
         return shared.clone();
@@ -92,43 +99,84 @@ fn filling(experiment: &Experiment, suite: &experiment::Suite) -> experiment::Wo
                 name: native.name.clone(),
                 parameters: Vec::new(),
             };
-            with_shared(shared, &without_own)
+            with_shared(path, access, shared, &without_own)
         }
-        (None, Some(script)) => with_shared(shared, script),
+        (None, Some(script)) => with_shared(path, access, shared, script),
         (None, None) => shared.clone(),
     }
 }
 
 /// A workload with those of the shared parameters that it knows and does not give itself.
-fn with_shared(shared: &experiment::Workload, own: &experiment::Workload) -> experiment::Workload {
+fn with_shared(
+    path: &Path,
+    access: ScriptAccess,
+    shared: &experiment::Workload,
+    own: &experiment::Workload,
+) -> experiment::Workload {
+    let known = Known::of(path, access, own);
     let mut whole = own.clone();
     for (key, value) in &shared.parameters {
         let name = normalised_name(&key.value);
         let is_own = |(own, _): &experiment::WrittenParameter| normalised_name(&own.value) == name;
-        if knows(&own.name.value, key) && !own.parameters.iter().any(is_own) {
+        if known.has(key) && !own.parameters.iter().any(is_own) {
             whole.parameters.push((key.clone(), value.clone()));
         }
     }
     whole
 }
 
-/// Whether a workload has such a parameter.
-fn knows(workload: &str, key: &Located<String>) -> bool {
-    let Ok(workload) = workloads::find(workload) else {
-        return false;
-    };
-    let name = normalised_name(&key.value);
-    let is_option = workload.name() == script::NAME && key.value.starts_with(script::OPTION);
-    is_option || workload.parameters().iter().any(|spec| spec.name == name)
+/// The parameters that a workload has, options of a script included.
+struct Known {
+    names: Vec<&'static str>,
+    /// Options that the script declares; `None` where it takes any, or says itself why it cannot be used.
+    options: Option<Vec<String>>,
+    is_script: bool,
+}
+
+impl Known {
+    fn of(path: &Path, access: ScriptAccess, workload: &experiment::Workload) -> Self {
+        let known = workloads::find(&workload.name.value).ok();
+        let specs = known.map_or_else(Vec::new, workloads::Workload::parameters);
+        let is_script = known.is_some_and(|known| known.name() == script::NAME);
+        let file = script_of(workload).filter(|_| is_script);
+        let outline = file.and_then(|file| script::outline(&script_file(path, file), access).ok());
+        Self {
+            names: specs.iter().map(|spec| spec.name).collect(),
+            options: outline.and_then(|outline| outline.options),
+            is_script,
+        }
+    }
+
+    fn has(&self, key: &Located<String>) -> bool {
+        let name = normalised_name(&key.value);
+        match (key.value.strip_prefix(script::OPTION), &self.options) {
+            (Some(option), Some(options)) if self.is_script => {
+                options.contains(&option.replace('-', "_"))
+            }
+            (Some(_), None) if self.is_script => true,
+            _ => self.names.contains(&name.as_str()),
+        }
+    }
 }
 
 /// Refuses shared parameters that no workload has.
-fn check_shared(report: &Report<'_>, experiment: &Experiment, suite: &experiment::Suite) {
+fn check_shared(
+    report: &Report<'_>,
+    path: &Path,
+    access: ScriptAccess,
+    experiment: &Experiment,
+    suite: &experiment::Suite,
+) {
+    // What the workload in [workload] has, it says itself.
+    if !experiment.workload.name.value.is_empty() {
+        return;
+    }
+    let all = suite.workloads.iter();
+    let all: Vec<Known> = all
+        .map(|one| Known::of(path, access, &one.workload))
+        .collect();
     for (key, _) in &experiment.workload.parameters {
-        let mut names = suite.workloads.iter().map(|one| &one.workload.name.value);
-        // What the workload in [workload] has, it says itself.
-        let is_named = !experiment.workload.name.value.is_empty();
-        if !is_named && !names.any(|name| knows(name, key)) {
+        if !all.iter().any(|known| known.has(key)) {
             let message = format!(
                 "no workload of the suite has a parameter `{}`; `dbduel workloads NAME` lists what each takes",
                 key.value

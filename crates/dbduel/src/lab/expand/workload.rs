@@ -84,14 +84,20 @@ pub(super) fn complete_workload(
 /// number of clients.
 fn complete_script(path: &Path, clients: u32, given: &mut Parameters) {
     if let Some(serde_json::Value::String(script)) = given.get_mut("script") {
-        let file = beside(path, script);
-        if Path::new(&file).is_file() {
-            *script = file;
-        }
+        *script = script_file(path, script);
     }
     given
         .entry("threads".to_owned())
         .or_insert_with(|| clients.into());
+}
+
+/// A script's file beside the experiment, or the name of one that is installed.
+pub(super) fn script_file(path: &Path, script: &str) -> String {
+    let file = beside(path, script);
+    match Path::new(&file).is_file() {
+        true => file,
+        false => script.to_owned(),
+    }
 }
 
 /// Refuses more clients, which are written at `span`, than the workload's data have work for.

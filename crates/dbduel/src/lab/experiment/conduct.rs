@@ -1,12 +1,18 @@
 //! How the contest is to be conducted and judged: `about`, `[schedule]`, `[limits]`, `[injection]` and `[waivers]`.
 
+use std::ops::{Range, RangeInclusive};
+
 use super::document::{Located, Report, Section, boolean, describe, integer, string};
 use super::value::{duration_within, share_within, size};
 use super::{Injection, Limits, Schedule};
 use crate::judge::audit::codes::{check_subject, check_waiver};
 
 /// Starts of all servers: three before the first look, a hundred at most; one is no series.
-const EPOCHS: std::ops::RangeInclusive<i64> = 3..=100;
+const EPOCHS: RangeInclusive<i64> = 3..=100;
+/// Share of its slices for which a handicapped server may be stopped.
+pub const STOPPED_SHARE: Range<f64> = 0.001..0.9;
+/// Time from one stop of a handicapped server to the next, seconds.
+pub const STOP_PERIOD_S: RangeInclusive<f64> = 0.005..=1.0;
 
 pub(super) fn read_schedule(section: &Section<'_, '_>) -> Schedule {
     let schedule = Schedule {
@@ -44,8 +50,12 @@ pub(super) fn read_limits(section: &Section<'_, '_>) -> Limits {
 
 pub(super) fn read_injection(report: &Report<'_>, section: &Section<'_, '_>) -> Option<Injection> {
     let contender = section.get("contender", string);
-    let stopped = section.get("stopped", |value| share_within(value, 0.001, 0.9));
-    let period = section.get("period", |value| duration_within(value, 0.005, 1.0));
+    let stopped = section.get("stopped", |value| {
+        share_within(value, STOPPED_SHARE.start, STOPPED_SHARE.end)
+    });
+    let period = section.get("period", |value| {
+        duration_within(value, *STOP_PERIOD_S.start(), *STOP_PERIOD_S.end())
+    });
     let is_complete = ["contender", "stopped"]
         .into_iter()
         .all(|key| section.value(key).is_some());

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use toml::de::DeValue;
 
 use super::document::{Located, Report, Section, describe, nearest, string};
+use super::hosts::agent_name;
 use super::workload::read_parameters;
 use super::{Contender, Setting, normalised_name};
 use crate::lab::server::reserved;
@@ -109,6 +110,7 @@ fn read_contender(
     let like = section.get("like", string);
     let server = section.get("server", string);
     let password_file = section.get("password_file", string);
+    let host = section.get("host", agent_name);
     let settings = section
         .section("settings")
         .map(|settings| read_settings(report, &settings))
@@ -137,6 +139,7 @@ fn read_contender(
         server,
         settings,
         password_file,
+        host,
         tables,
         variants,
     }

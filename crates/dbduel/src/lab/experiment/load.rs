@@ -9,7 +9,7 @@ use super::value::{busy_poll, duration, integers, io_limit, positive, share_with
 use super::{ArrivalKind, Load, Objective, Rates, Search, quantity};
 
 /// Most clients of one load level.
-const CLIENTS_MAX: i64 = 100_000;
+pub const CLIENTS_MAX: i64 = 100_000;
 
 pub(super) fn read_load(report: &Report<'_>, section: &Section<'_, '_>) -> Load {
     let load = Load {

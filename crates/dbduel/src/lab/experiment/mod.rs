@@ -9,6 +9,7 @@ mod conduct;
 mod contenders;
 pub mod document;
 mod file;
+mod hosts;
 mod load;
 pub mod quantity;
 mod suite;
@@ -22,11 +23,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use attribute::{Attribute, read_attribute};
+pub use conduct::{STOP_PERIOD_S, STOPPED_SHARE};
 use conduct::{read_about, read_injection, read_limits, read_schedule, read_waivers};
 use contenders::{check_contender_names, read_contenders};
 use dbduel_record::plan::{IoLimit, SuitePhase};
 use document::{Located, Report, Section, Troubles, integer, string};
 pub use file::ExperimentFile;
+use hosts::read_hosts;
+pub use hosts::{Hosts, ServersPlace};
+pub use load::CLIENTS_MAX;
 use load::{read_load, read_search};
 use suite::read_suite;
 use sweep::read_sweep;
@@ -59,6 +64,8 @@ pub struct Experiment {
     pub suite: Option<Suite>,
     /// How many clients, and how fast.
     pub load: Load,
+    /// Machines of their own for the load.
+    pub hosts: Option<Hosts>,
     /// How time is cut.
     pub schedule: Schedule,
     /// Deadlines.
@@ -86,6 +93,8 @@ pub struct Suite {
     pub mirrored: Option<bool>,
     /// Time without load between writes and the reads that follow.
     pub settle: Option<Duration>,
+    /// Directory whose scripts are workloads too.
+    pub scripts: Option<Located<String>>,
     /// In the order of the file.
     pub workloads: Vec<SuiteWorkload>,
 }
@@ -191,6 +200,8 @@ pub struct Contender {
     pub settings: Vec<Setting>,
     /// File with the password of a running server.
     pub password_file: Option<Located<String>>,
+    /// Name of the agent on whose machine the server runs.
+    pub host: Option<Located<String>>,
     /// Parameters of the workload that it has of its own, in the order of the file.
     pub tables: Vec<WrittenParameter>,
     /// Settings with the values that are tried of each, all combinations of which compete within it.
@@ -346,6 +357,9 @@ impl Experiment {
             .section("load")
             .map(|section| read_load(&report, &section))
             .unwrap_or_default();
+        let hosts = root
+            .section("hosts")
+            .and_then(|section| read_hosts(&report, &section));
         let suite = suite.map(|section| read_suite(&report, &section, &load));
         let schedule = root
             .section("schedule")
@@ -403,6 +417,7 @@ impl Experiment {
             workload,
             suite,
             load,
+            hosts,
             schedule,
             limits,
             injection,
@@ -497,6 +512,7 @@ pub fn resolved(contenders: &[Contender], start: &Contender) -> Contender {
         password_file: chain
             .iter()
             .find_map(|contender| contender.password_file.clone()),
+        host: chain.iter().find_map(|contender| contender.host.clone()),
         tables,
         variants: chain
             .iter()

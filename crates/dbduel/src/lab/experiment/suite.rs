@@ -7,12 +7,11 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::document::{Located, Report, Section, boolean, describe, integer, string};
+use super::load::CLIENTS_MAX;
 use super::value::{duration, duration_within};
 use super::workload::read_any;
 use super::{Load, Suite, SuiteWorkload};
 
-/// Most clients of a workload.
-const CLIENTS_MAX: i64 = 100_000;
 /// Keys of a workload that are not parameters.
 const OWN_KEYS: [&str; 6] = ["name", "workload", "group", "phase", "clients", "slice"];
 
@@ -39,11 +38,13 @@ pub(super) fn read_suite(report: &Report<'_>, section: &Section<'_, '_>, load: &
             .get("mirrored", boolean)
             .map(|mirrored| mirrored.value),
         settle: section.get("settle", duration).map(|time| time.value),
+        scripts: section.get("scripts", string),
         workloads: entries.unwrap_or_default(),
     };
     section.refuse_unknown_keys();
-    if suite.workloads.is_empty() {
-        let message = "[suite] has no workload; give it `[[suite.workload]]` tables, each with `name` and `workload`";
+    if suite.workloads.is_empty() && section.value("scripts").is_none() {
+        let message = "[suite] has no workload; give it `[[suite.workload]]` tables, each with `name` and `workload`, or `scripts`, a \
+                       directory of scripts for sysbench";
         report.add(&suite.span, message);
     }
     check_names(report, &suite);

@@ -3,9 +3,11 @@
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::ServerAddress;
-use dbduel_load::driver::sqlite_version;
+use dbduel_load::driver::{Dialect, sqlite_version};
+use dbduel_load::workloads;
 use dbduel_record::Plan;
-use dbduel_record::plan::Contender;
+use dbduel_record::facts::Host;
+use dbduel_record::plan::{Contender, Workload};
 
 use super::live;
 use crate::judge::audit::{Case, Machine, Product, ServerEvidence, Version, expected, set_option};
@@ -26,24 +28,30 @@ pub struct RefusedByServer {
     pub why: String,
 }
 
-/// The case that a plan makes on a machine.
+/// The case that a plan makes.
 ///
 /// # Errors
-/// When a contender's version shows only when it is started, a setting is none that its server takes
+/// When a contender's server must be fetched to show its version, a setting is none that its server takes
 /// ([`RefusedByServer`]), or a running server does not answer.
-pub fn case(plan: &Plan, machine: Machine) -> Result<Case> {
-    let machine = for_servers(plan, machine);
+pub fn case(plan: &Plan, home: &Home) -> Result<Case> {
+    let machine = for_servers(plan, facts_of_servers(plan, home).as_ref());
     let contenders = plan.contenders.iter();
     let contenders: Result<Vec<ServerEvidence>> = contenders
-        .map(|one| contender(plan, one, machine))
+        .map(|one| contender(plan, one, machine, home))
         .collect();
     let mut case = Case::of(contenders?);
     about_plan(&mut case, plan);
     Ok(case)
 }
 
+/// What is known here of the machine that the servers of a plan run on; nothing of machines whose agents run them.
+fn facts_of_servers(plan: &Plan, home: &Home) -> Option<Host> {
+    (!plan.has_server_hosts()).then(|| host::read(home.root()))
+}
+
 /// The machine as the servers of a plan see it.
-fn for_servers(plan: &Plan, machine: Machine) -> Machine {
+fn for_servers(plan: &Plan, facts: Option<&Host>) -> Machine {
+    let machine = facts.map(Machine::of).unwrap_or_default();
     let confined = u32::try_from(plan.load.server_cores.len()).ok();
     Machine {
         cpus: confined.filter(|&cores| cores > 0).or(machine.cpus),
@@ -57,7 +65,8 @@ fn for_servers(plan: &Plan, machine: Machine) -> Machine {
 /// # Errors
 /// When a setting is none that its server takes ([`RefusedByServer`]).
 pub fn foreseen(plan: &Plan, home: &Home) -> Result<Option<Case>> {
-    let machine = for_servers(plan, Machine::of(&host::read(home.root())));
+    let facts = facts_of_servers(plan, home);
+    let machine = for_servers(plan, facts.as_ref());
     let mut contenders = Vec::new();
     let mut baseline = 0;
     for (index, contender) in plan.contenders.iter().enumerate() {
@@ -68,18 +77,12 @@ pub fn foreseen(plan: &Plan, home: &Home) -> Result<Option<Case>> {
             // A server that does not answer now is for the contest to report.
             Meaning::Running(address) => running(plan, contender, address).ok(),
             Meaning::InProcess => known_version(&name)
-                .map(|(product, version)| predicted(contender, product, version, machine))
+                .map(|(product, version)| predicted(plan, contender, product, version, machine))
                 .transpose()?,
-            Meaning::Provided { .. } => {
-                let at_hand = install::at_hand(&name, home).and_then(|build| {
-                    let version = Version::parse(&build.version.to_string())?;
-                    Some((Product::named(&build.product)?, version))
-                });
-                at_hand
-                    .or_else(|| known_version(&name))
-                    .map(|(product, version)| predicted(contender, product, version, machine))
-                    .transpose()?
-            }
+            Meaning::Provided { .. } => version_at_hand(contender, &name, home)
+                .or_else(|| known_version(&name))
+                .map(|(product, version)| predicted(plan, contender, product, version, machine))
+                .transpose()?,
         };
         if let Some(evidence) = evidence {
             if index == plan.baseline {
@@ -94,6 +97,7 @@ pub fn foreseen(plan: &Plan, home: &Home) -> Result<Option<Case>> {
     let mut case = Case::of(contenders);
     about_plan(&mut case, plan);
     case.baseline = baseline;
+    case.host = facts;
     Ok(Some(case))
 }
 
@@ -143,19 +147,27 @@ fn about_plan(case: &mut Case, plan: &Plan) {
     case.declare_what_was_asked();
 }
 
-fn contender(plan: &Plan, contender: &Contender, machine: Machine) -> Result<ServerEvidence> {
+fn contender(
+    plan: &Plan,
+    contender: &Contender,
+    machine: Machine,
+    home: &Home,
+) -> Result<ServerEvidence> {
     let about = || format!("contender `{}`", contender.name);
     let name = ServerName::parse(&contender.server).with_context(about)?;
     if let Meaning::Running(address) = &name.meaning {
         return running(plan, contender, address);
     }
-    let Some((product, version)) = known_version(&name) else {
+    let known = known_version(&name).or_else(|| version_at_hand(contender, &name, home));
+    let Some((product, version)) = known else {
+        install::require_path(&name, home).with_context(about)?;
         bail!(
-            "which version `{}` is shows only when it is started; start it and audit it by address, or audit a record",
+            "contender `{}`: the version of `{}` is not known before it is fetched; leave out `--dry` to fetch and start it",
+            contender.name,
             contender.server
         )
     };
-    predicted(contender, product, version, machine)
+    predicted(plan, contender, product, version, machine)
 }
 
 /// What a running server shows, with what its contender asks for.
@@ -163,6 +175,21 @@ fn running(plan: &Plan, contender: &Contender, address: &ServerAddress) -> Resul
     let mut evidence = live::of_contender(contender, address, plan)?;
     ask_for(contender, &mut evidence);
     Ok(evidence)
+}
+
+/// Product and version of a server that need not be fetched, as its program says them. Programs of other machines are not at
+/// hand.
+fn version_at_hand(
+    contender: &Contender,
+    name: &ServerName,
+    home: &Home,
+) -> Option<(Product, Version)> {
+    if contender.host.is_some() {
+        return None;
+    }
+    let build = install::at_hand(name, home)?;
+    let version = Version::parse(&build.version.to_string())?;
+    Some((Product::named(&build.product)?, version))
 }
 
 /// Product and version of a server of the catalogue, or of the SQLite that comes with this program.
@@ -181,8 +208,9 @@ fn known_version(name: &ServerName) -> Option<(Product, Version)> {
     Some((product, product.parse_version(known.version)?))
 }
 
-/// What the server of this version would show with the contender's settings.
+/// What the server of this version would show with the contender's settings and the workload's tables.
 fn predicted(
+    plan: &Plan,
     contender: &Contender,
     product: Product,
     version: Version,
@@ -200,5 +228,56 @@ fn predicted(
             }
         })?;
     }
+    if product.has_innodb() {
+        evidence.schema = schema(&plan.workload_of(contender));
+    }
     Ok(evidence)
+}
+
+/// The statements that will create a workload's tables; nothing where its script decides.
+fn schema(workload: &Workload) -> Option<String> {
+    let known = workloads::find(&workload.name).ok()?;
+    let tables = known.tables(Dialect::MySql, &workload.parameters);
+    let statements: Vec<String> = tables.into_iter().map(|table| table.create).collect();
+    (!statements.is_empty()).then(|| statements.join(";\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::synthetic::Scenario;
+
+    /// A build of the server that all contenders of [`Scenario`] name.
+    const BUILD: &str = r#"{
+        "id": "mariadb-10.11", "source": "apt", "locator": "", "artifacts": [], "product": "MariaDB",
+        "version": { "major": 10, "minor": 11, "patch": 99 }, "version_text": "", "daemon": "mariadbd",
+        "daemon_digests": { "bytes": 0, "sha256": "", "blake3": "" }, "basedir": "", "share": "", "plugins": null,
+        "library_path": [], "loader": null
+    }"#;
+
+    #[test]
+    fn servers_on_hosts_are_foreseen_without_the_facts_and_programs_of_this_machine() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::new(folder.path());
+        let build = home.servers().join("mariadb-10.11");
+        std::fs::create_dir_all(&build).unwrap();
+        std::fs::write(build.join("build.json"), BUILD).unwrap();
+        let mut plan = Scenario::duel().plan();
+        let seen = |plan: &Plan| {
+            let case = foreseen(plan, &home).unwrap().unwrap();
+            let server = &case.contenders[0];
+            (case.host.is_some(), server.basis.machine, server.version)
+        };
+        let own = Version::parse("10.11.99").unwrap();
+        let (knows_host, machine, version) = seen(&plan);
+        assert!(knows_host && machine.cpus.is_some());
+        assert_eq!(version, own);
+        for contender in &mut plan.contenders {
+            contender.host = Some("db1".to_owned());
+        }
+        let (knows_host, machine, version) = seen(&plan);
+        assert!(!knows_host);
+        assert_eq!(machine, Machine::default());
+        assert_ne!(version, own);
+    }
 }

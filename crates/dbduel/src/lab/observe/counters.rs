@@ -196,7 +196,12 @@ pub const COUNTERS: &[Counter] = &[
     ),
     counter(
         "data_syncs_count",
-        &[Status(&["innodb_data_fsyncs"]), Status(&["io.fsyncs"])],
+        &[
+            // Those of the log are among them.
+            Status(&["innodb_data_fsyncs"]),
+            Status(&["io.fsyncs", "wal.wal_sync"]),
+            Status(&["io.fsyncs", "io.wal_fsyncs"]),
+        ],
     ),
     counter(
         "redo_written_bytes",

@@ -225,6 +225,18 @@ mod tests {
     }
 
     #[test]
+    fn syncs_of_the_log_are_among_those_of_the_engine_in_every_product() {
+        for status in [
+            map(&[("innodb_data_fsyncs", 7.0)]),
+            map(&[("io.fsyncs", 2.0), ("wal.wal_sync", 5.0)]),
+            map(&[("io.fsyncs", 2.0), ("io.wal_fsyncs", 5.0)]),
+        ] {
+            let look = EngineLook::of(&status, &HashMap::new(), "");
+            assert_eq!(look.values["data_syncs_count"], 7.0);
+        }
+    }
+
+    #[test]
     fn every_product_finds_its_log_position_under_one_name() {
         let none = HashMap::new();
         for (status, text) in [

@@ -29,7 +29,9 @@ pub mod write_accounting;
 
 use std::path::PathBuf;
 
-pub use watch::{Observed, Observer, Watch};
+use serde::{Deserialize, Serialize};
+
+pub use watch::{Observed, Observer, Reading, Watch};
 
 /// What samplers look at.
 #[derive(Debug, Clone, Default)]
@@ -40,6 +42,9 @@ pub struct Subject {
     pub disk: Option<PathBuf>,
     /// It is the load process itself, in which a database runs: processor time is that process's, and counted once.
     pub is_load: bool,
+    /// It is on another machine, and nothing of this machine is its. The agent there samples a server; a load process is not
+    /// sampled.
+    pub is_elsewhere: bool,
     /// The kernel [counts more](write_accounting) than the process writes to the device.
     pub overcounts_writes: bool,
 }
@@ -63,7 +68,7 @@ pub enum Pace {
 }
 
 /// How two looks at a value are combined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// It only grows; what counts is the increase.
     Counter,
@@ -168,8 +173,7 @@ mod tests {
         let subject = Subject {
             pid: Some(std::process::id()),
             disk: crate::lab::host::disk_of(std::path::Path::new("/tmp")),
-            is_load: false,
-            overcounts_writes: false,
+            ..Subject::default()
         };
         let (mut names, mut seen) = (BTreeSet::new(), BTreeSet::new());
         for sampler in SAMPLERS {

@@ -156,7 +156,9 @@ impl SamplingLoop {
         let edges = match edges {
             Ok(Some(edges)) => edges,
             Ok(None) => return,
-            Err(error) => return self.miss("counters of the slice", &error.to_string()),
+            Err(error) => {
+                return self.miss("observer", "counters of the slice", &error.to_string());
+            }
         };
         let Edges {
             opened,
@@ -262,7 +264,7 @@ impl SamplingLoop {
         let before = processor_time();
         if let Err(Missing(why)) = scanner.look() {
             self.scanner = None;
-            self.miss("thread states", &why);
+            self.miss("server", "thread states", &why);
             return SECOND;
         }
         processor_time().saturating_sub(before) * STATES_REST
@@ -292,7 +294,7 @@ impl SamplingLoop {
             Ok(()) => self.asked.times += 1,
             Err(error) => {
                 self.observer.connection = None;
-                self.miss("list of connections", &error.to_string());
+                self.miss("server", "list of connections", &error.to_string());
             }
         }
         let took = begun.elapsed();
@@ -334,7 +336,7 @@ impl SamplingLoop {
             Ok(answer) => Some((answer, answered)),
             Err(error) => {
                 self.observer.connection = None;
-                self.miss("engine counters", &error.to_string());
+                self.miss("engine", "engine counters", &error.to_string());
                 None
             }
         }
@@ -383,18 +385,13 @@ impl SamplingLoop {
         for (source, used) in closed.since(opened, &connections) {
             self.keep(source, used, |metric| closed.is_gauge(source, metric));
         }
-        for (source, look) in [
-            ("server", &closed.server),
-            ("load process", &closed.load),
-            ("machine", &closed.host),
+        for (source, title, look) in [
+            ("server", "server", &closed.server),
+            ("load", "load process", &closed.load),
+            ("host", "machine", &closed.host),
         ] {
-            let missing: Vec<(String, String)> = look
-                .missing
-                .iter()
-                .map(|(name, why)| (format!("{name} of the {source}"), why.clone()))
-                .collect();
-            for (what, why) in missing {
-                self.miss(&what, &why);
+            for (name, why) in &look.missing {
+                self.miss(source, &format!("{name} of the {title}"), why);
             }
         }
     }
@@ -447,9 +444,10 @@ impl SamplingLoop {
         self.observed.readings.extend(readings);
     }
 
-    fn miss(&mut self, what: &str, why: &str) {
+    fn miss(&mut self, source: &'static str, what: &str, why: &str) {
         if self.observer.reported.insert(what.to_owned()) {
-            self.observed.missing.push(format!("{what} ({why})"));
+            let missing = (source, format!("{what} ({why})"));
+            self.observed.missing.push(missing);
         }
     }
 }
@@ -487,8 +485,7 @@ mod tests {
         let subject = Subject {
             disk: crate::lab::host::disk_of(std::path::Path::new("/tmp")),
             pid: Some(std::process::id()),
-            is_load: false,
-            overcounts_writes: false,
+            ..Subject::default()
         };
         for (source, metric) in EACH_SECOND {
             let whose = if *source == "host" {

@@ -109,9 +109,13 @@ impl Snapshots {
     /// Snapshots at a server and a load process, and at the machine that they run on.
     pub fn now(server: &Subject, load: &Subject, pace: Pace) -> Self {
         let is_one = server.is_load;
-        let host = Snapshot::at(Whose::Machine, server, pace);
-        let load = Snapshot::at(Whose::Process, load, pace);
-        let server = Snapshot::at(Whose::Process, server, pace);
+        let look = |whose, subject: &Subject| match subject.is_elsewhere {
+            true => Snapshot::default(),
+            false => Snapshot::at(whose, subject, pace),
+        };
+        let host = look(Whose::Machine, server);
+        let load = look(Whose::Process, load);
+        let server = look(Whose::Process, server);
         Self {
             at: Instant::now(),
             is_one,

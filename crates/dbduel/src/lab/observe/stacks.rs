@@ -187,6 +187,7 @@ ib_pg_flush-2
     }
 
     #[test]
+    #[cfg_attr(not(has_program = "perf"), ignore = "no perf on this machine")]
     fn a_process_that_works_has_stacks_where_perf_may_look() {
         let mut busy = std::process::Command::new("sh")
             .args(["-c", "while :; do :; done"])
@@ -204,14 +205,8 @@ ib_pg_flush-2
                 assert!(stack.starts_with("sh"), "{folded}");
                 assert!(count.parse::<u64>().unwrap() > 0, "{folded}");
             }
-            // Not captured by the test runner, unlike the printing macros.
-            Err(Missing(why)) => {
-                use std::io::Write as _;
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "\n!!! NOT RUN: a test of stacks: {why}\n"
-                );
-            }
+            // The kernel lets no ordinary user look; `perf` says what to do.
+            Err(Missing(why)) => assert!(why.contains("perf_event_paranoid"), "{why}"),
         }
     }
 

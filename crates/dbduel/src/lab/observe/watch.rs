@@ -48,8 +48,8 @@ pub struct Observed {
     pub readings: Vec<Reading>,
     /// Offset and length in seconds, source, metric, value.
     pub seconds: Vec<(f64, f64, &'static str, String, f64)>,
-    /// Sources that gave nothing, and why; each is named in the first slice only.
-    pub missing: Vec<String>,
+    /// Source, and what of it gave nothing and why; each is named in the first slice only.
+    pub missing: Vec<(&'static str, String)>,
 }
 
 impl Observed {
@@ -200,7 +200,8 @@ mod tests {
         assert!(value("server", "on_cpu_s").is_some());
         assert!(value("server", "state_looks_count").unwrap() >= 1.0);
         assert!(!observed.seconds.is_empty());
-        let device = |missing: &[String]| missing.iter().any(|one| one.starts_with("device of"));
+        let device =
+            |missing: &[(&str, String)]| missing.iter().any(|one| one.1.starts_with("device of"));
         assert!(device(&observed.missing), "{:?}", observed.missing);
 
         let (_, again) = watch_for(observer, Duration::ZERO);

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use dbduel_load::address::Address;
 use dbduel_load::driver::{Settings, sqlite_version};
 use dbduel_load::fill::create_file;
@@ -13,8 +13,7 @@ use dbduel_record::files::{Change, FileSystem};
 
 use super::home::{Home, create_private_dir};
 use super::orphans;
-use super::process::ProcessIdentity;
-use super::sandbox::{Owner, data_of};
+use super::sandbox::{Claim, Owner, data_of};
 
 /// What `server = "…"` calls SQLite, and what its files are kept under.
 pub const SQLITE: &str = "sqlite";
@@ -35,33 +34,8 @@ impl DatabaseFile {
     /// # Errors
     /// The folder cannot be made, or belongs to a process that lives.
     pub fn create(home: &Home, run: &str, contender: &str, settings: Settings) -> Result<Self> {
-        let Some(me) = ProcessIdentity::current() else {
-            bail!("this system has no usable `/proc`")
-        };
+        let Claim { folder, owner, .. } = Owner::claim(home, run, contender, &id())?;
         let files = Arc::clone(home.files());
-        create_private_dir(&*files, home.root())?;
-        let home = home
-            .canonical()
-            .with_context(|| format!("could not find `{}`", home.root().display()))?;
-        let folder = home.sandboxes().join(run).join(contender);
-        create_private_dir(&*files, &folder)?;
-        if let Some(earlier) = Owner::load(&folder)
-            && earlier.dbduel != me
-            && earlier.dbduel.is_alive()
-        {
-            bail!(
-                "the sandbox `{}` belongs to the running process {}",
-                folder.display(),
-                earlier.dbduel.pid
-            );
-        }
-        let owner = Owner {
-            dbduel: me,
-            build: id(),
-            server: None,
-            group: None,
-            socket_folder: None,
-        };
         owner.save(&*files, &folder)?;
         Ok(DatabaseFile {
             files,

@@ -16,7 +16,7 @@ use super::name::{Meaning, ServerName};
 use super::orphans;
 use super::progress::{Progress, Silent};
 use super::sandbox::pristine;
-use super::sources::{FetchContext, Source};
+use super::sources::{Artifact, FetchContext, Source, path_here};
 use super::tree;
 
 /// A server that is in the lab's home.
@@ -56,7 +56,65 @@ pub fn is_installed(name: &ServerName, home: &Home) -> bool {
 }
 
 fn is_in(home: &Home, id: &str) -> bool {
-    matches!(Build::load(&home.servers().join(id)), Ok(Some(_)))
+    matches!(kept(&home.servers().join(id)), Ok(Some(_)))
+}
+
+/// The build in a server's folder whose program is there.
+fn kept(folder: &Path) -> Result<Option<Build>> {
+    Ok(Build::load(folder)?.filter(|build| build.daemon.is_file()))
+}
+
+/// The folder with all files of a server, which is fetched if need be, and what was fetched for it.
+///
+/// # Errors
+/// The server is not ours to fetch, or parts of it are outside of the folder that the user named.
+pub fn whole_tree(
+    name: &ServerName,
+    home: &Home,
+    progress: &dyn Progress,
+) -> Result<(PathBuf, Vec<Artifact>)> {
+    match &name.meaning {
+        Meaning::Provided {
+            source, locator, ..
+        } if source.is_in_place => {
+            let tree = Path::new(locator).canonicalize();
+            let tree = tree.with_context(|| format!("there is no server at `{locator}`"))?;
+            let parts = tree::find(&tree, tree.is_file().then_some(&*tree))?;
+            for part in parts.all() {
+                if !part.canonicalize()?.starts_with(&tree) {
+                    bail!(
+                        "`{}` of `{name}` is outside of it; name a folder that has all of the server, of its own files alone",
+                        part.display()
+                    );
+                }
+            }
+            Ok((tree, Vec::new()))
+        }
+        _ => {
+            let build = install(name, home, progress)?;
+            Ok((home.servers().join(name.id()), build.artifacts))
+        }
+    }
+}
+
+/// Refuses a server of a file or folder of this machine that is not there. One that was unpacked into the home before is fine.
+///
+/// # Errors
+/// The path that is missing.
+pub fn require_path(name: &ServerName, home: &Home) -> Result<()> {
+    let Meaning::Provided {
+        source, locator, ..
+    } = &name.meaning
+    else {
+        return Ok(());
+    };
+    let is_kept = !source.is_in_place && is_installed(name, home);
+    match path_here(source.scheme, locator) {
+        Some(path) if !path.exists() && !is_kept => {
+            bail!("there is no server at `{}`", path.display())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Every server that is in the lab's home, by name.
@@ -114,8 +172,7 @@ pub fn install(name: &ServerName, home: &Home, progress: &dyn Progress) -> Resul
     };
     let folder = home.servers().join(name.id());
     if !source.is_in_place
-        && let Some(build) = Build::load(&folder)?
-        && build.daemon.is_file()
+        && let Some(build) = kept(&folder)?
     {
         return Ok(build);
     }
@@ -282,6 +339,7 @@ impl Drop for Staging {
 
 #[cfg(test)]
 mod tests {
+    use super::super::machine::examples::ours;
     use super::super::progress::Silent;
     use super::*;
 
@@ -327,6 +385,32 @@ mod tests {
             "{error}"
         );
         assert_eq!(fs::read_dir(home.servers()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_folder_is_whole_when_it_has_all_parts_of_its_server() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::new(dir.path().join("home"));
+        for (file, bytes) in [
+            ("bin/mysqld", ours()),
+            ("share/charsets/Index.xml", Vec::new()),
+        ] {
+            let path = dir.path().join("server").join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        }
+        let whole = |part: &str| {
+            let path = dir.path().join("server").join(part);
+            let name = ServerName::parse(&format!("path:{}", path.display())).unwrap();
+            whole_tree(&name, &home, &Silent)
+        };
+        let (tree, artifacts) = whole("").unwrap();
+        assert!(tree.ends_with("server") && artifacts.is_empty());
+        for part in ["bin", "bin/mysqld"] {
+            let error = whole(part).unwrap_err().to_string();
+            assert!(error.contains("is outside of it"), "{error}");
+        }
+        assert!(whole("none").is_err());
     }
 
     #[test]

@@ -42,9 +42,9 @@ pub enum End {
     StillThere,
 }
 
-/// Ends every server of this home whose owner is dead, and notes in its sandbox that none runs. Each gets `patience`
+/// Ends every server of this home whose owner is dead, and notes in its sandbox that none runs. Each gets `timeout`
 /// to end by itself.
-pub fn sweep(home: &Home, patience: Duration) -> Vec<Orphan> {
+pub fn sweep(home: &Home, timeout: Duration) -> Vec<Orphan> {
     // Paths in command lines are without symbolic links.
     let home = home.canonical().unwrap_or_else(|_| home.clone());
     let mut found = Vec::new();
@@ -61,7 +61,7 @@ pub fn sweep(home: &Home, patience: Duration) -> Vec<Orphan> {
                 found.push(Orphan {
                     sandbox: sandbox.clone(),
                     process,
-                    end: end(process, &sandbox, patience),
+                    end: end(process, &sandbox, timeout),
                     took: begun.elapsed(),
                 });
             }
@@ -178,7 +178,7 @@ pub fn remove_leftovers(home: &Home) -> Vec<PathBuf> {
         .collect()
 }
 
-fn end(process: ProcessIdentity, sandbox: &Path, patience: Duration) -> End {
+fn end(process: ProcessIdentity, sandbox: &Path, timeout: Duration) -> End {
     let processes = tree(process.pid);
     let signals = product_of(process, sandbox).map(ServerProduct::stop_signals);
     let request = signals
@@ -193,7 +193,7 @@ fn end(process: ProcessIdentity, sandbox: &Path, patience: Duration) -> End {
         })
         .is_some()
     };
-    if asked.is_ok() && gone(patience) {
+    if asked.is_ok() && gone(timeout) {
         return End::Terminated;
     }
     let killed = processes
@@ -246,7 +246,7 @@ mod tests {
     use dbduel_record::files::LocalFiles;
     use std::process::{Child, Command};
 
-    const PATIENCE: Duration = Duration::from_secs(10);
+    const TIMEOUT: Duration = Duration::from_secs(10);
 
     /// A process with the command line of a server, which ignores SIGTERM when `stubborn`.
     fn impostor(sandbox: &Path, stubborn: bool) -> Child {
@@ -277,7 +277,7 @@ mod tests {
 
     fn wait_for(path: &Path) {
         assert!(
-            poll_until(Instant::now() + PATIENCE, POLL, || path
+            poll_until(Instant::now() + TIMEOUT, POLL, || path
                 .exists()
                 .then_some(()))
             .is_some()
@@ -334,7 +334,7 @@ mod tests {
             if stubborn {
                 Duration::from_millis(300)
             } else {
-                PATIENCE
+                TIMEOUT
             },
         );
         // Not waited for when nothing was found: it would run on.
@@ -343,7 +343,7 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].process, found[0].end), (process, expected));
         assert!(Owner::load(&sandbox).unwrap().server.is_none());
-        assert!(sweep(&home, PATIENCE).is_empty(), "nothing is found twice");
+        assert!(sweep(&home, TIMEOUT).is_empty(), "nothing is found twice");
     }
 
     #[test]
@@ -403,7 +403,7 @@ mod tests {
             socket_folder: None,
         };
         owner.save(&LocalFiles, &sandbox).unwrap();
-        assert!(sweep(&home, PATIENCE).is_empty());
+        assert!(sweep(&home, TIMEOUT).is_empty());
         assert!(identity(&server).is_alive());
         // A pid that now belongs to another program.
         server.kill().unwrap();
@@ -415,7 +415,7 @@ mod tests {
         }
         .save(&LocalFiles, &sandbox)
         .unwrap();
-        assert!(sweep(&home, PATIENCE).is_empty());
+        assert!(sweep(&home, TIMEOUT).is_empty());
         assert!(identity(&stranger).is_alive());
         stranger.kill().unwrap();
         stranger.wait().unwrap();

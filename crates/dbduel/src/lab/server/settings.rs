@@ -55,7 +55,8 @@ fn switch(text: &str) -> Option<bool> {
 }
 
 /// The last line of a log that mentions a setting by name, with dashes or underscores.
-pub(super) fn last_mention(name: &str, log: &str) -> Option<String> {
+#[must_use]
+pub fn last_mention(name: &str, log: &str) -> Option<String> {
     log.lines()
         .rev()
         .find(|line| normal_name(line).contains(name))

@@ -38,6 +38,16 @@ pub struct Parts {
     pub loader: Option<PathBuf>,
 }
 
+impl Parts {
+    /// All files and folders that a server of them needs.
+    pub fn all(&self) -> impl Iterator<Item = &Path> {
+        let optional = self.plugins.iter().chain(&self.loader);
+        let always = [&self.daemon, &self.share].into_iter();
+        let all = always.chain(optional).chain(&self.library_path);
+        all.map(PathBuf::as_path)
+    }
+}
+
 /// Finds the parts below `tree`. With `daemon` given only the rest is looked for.
 ///
 /// # Errors
@@ -90,6 +100,7 @@ pub fn find(tree: &Path, daemon: Option<&Path>) -> Result<Parts> {
     if !in_a_bin {
         library_path.push(basedir.clone());
     }
+    library_path.extend(layout.libraries.iter().map(|place| basedir.join(place)));
     let loader = find_loader(tree, machine);
     if loader.is_some() {
         // A tree with a C library of its own is the root of a system: its libraries lie where that system looks for them.
@@ -243,9 +254,11 @@ mod tests {
             ("bin/postgres", &ours()),
             ("share/postgresql/postgres.bki", b""),
             ("lib/postgresql/pgcrypto.so", b""),
+            ("lib/libpq.so.5", b""),
         ]);
         let parts = find(dir.path(), None).unwrap();
         assert_eq!(parts.basedir, dir.path());
+        assert_eq!(parts.library_path, [dir.path().join("lib")]);
         assert_eq!(parts.share, dir.path().join("share/postgresql"));
         let dir = tree(&[
             ("usr/lib/postgresql/17/bin/postgres", &ours()),

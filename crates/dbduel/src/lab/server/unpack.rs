@@ -61,7 +61,7 @@ pub fn archive(archive: &Path, into: &Path, progress: &dyn Progress) -> Result<(
     let name = archive.file_name().unwrap_or_default().to_string_lossy();
     progress.stage(&format!("unpacking {name}"));
     match kind(archive) {
-        Some(Kind::Tar) => tar(archive, into, progress),
+        Some(Kind::Tar) => tar(archive, into, progress, &unneeded()),
         Some(Kind::Zip) => zip(archive, into, progress),
         None => bail!(
             "`{}` is not an archive; its name must end in {}",
@@ -71,7 +71,24 @@ pub fn archive(archive: &Path, into: &Path, progress: &dyn Progress) -> Result<(
     }
 }
 
-fn tar(archive: &Path, into: &Path, progress: &dyn Progress) -> Result<()> {
+/// Unpacks all of a tar archive that another dbduel has packed.
+///
+/// # Errors
+/// `tar` is missing, or it fails.
+pub fn whole(archive: &Path, into: &Path, progress: &dyn Progress) -> Result<()> {
+    tar(archive, into, progress, &[])
+}
+
+/// Options of `tar` that leave out what no server needs at run time.
+pub fn unneeded() -> Vec<String> {
+    let folders = UNNEEDED_FOLDERS.iter();
+    folders
+        .map(|folder| format!("--exclude=*/{folder}"))
+        .chain(["--exclude=*.a".to_owned(), "--exclude=*-debug".to_owned()])
+        .collect()
+}
+
+fn tar(archive: &Path, into: &Path, progress: &dyn Progress, without: &[String]) -> Result<()> {
     Tool::new(
         "tar",
         "install `tar` (and `xz-utils` or `zstd` for archives that need them)",
@@ -83,11 +100,8 @@ fn tar(archive: &Path, into: &Path, progress: &dyn Progress) -> Result<()> {
             .arg(archive)
             .arg("--directory")
             .arg(into)
-            .arg("--no-same-owner");
-        for folder in UNNEEDED_FOLDERS {
-            command.arg(format!("--exclude=*/{folder}"));
-        }
-        command.args(["--exclude=*.a", "--exclude=*-debug"]);
+            .arg("--no-same-owner")
+            .args(without);
     })
     .watching(into, None, progress)
     .run_ok(DEADLINE)?;
@@ -124,7 +138,8 @@ fn zip(archive: &Path, into: &Path, progress: &dyn Progress) -> Result<()> {
     for name in needed.into_iter().filter(|name| is_tar(name)) {
         // Some artifacts hold no server but an archive of one.
         let inner = into.join(name);
-        tar(&inner, inner.parent().unwrap_or(into), progress)?;
+        let folder = inner.parent().unwrap_or(into);
+        tar(&inner, folder, progress, &unneeded())?;
         fs::remove_file(&inner)
             .with_context(|| format!("could not remove `{}`", inner.display()))?;
     }
@@ -250,6 +265,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(not(has_program = "python3"), ignore = "no python3 on this machine")]
     fn an_archive_in_an_archive_is_unpacked_too() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
@@ -262,9 +278,10 @@ mod tests {
         };
         assert!(run("tar", &["-cJf", "postgres-linux.txz", "bin"]));
         let script = "import zipfile; zipfile.ZipFile('a.jar', 'w').write('postgres-linux.txz')";
-        if !run("python3", &["-c", script]) {
-            return; // Nothing here makes a zip archive.
-        }
+        assert!(
+            run("python3", &["-c", script]),
+            "python3 makes a zip archive"
+        );
         fs::create_dir(at("into")).unwrap();
         archive(&at("a.jar"), &at("into"), &Silent).unwrap();
         assert!(at("into/bin/postgres").is_file());

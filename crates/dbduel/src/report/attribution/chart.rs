@@ -17,6 +17,8 @@ const ROW_NARROW: f64 = 38.0;
 /// Drawings below this width are narrow.
 const NARROW: f64 = 480.0;
 const BAR: f64 = 14.0;
+/// Room for a value beside a name, pixels.
+const DIGITS: f64 = 52.0;
 /// Room at both ends of the axis, as a share of its length.
 const MARGIN: f64 = 0.06;
 
@@ -70,12 +72,11 @@ pub fn effects(summary: &Summary, duel: &Duel, width: f64) -> Option<String> {
     let is_narrow = width < NARROW;
     let height = if is_narrow { ROW_NARROW } else { ROW };
     let mut svg = titled(width, "Throughput by factor", &duel.label);
-    svg.text(
-        (0.0, 32.0),
-        Anchor::Start,
-        "small",
-        "full: interval excludes no effect · faint: includes it · line: interval",
-    );
+    let key = match is_narrow {
+        true => "full: excludes no effect · line: interval",
+        false => "full: interval excludes no effect · faint: includes it · line: interval",
+    };
+    svg.text((0.0, 32.0), Anchor::Start, "small", key);
     let plot = Plot {
         left: if is_narrow {
             4.0
@@ -139,7 +140,7 @@ impl Rows<'_> {
             true => (
                 self.top + 12.0,
                 self.top + 25.0,
-                self.plot.right,
+                self.plot.right - DIGITS,
                 ROW_NARROW,
             ),
             false => {
@@ -166,7 +167,7 @@ impl Rows<'_> {
         );
         self.interval(1.0, interval, middle);
         if interval.is_some() {
-            self.digits(ratio, end, interval, middle);
+            self.digits(ratio, [none, end], interval, middle);
         }
     }
 
@@ -195,7 +196,7 @@ impl Rows<'_> {
         self.interval(from, interval, middle);
         self.digits(
             value,
-            end,
+            [start, end],
             interval.map(|(low, high)| (from * low, from * high)),
             middle,
         );
@@ -208,15 +209,22 @@ impl Rows<'_> {
         }
     }
 
-    /// The value beside bar and interval: on the right, or on the left where there is no room.
-    fn digits(&mut self, value: f64, end: f64, interval: Option<(f64, f64)>, middle: f64) {
+    /// The value beside bar and interval: on the right, or on the left where there is no room. In a narrow drawing it
+    /// stands at the end of the line with the name.
+    fn digits(&mut self, value: f64, bar: [f64; 2], interval: Option<(f64, f64)>, middle: f64) {
         let text = self.unit.write(value);
+        if self.is_narrow {
+            let at = (self.plot.right, middle - 13.0);
+            self.svg.text(at, Anchor::End, "tick", &text);
+            return;
+        }
         let ends = interval.map(|(low, high)| [low, high].map(|end| self.scale.held(end)));
-        let [left, right] = ends.unwrap_or([end, end]);
-        let right = right.max(end) + 6.0;
+        let ends = ends.unwrap_or(bar);
+        let left = ends.into_iter().chain(bar).fold(f64::INFINITY, f64::min) - 6.0;
+        let right = ends.into_iter().chain(bar).fold(0.0, f64::max) + 6.0;
         let is_full = right + 7.0 * text.chars().count() as f64 > self.plot.right;
         let (at, anchor) = match is_full {
-            true => (left.min(end) - 6.0, Anchor::End),
+            true => (left, Anchor::End),
             false => (right, Anchor::Start),
         };
         self.svg.text((at, middle + 4.0), anchor, "tick", &text);

@@ -342,7 +342,52 @@ fn sentences(
         0 => format!("Interactions of two factors: none found in {contrasts}."),
         _ => format!("Interactions of two factors: found in {found} of {contrasts}."),
     });
+    sentences.extend(second_stage(summary, attribution));
     sentences
+}
+
+/// Which factors are within the horizon, since when, and what a second stage without them costs, where it has fewer contenders.
+/// None while all or no factors are.
+fn second_stage(summary: &Summary, attribution: &Attribution) -> Option<String> {
+    let (within, remaining): (Vec<&FactorEffect>, Vec<&FactorEffect>) = attribution
+        .effects
+        .iter()
+        .partition(|effect| effect.is_within_horizon);
+    if within.is_empty() || remaining.is_empty() {
+        return None;
+    }
+    let since = |effect: &&FactorEffect| {
+        let block = match effect.verdict {
+            Verdict::Equivalent => effect.decided_at_block,
+            // Its verdict is another one, which may have stood before.
+            _ => None,
+        };
+        let since = block.map_or(String::new(), |block| format!(" (after {block} blocks)"));
+        format!("{}{since}", effect.factor)
+    };
+    let within: Vec<String> = within.iter().map(since).collect();
+    let remaining: Vec<&str> = remaining.iter().map(|one| one.factor.as_str()).collect();
+    // Those within the horizon change as one factor.
+    let contenders = contenders_of(remaining.len() + 1);
+    let next = match contenders < contenders_of(attribution.effects.len()) {
+        true => format!(
+            " A second stage of {} measures the others ({}) with new data: `dbduel attribute DIR --second-stage`.",
+            words::things(contenders, "contender"),
+            words::joined(&remaining),
+        ),
+        false => String::new(),
+    };
+    Some(format!(
+        "Within the horizon of {}: {}.{next}",
+        words::share(summary.rule.horizon),
+        words::joined_texts(&within)
+    ))
+}
+
+/// Contenders of a design of so many factors.
+fn contenders_of(factors: usize) -> u64 {
+    let design = dbduel_stats::attribution::FactorialDesign::new(factors);
+    design.map_or(0, |design| design.runs().len() as u64)
 }
 
 fn note(summary: &Summary, attribution: &Attribution) -> String {
@@ -437,6 +482,24 @@ mod tests {
                 assert!(text.contains(expected), "{name}: no {expected}");
             }
         }
+        let left = &view(&summary).unwrap().levels[0].sentences[3];
+        assert!(
+            left.starts_with("Within the horizon of 2 %: innodb_lru_scan_depth (after "),
+            "{left}"
+        );
+        // With two of three factors left it would have as many contenders.
+        assert!(!left.contains("second stage"), "{left}");
+        let mut settled = summary.clone();
+        let attribution = settled.duels[0].attribution.as_mut().unwrap();
+        for effect in &mut attribution.effects[1..] {
+            effect.is_within_horizon = true;
+        }
+        attribution.effects[0].is_within_horizon = false;
+        let left = &view(&settled).unwrap().levels[0].sentences[3];
+        assert!(
+            left.contains("A second stage of 4 contenders measures the others"),
+            "{left}"
+        );
         let lead = words::headlines(&summary);
         assert_eq!(lead.len(), 2);
         assert!(

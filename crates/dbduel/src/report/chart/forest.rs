@@ -4,7 +4,7 @@ use crate::judge::Summary;
 use crate::judge::summary::{Comparison, Duel, Verdict};
 use crate::report::words;
 
-use super::frame::{Plot, are_touching, inside};
+use super::frame::{Plot, are_touching, half_width, inside};
 use super::number_of;
 use super::scale::{Scale, ratio_ticks};
 use super::style::{CHARACTER, colour, fitted, mark, marker};
@@ -38,15 +38,21 @@ pub fn forest(summary: &Summary, width: f64) -> String {
             top += forest.row;
         }
     }
+    let horizon = words::share(summary.rule.horizon);
     svg.text(
         (f64::midpoint(plot.left, plot.right), plot.bottom + 34.0),
         Anchor::Middle,
         "small",
-        &format!(
-            "throughput against {}; shaded: horizon of ±{}",
-            fitted(&summary.baseline, 160.0),
-            words::share(summary.rule.horizon)
-        ),
+        &match forest.is_narrow {
+            true => format!(
+                "against {}; shaded: ±{horizon}",
+                fitted(&summary.baseline, 130.0)
+            ),
+            false => format!(
+                "throughput against {}; shaded: horizon of ±{horizon}",
+                fitted(&summary.baseline, 160.0)
+            ),
+        },
     );
     svg.finish(
         plot.bottom + 44.0,
@@ -151,38 +157,31 @@ impl<'a> Forest<'a> {
         } else {
             &duel.label
         };
-        let (middle, text, label_width) = if self.is_narrow {
-            (top + 34.0, top + 15.0, plot.right * 0.32)
-        } else {
-            let middle = top + self.row / 2.0;
-            (middle, middle + 4.0, plot.left - 40.0)
-        };
-        let start = self.start();
-        mark(svg, contender, (start + 6.0, text - 4.0), 4.5, "");
-        // Above its row a name may lie over the line of the baseline.
-        let class = if self.is_narrow {
-            "label halo"
-        } else {
-            "label"
-        };
-        svg.text(
-            (start + 18.0, text),
-            Anchor::Start,
-            class,
-            &fitted(name, label_width),
-        );
         let (sign, result) = (
             words::sign(comparison.verdict),
             result(self.summary, comparison),
         );
-        if self.is_narrow {
+        let start = self.start();
+        let (middle, text, label_width) = if self.is_narrow {
+            let text = top + 15.0;
+            // Above its row a text may lie over the line of the baseline.
+            let size = (plot.width() + 2.0, 16.0);
+            svg.rect((start - 1.0, text - 12.0), size, "paper", "");
             let result = format!("{sign} {result}");
-            svg.text((plot.right, text), Anchor::End, "small halo", &result);
+            svg.text((plot.right, text), Anchor::End, "small", &result);
+            let taken = 24.0 + 2.0 * half_width(&result);
+            (top + 34.0, text, plot.width() - taken)
         } else {
+            let middle = top + self.row / 2.0;
+            let text = middle + 4.0;
             let verdict = format!("{sign} {}", comparison.verdict.word());
             svg.text((plot.right + 16.0, text), Anchor::Start, "strong", &verdict);
             svg.text((plot.right + 118.0, text), Anchor::Start, "small", &result);
-        }
+            (middle, text, plot.left - 40.0)
+        };
+        mark(svg, contender, (start + 6.0, text - 4.0), 4.5, "");
+        let name = fitted(name, label_width);
+        svg.text((start + 18.0, text), Anchor::Start, "label", &name);
         self.ratio(svg, duel, comparison, middle);
     }
 

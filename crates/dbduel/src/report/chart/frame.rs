@@ -117,7 +117,7 @@ impl Plot {
 }
 
 /// Half of what a small text takes, about, pixels.
-fn half_width(text: &str) -> f64 {
+pub fn half_width(text: &str) -> f64 {
     let wide = |c: char| if "%+−×".contains(c) { 1.5 } else { 1.0 };
     0.5 * SMALL_CHARACTER * text.chars().map(wide).sum::<f64>()
 }

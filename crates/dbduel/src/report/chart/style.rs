@@ -89,15 +89,17 @@ pub fn mark_radius(width: f64, count: usize, room: f64) -> f64 {
     (room * width / count.max(1) as f64).clamp(1.6, 4.2)
 }
 
-/// A name cut to what fits into `width` pixels.
+/// A name shortened to what fits into `width` pixels. Beginning and end stay, since names of contenders often begin alike.
 #[must_use]
 pub fn fitted(name: &str, width: f64) -> String {
     let most = (width / CHARACTER).floor().max(2.0) as usize;
     if name.chars().count() <= most {
         return name.to_owned();
     }
-    let start: String = name.chars().take(most - 1).collect();
-    format!("{start}…")
+    let end = (most - 1) / 2;
+    let start: String = name.chars().take(most - 1 - end).collect();
+    let end: String = name.chars().skip(name.chars().count() - end).collect();
+    format!("{start}…{end}")
 }
 
 /// Draws a legend below the title and returns where it ends, pixels from the top.
@@ -151,8 +153,10 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_cut() {
+    fn long_names_keep_their_beginning_and_their_end() {
         assert_eq!(fitted("short", 100.0), "short");
-        assert_eq!(fitted("a very long name indeed", 66.0), "a very lo…");
+        assert_eq!(fitted("no-doublewrite", 80.0), "no-dou…write");
+        assert_eq!(fitted("no-doublewrite-no-checksums", 80.0), "no-dou…ksums");
+        assert_eq!(fitted("long", 1.0), "l…");
     }
 }

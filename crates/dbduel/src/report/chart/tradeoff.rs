@@ -10,6 +10,9 @@ use super::scale::{Scale, nice_end, ticks};
 use super::style::{colour, legend, mark};
 use super::svg::{Anchor, polyline};
 
+/// Below this width the note beside the title is short.
+const NARROW: f64 = 480.0;
+
 /// Draws the chart; `None` with fewer than two levels.
 #[must_use]
 pub fn throughput_against_latency(summary: &Summary, width: f64) -> Option<String> {
@@ -33,13 +36,11 @@ pub fn throughput_against_latency(summary: &Summary, width: f64) -> Option<Strin
         .map(|(_, us)| *us)
         .fold(f64::INFINITY, f64::min);
     let slowest = points.iter().map(|(_, us)| *us).fold(0.0, f64::max);
-    let mut svg = titled(width, "Throughput against p95 latency", "");
-    svg.text(
-        (width, 14.0),
-        Anchor::End,
-        "small",
-        "better: right and down",
-    );
+    let note = match width < NARROW {
+        true => "better: ↘",
+        false => "better: right and down",
+    };
+    let mut svg = titled(width, "Throughput against p95 latency", note);
     let top = legend(&mut svg, &names(summary));
     let plot = Plot {
         left: 58.0,

@@ -125,8 +125,10 @@ struct Rows<'s> {
 impl Rows<'_> {
     /// Writes the name of the next row and gives the middle of its bar.
     fn label(&mut self, class: &str, text: &str) -> f64 {
-        let (name, middle, room, height) = match self.is_narrow {
+        let (start, name, middle, room, height) = match self.is_narrow {
+            // Beside the axis.
             true => (
+                self.plot.left + 5.0,
                 self.top + 12.0,
                 self.top + 24.0,
                 self.plot.right,
@@ -134,11 +136,11 @@ impl Rows<'_> {
             ),
             false => {
                 let middle = self.top + ROW / 2.0;
-                (middle + 4.0, middle, self.plot.left - 10.0, ROW)
+                (0.0, middle + 4.0, middle, self.plot.left - 10.0, ROW)
             }
         };
         let text = fitted(text, room);
-        self.svg.text((0.0, name), Anchor::Start, class, &text);
+        self.svg.text((start, name), Anchor::Start, class, &text);
         self.top += height;
         middle
     }

@@ -41,8 +41,14 @@ pub fn sentences(summary: &Summary, explanation: &Explanation) -> Sentences {
     }
     let mut sentences = Vec::new();
     let (contender, baseline) = (&explanation.contender, &summary.baseline);
-    if let Some(sentence) = restraint(summary, explanation) {
-        sentences.push(sentence);
+    // Differences without a sentence, such as those that the latency covers, are in the table.
+    let has_moved = |cost: &Cost| matches!(cost.moved, Moved::Less | Moved::More);
+    let is_any_moved = explanation.costs.iter().any(has_moved);
+    if let Some(reservation) = restraint(summary, explanation) {
+        sentences.push(match is_any_moved {
+            true => format!("{reservation} Resource use differs as follows."),
+            false => reservation.to_owned(),
+        });
     }
     match &explanation.latency {
         Latency::Divided(division) => sentences.push(of_latency(division, contender, baseline)),
@@ -53,9 +59,7 @@ pub fn sentences(summary: &Summary, explanation: &Explanation) -> Sentences {
         }
     }
     let highlights = select_highlights(explanation);
-    // Differences without a sentence, such as those that the latency covers, are in the table.
-    let has_moved = |cost: &Cost| matches!(cost.moved, Moved::Less | Moved::More);
-    if !explanation.costs.iter().any(has_moved) {
+    if !is_any_moved {
         sentences.push(NOTHING_DIFFERS.to_owned());
     }
     let costs = highlights
@@ -103,7 +107,7 @@ fn too_few_blocks(explanation: &Explanation) -> String {
 }
 
 /// A reservation where throughput itself does not differ.
-fn restraint(summary: &Summary, explanation: &Explanation) -> Option<String> {
+fn restraint(summary: &Summary, explanation: &Explanation) -> Option<&'static str> {
     let duel = summary
         .duels
         .iter()
@@ -112,13 +116,12 @@ fn restraint(summary: &Summary, explanation: &Explanation) -> Option<String> {
         .comparisons
         .iter()
         .find(|one| one.contender == explanation.contender)?;
-    let throughput = match comparison.verdict {
-        Verdict::Faster | Verdict::Slower => return None,
-        Verdict::Equivalent => "Equivalent throughput",
-        Verdict::Undecided => "No detectable throughput difference",
-        Verdict::Void => "No valid throughput verdict",
-    };
-    Some(format!("{throughput}. Resource use differs as follows."))
+    match comparison.verdict {
+        Verdict::Faster | Verdict::Slower => None,
+        Verdict::Equivalent => Some("Equivalent throughput."),
+        Verdict::Undecided => Some("No detectable throughput difference."),
+        Verdict::Void => Some("No valid throughput verdict."),
+    }
 }
 
 fn of_latency(division: &Division, contender: &str, baseline: &str) -> String {

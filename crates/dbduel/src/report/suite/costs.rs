@@ -1,6 +1,6 @@
 //! What a transaction cost in each workload, as matrices of the same shape as those of throughput.
 
-use super::{Column, Matrix, MatrixCell, MatrixGroup, MatrixRow, about, duels_of};
+use super::{Column, Matrix, MatrixCell, named_groups};
 use crate::judge::Summary;
 use crate::judge::explain::{Cost, Explanation, Moved, Unit};
 use crate::judge::summary::{Duel, Figure};
@@ -70,24 +70,9 @@ fn matrix(summary: &Summary, resource: &str, title: &str) -> Option<Matrix> {
         })
         .collect();
     let suite = summary.suite.as_ref()?;
-    let named = suite.groups.iter().filter(|group| group.name.is_some());
-    let groups: Vec<MatrixGroup> = named
-        .map(|group| {
-            let rows = duels_of(summary, group).into_iter().map(|duel| MatrixRow {
-                name: duel.label.clone(),
-                about: about(duel),
-                cells: columns
-                    .iter()
-                    .map(|column| cell(summary, duel, column, resource))
-                    .collect(),
-            });
-            MatrixGroup {
-                name: group.name.clone().unwrap_or_default(),
-                rows: rows.collect(),
-                sums: Vec::new(),
-            }
-        })
-        .collect();
+    let groups = named_groups(summary, suite, &columns, |duel, column| {
+        cell(summary, duel, column, resource)
+    });
     let mut cells = groups
         .iter()
         .flat_map(|group| &group.rows)

@@ -1,15 +1,18 @@
 //! What only a suite shows: workloads × contenders as matrices, group by group.
 
 mod costs;
+mod memory;
 mod print;
 mod statements;
 
 use serde::Serialize;
 
-use super::number_of;
 use super::words::{self, RatioUnit};
+use super::{functions, number_of};
 use crate::judge::Summary;
-use crate::judge::summary::{Duel, Figure, GroupComparison, SuiteGroup, Verdict, VerdictCounts};
+use crate::judge::summary::{
+    Duel, Figure, GroupComparison, SuiteGroup, SuiteSummary, Verdict, VerdictCounts,
+};
 use dbduel_record::plan::{BlockForm, SuitePhase};
 pub use print::print;
 
@@ -24,6 +27,10 @@ pub struct SuiteView {
     pub matrices: Vec<Matrix>,
     /// What a transaction cost, per resource.
     pub costs: Vec<Matrix>,
+    /// Memory of servers and load process.
+    pub memory: Vec<Matrix>,
+    /// The largest memory of each server and of the load process, in a sentence.
+    pub memory_max: String,
     /// How many verdicts may be wrong.
     pub promise: String,
     /// How the workloads were run.
@@ -124,6 +131,8 @@ pub fn view(summary: &Summary) -> Option<SuiteView> {
     Some(SuiteView {
         matrices,
         costs: costs::matrices(summary),
+        memory: memory::matrices(summary),
+        memory_max: memory::sentence(summary),
         promise: promise(summary),
         order: order(summary, suite.block_form),
         cells: cells(summary),
@@ -169,20 +178,12 @@ fn matrix(
             .collect()
     });
     let groups = all.iter().map(|group| {
-        let rows = duels_of(summary, group).into_iter().map(|duel| MatrixRow {
-            name: duel.label.clone(),
-            about: about(duel),
-            cells: columns
-                .iter()
-                .map(|column| cell(summary, duel, column))
-                .collect(),
-        });
+        let name = group.name.as_deref().unwrap_or("all workloads");
         MatrixGroup {
-            name: group
-                .name
-                .clone()
-                .unwrap_or_else(|| "all workloads".to_owned()),
-            rows: rows.collect(),
+            name: name.to_owned(),
+            rows: rows(summary, group, &columns, |duel, column| {
+                cell(summary, duel, column)
+            }),
             sums: sums(compared(group)),
         }
     });
@@ -194,6 +195,40 @@ fn matrix(
         groups: groups.collect(),
         columns,
     }
+}
+
+/// A row for each workload of a group, with what `cell` says in each column.
+fn rows(
+    summary: &Summary,
+    group: &SuiteGroup,
+    columns: &[Column],
+    cell: impl Fn(&Duel, &Column) -> MatrixCell,
+) -> Vec<MatrixRow> {
+    let all = duels_of(summary, group).into_iter();
+    all.map(|duel| MatrixRow {
+        name: duel.label.clone(),
+        about: about(duel),
+        cells: columns.iter().map(|column| cell(duel, column)).collect(),
+    })
+    .collect()
+}
+
+/// The groups that have names, with what `cell` says of each workload in each column, and no sums.
+fn named_groups(
+    summary: &Summary,
+    suite: &SuiteSummary,
+    columns: &[Column],
+    cell: impl Fn(&Duel, &Column) -> MatrixCell,
+) -> Vec<MatrixGroup> {
+    let all = suite.groups.iter();
+    all.filter_map(|group| {
+        Some(MatrixGroup {
+            name: group.name.clone()?,
+            rows: rows(summary, group, columns, &cell),
+            sums: Vec::new(),
+        })
+    })
+    .collect()
 }
 
 fn cell(summary: &Summary, duel: &Duel, column: &Column) -> MatrixCell {
@@ -229,12 +264,19 @@ fn cell(summary: &Summary, duel: &Duel, column: &Column) -> MatrixCell {
     {
         hover.push_str(&format!("; {moved}"));
     }
+    let mut stacks = summary.flame_differences.iter();
+    let stacks = stacks.find(|one| one.level == duel.level && one.contender == column.contender);
+    if column.against == summary.baseline
+        && let Some(named) = stacks.and_then(functions::named)
+    {
+        hover.push_str(&format!("; CPU per transaction: {named}"));
+    }
     if let Some(changed) = statements::changed(duel, &column.contender, &column.against) {
         hover.push_str(&format!("; {changed}"));
     }
     MatrixCell {
         text: relative(&ratio),
-        sign: sign(verdict),
+        sign: words::sign(verdict),
         answer: verdict.word(),
         strength: strength(verdict, &ratio),
         hover,
@@ -259,14 +301,6 @@ fn strength(verdict: Verdict, ratio: &Figure) -> f64 {
         _ => return 0.0,
     };
     (LEAST_COLOUR + (1.0 - LEAST_COLOUR) * certain / FULL_COLOUR).clamp(LEAST_COLOUR, 1.0)
-}
-
-/// As elsewhere, but as wide as the others, so that columns of a terminal are straight.
-fn sign(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Equivalent => "=",
-        other => words::sign(other),
-    }
 }
 
 fn sums(comparisons: &[GroupComparison]) -> Vec<MatrixRow> {
@@ -416,7 +450,7 @@ fn cells(summary: &Summary) -> Vec<CellView> {
             answer: comparison.verdict.word(),
             verdict: format!(
                 "{} {}",
-                sign(comparison.verdict),
+                words::sign(comparison.verdict),
                 words::verdict(comparison)
             ),
             ratio: unit.value(&comparison.ratio),

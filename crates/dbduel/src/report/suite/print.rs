@@ -39,6 +39,9 @@ pub fn print(page: &mut Page, view: &SuiteView) {
     }
     page.inked_lines(Ink::Dim, &view.promise);
     page.inked_lines(Ink::Dim, &view.order);
+    if !view.memory_max.is_empty() {
+        page.inked_lines(Ink::Dim, &view.memory_max);
+    }
     if !view.costs.is_empty() {
         page.inked_lines(
             Ink::Dim,

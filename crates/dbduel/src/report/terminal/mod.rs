@@ -10,8 +10,8 @@ mod verdicts;
 
 use super::view::View;
 use super::{
-    Format, Options, Rendered, attribution, champions, explanation, order_entry, scaling, suite,
-    words,
+    Format, Options, Rendered, attribution, champions, explanation, functions, order_entry,
+    scaling, suite, words,
 };
 use figures::figures;
 pub use page::wrap;
@@ -64,6 +64,7 @@ impl Format for Terminal {
         if view.suite.is_none() {
             explanations(&mut page, summary);
         }
+        functions::print(&mut page, summary);
         if let Some(part) = &view.orders {
             order_entry::print(&mut page, part);
         }
@@ -179,7 +180,46 @@ fn list_findings(page: &mut Page, view: &View) {
         page.labelled((Ink::Plain, UNLABELLED), (Ink::Plain, &more));
     }
     if notes > NOTES_MAX {
-        let more = format!("{} more notes on the HTML page", notes - NOTES_MAX);
+        let left = words::things((notes - NOTES_MAX) as u64, "more note");
+        let more = format!("{left} on the HTML page");
         page.labelled((Ink::Plain, UNLABELLED), (Ink::Plain, &more));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::explain::{Cost, Group};
+    use crate::judge::summarise;
+    use crate::judge::synthetic::{Observation, Scenario};
+
+    #[test]
+    fn the_five_largest_costs_are_shown_and_the_others_counted() {
+        let scenario = Scenario::duel().observed(Observation::doublewrite());
+        let (mut summary, findings) = summarise(&scenario.record());
+        let explanation = &mut summary.explanations[0];
+        let moved = explanation.costs[explanation.moved[0]].clone();
+        for group in [Group::Log, Group::Access, Group::Formats, Group::Waits] {
+            explanation.moved.push(explanation.costs.len());
+            explanation.costs.push(Cost {
+                resource: format!("made-{group:?}"),
+                name: format!("made {group:?}"),
+                group,
+                ..moved.clone()
+            });
+        }
+        let costs = explanation::sentences(&summary, &summary.explanations[0]).costs;
+        assert!(costs.len() > COSTS_SHOWN, "{costs:?}");
+        let options = Options {
+            width: 100,
+            colour: false,
+        };
+        let text = Terminal.render(&summary, &findings, &options).text;
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let text = words.join(" ");
+        for (place, cost) in costs.iter().enumerate() {
+            assert_eq!(text.contains(cost), place < COSTS_SHOWN, "{cost}: {text}");
+        }
+        assert!(text.contains("more on the HTML page"), "{text}");
     }
 }

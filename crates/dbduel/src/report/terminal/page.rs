@@ -89,7 +89,7 @@ impl Page {
     }
 
     /// A text as an item of a list.
-    pub(super) fn item(&mut self, text: &str) {
+    pub(in crate::report) fn item(&mut self, text: &str) {
         self.labelled((Ink::Plain, "- "), (Ink::Plain, text));
     }
 }

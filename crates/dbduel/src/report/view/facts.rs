@@ -198,6 +198,38 @@ pub(super) fn setting(difference: &SettingDifference) -> SettingView {
 
 pub(super) fn host(summary: &Summary) -> Vec<Entry> {
     let host = &summary.host;
+    let each = host.server_hosts.iter();
+    let each: Vec<(&str, Vec<Option<String>>)> = each
+        .map(|one| {
+            let facts = machine(&one.facts).into_iter();
+            (one.name.as_str(), facts.map(|(_, text)| text).collect())
+        })
+        .collect();
+    let absent = |text: Option<String>| text.unwrap_or_else(|| "not available".to_owned());
+    let mut entries = Vec::new();
+    for (number, (label, text)) in machine(host).into_iter().enumerate() {
+        let is_one = each
+            .windows(2)
+            .all(|two| two[0].1[number] == two[1].1[number]);
+        let text = match is_one {
+            true => absent(text),
+            false => {
+                let texts = each
+                    .iter()
+                    .map(|(name, texts)| format!("{name}: {}", absent(texts[number].clone())));
+                texts.collect::<Vec<String>>().join("; ")
+            }
+        };
+        entries.push(entry(label, text));
+    }
+    let own = words::own_resolution(summary)
+        .unwrap_or_else(|| "unknown; `dbduel selftest` measures it".to_owned());
+    entries.push(entry("resolution of the lab", own));
+    entries
+}
+
+/// What is known of a machine, under its labels.
+fn machine(host: &Host) -> Vec<(&'static str, Option<String>)> {
     let number = |value: Option<u32>| value.map(|value| value.to_string());
     let yes_no = |value: bool| if value { "yes" } else { "no" }.to_owned();
     let without_limit = |limit: Option<String>| {
@@ -211,7 +243,7 @@ pub(super) fn host(summary: &Summary) -> Vec<Entry> {
             .collect();
         (!texts.is_empty()).then(|| texts.join("; "))
     };
-    let entries = [
+    vec![
         ("processor", host.cpu_model.clone()),
         ("microcode", host.microcode.clone()),
         ("processors", number(host.cpus)),
@@ -284,15 +316,7 @@ pub(super) fn host(summary: &Summary) -> Vec<Entry> {
             without_limit(host.cgroup_cpus.map(words::number)),
         ),
         ("allowed processors", host.allowed_cpus.clone()),
-    ];
-    let mut entries: Vec<Entry> = entries
-        .into_iter()
-        .map(|(label, text)| entry(label, text.unwrap_or_else(|| "not available".to_owned())))
-        .collect();
-    let own = words::own_resolution(summary)
-        .unwrap_or_else(|| "unknown; `dbduel selftest` measures it".to_owned());
-    entries.push(entry("resolution of the lab", own));
-    entries
+    ]
 }
 
 /// A file system with its size and how full it was.

@@ -65,8 +65,18 @@ const fn time(head: &'static str, figure: fn(&Measures) -> &Figure) -> Column {
     }
 }
 
+/// A largest value, which has no interval.
+const fn memory(head: &'static str, figure: fn(&Measures) -> &Figure) -> Column {
+    Column {
+        head,
+        figure,
+        text: words::bytes_of,
+        doubt: |_| String::new(),
+    }
+}
+
 /// The columns of the tables of figures.
-pub const COLUMNS: [Column; 9] = [
+pub const COLUMNS: [Column; 11] = [
     rate("transactions/s", |measures| &measures.throughput_per_s),
     time("mean", |measures| &measures.latency_us_mean),
     time("p50", |measures| &measures.latency_us_p50),
@@ -79,6 +89,12 @@ pub const COLUMNS: [Column; 9] = [
     }),
     time("client CPU", |measures| {
         &measures.client_cpu_us_per_transaction
+    }),
+    memory("server memory", |measures| {
+        &measures.server_memory_bytes_max
+    }),
+    memory("client memory", |measures| {
+        &measures.client_memory_bytes_max
     }),
 ];
 
@@ -114,7 +130,9 @@ fn without_interval(duel: &Duel) -> Vec<String> {
     for column in &COLUMNS {
         for measures in &duel.contenders {
             match (column.figure)(measures) {
-                Figure::Bare { how, why, .. } if *how != How::Largest => {
+                Figure::Bare { how, why, .. }
+                    if !matches!(how, How::Largest | How::LargestReading) =>
+                {
                     reasons.push(format!("{} of {}: {why}", column.head, measures.contender));
                 }
                 _ => {}

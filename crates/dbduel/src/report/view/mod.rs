@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use super::explanation::{ExplanationView, caution, views};
-use super::{attribution, champions, method, order_entry, scaling, suite, words};
+use super::{attribution, champions, functions, method, order_entry, scaling, suite, words};
 use crate::judge::{Finding, Summary};
 
 mod by_clients;
@@ -86,6 +86,8 @@ pub struct View {
     /// How many cells were in a steady state; empty when it is not known.
     pub courses: String,
     pub explanations: Vec<ExplanationView>,
+    /// Functions of servers whose time differs, where stacks were sampled.
+    pub functions: Vec<functions::FunctionsView>,
     /// The caveat of the explanations; empty where none compares anything.
     pub caution: String,
     /// Headings of the table over load levels.
@@ -171,6 +173,7 @@ impl View {
                 true => Vec::new(),
                 false => views(summary),
             },
+            functions: functions::views(summary),
             caution: caution(summary),
             by_clients_heads: by_clients::HEADS,
             by_clients: match is_suite {

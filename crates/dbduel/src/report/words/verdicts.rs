@@ -1,5 +1,7 @@
 //! Verdicts, what they are about, and how sure the tables beside them are.
 
+use std::collections::BTreeSet;
+
 use super::numbers::latency;
 use super::{RatioUnit, clients, joined, share};
 use crate::judge::Summary;
@@ -30,7 +32,7 @@ pub fn sign(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Faster => "▲",
         Verdict::Slower => "▼",
-        Verdict::Equivalent => "＝",
+        Verdict::Equivalent => "=",
         Verdict::Undecided => "?",
         Verdict::Void => "✕",
     }
@@ -54,14 +56,39 @@ pub fn level(summary: &Summary) -> &'static str {
 
 #[must_use]
 pub fn scope(summary: &Summary) -> String {
+    let load = match &summary.hosts {
+        Some(hosts) => format!(", under load from {}", hosts.label()),
+        None => String::new(),
+    };
+    let machines = machines(summary);
     match summary.scope {
         Scope::TheseInstances => {
-            "these instances: one start of each server, on one machine".to_owned()
+            format!("these instances: one start of each server, {machines}{load}")
         }
         Scope::TheseServers => format!(
-            "these servers: {} starts of each, on one machine; a start is one observation",
+            "these servers: {} starts of each, {machines}{load}; a start is one observation",
             summary.run.epochs
         ),
+    }
+}
+
+/// Where the servers ran.
+fn machines(summary: &Summary) -> String {
+    let contenders = summary.contenders.iter();
+    let placed: Vec<(&str, &str)> = contenders
+        .filter_map(|one| Some((one.name.as_str(), one.host.as_deref()?)))
+        .collect();
+    let hosts: BTreeSet<&str> = placed.iter().map(|(_, host)| *host).collect();
+    match (placed.first(), hosts.len()) {
+        (None, _) => "on one machine".to_owned(),
+        (Some((_, host)), 1) => format!("on one machine ({host})"),
+        _ => {
+            let each = placed
+                .iter()
+                .map(|(name, host)| format!("`{name}` on {host}"));
+            let each: Vec<String> = each.collect();
+            format!("on these machines ({})", each.join(", "))
+        }
     }
 }
 
@@ -71,7 +98,7 @@ pub fn change_sign(change: Change) -> &'static str {
     match change {
         Change::Higher => "▲",
         Change::Lower => "▼",
-        Change::Equivalent => "＝",
+        Change::Equivalent => "=",
         Change::Undecided => "?",
         Change::NotCompared => "–",
     }

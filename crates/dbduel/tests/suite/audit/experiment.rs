@@ -1,6 +1,7 @@
 //! The audit of an experiment file, before anything is started.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use super::super::lab::shipped;
 use super::super::plans::experiments;
@@ -56,13 +57,53 @@ fn every_shipped_experiment_is_comparable_and_asks_for_what_its_servers_take() {
     {
         let output = audit(&[text(&path), "--dry"]);
         let said = String::from_utf8_lossy(&output.stderr);
-        // The version of a server that is installed is not known without starting it.
-        let is_unknown = said.contains("shows only when it is started");
+        // That of a server that is not installed here.
+        let is_unknown = said.contains("is not known before it is fetched");
         let code = output.status.code();
         assert!(is_unknown || code == Some(0), "{}: {said}", path.display());
         audited += usize::from(!is_unknown);
     }
     assert!(audited >= 10, "{audited}");
+}
+
+/// The experiments that documents show, which readers copy: each is comparable by its file.
+#[test]
+fn every_experiment_of_the_documents_is_comparable() {
+    let directory = tempfile::tempdir().unwrap();
+    let experiment = directory.path().join("duel.toml");
+    let mut audited = 0;
+    for page in pages() {
+        let content = fs::read_to_string(&page).unwrap();
+        for part in content.split("```toml\n").skip(1) {
+            let (block, _) = part.split_once("```").unwrap();
+            let contenders = block.matches("[contenders.").count();
+            if contenders < 2 || !block.contains("[workload]") {
+                continue;
+            }
+            fs::write(&experiment, block).unwrap();
+            let output = audit(&[text(&experiment), "--dry"]);
+            let said = String::from_utf8_lossy(&output.stderr);
+            // Builds of the reader's own.
+            if said.contains("there is no server at") {
+                continue;
+            }
+            assert_eq!(output.status.code(), Some(0), "{page:?}: {said}\n{block}");
+            audited += 1;
+        }
+    }
+    assert!(audited >= 3, "{audited}");
+}
+
+/// README and the pages below `docs/`.
+fn pages() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut pages = vec![root.join("README.md")];
+    for folder in ["docs", "docs/tutorial"] {
+        let entries = fs::read_dir(root.join(folder)).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        pages.extend(paths.filter(|path| path.extension().is_some_and(|ending| ending == "md")));
+    }
+    pages
 }
 
 /// Nothing is fetched, and neither the home nor the directory of results holds anything afterwards.

@@ -17,7 +17,7 @@ mod published;
 mod running;
 
 /// No input may keep the audit busy for longer.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn data(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -28,7 +28,7 @@ fn data(file: &str) -> PathBuf {
 fn audit(arguments: &[&str]) -> Output {
     let started = Instant::now();
     let output = program().arg("audit").args(arguments).output().unwrap();
-    assert!(started.elapsed() < PATIENCE, "{arguments:?}");
+    assert!(started.elapsed() < TIMEOUT, "{arguments:?}");
     output
 }
 

@@ -3,7 +3,7 @@
 //!
 //! `DBDUEL_CHAOS_SECONDS` says how long to begin new rounds (60 by default), `DBDUEL_CHAOS_SEED` with which to begin.
 
-mod clock;
+pub mod clock;
 mod fault;
 
 use std::os::unix::process::ExitStatusExt as _;

@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use dbduel_nats::{Nats, NatsAddress};
 use dbduel_record::Record;
 use nix::sys::signal::Signal;
 use serde_json::json;
 
+use super::nats_server::NatsServer;
 use super::network::Network;
 use super::relay::Relay;
-use super::{Fleet, PATIENCE, SHORT, phase_of};
+use super::{Fleet, SHORT, TIMEOUT, phase_of};
 use crate::suite::harness::skip_always;
 use crate::suite::lab::{program, signal, turn, verify};
 
@@ -44,7 +46,7 @@ fn a_killed_worker_and_a_killed_nats_server_cost_no_cell() {
     assert_eq!(status["not_queued"], 0, "{status:#}");
     // The contest of the killed worker was ended by the system.
     let home = fleet.home_of("w2").display().to_string();
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while processes_of(&home) > 0 {
         assert!(Instant::now() < deadline, "a contest stayed behind");
         std::thread::sleep(Duration::from_millis(50));
@@ -124,7 +126,7 @@ fn a_cell_that_a_worker_finishes_while_it_is_cut_off_counts_once() {
     let status = fleet.wait_until_done(1);
     drop(turn);
     assert_eq!(status["agents"][0]["name"], "w2", "{status:#}");
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while !fleet.said_by("w1").contains("could not deliver duel") {
         assert!(Instant::now() < deadline, "{}", fleet.said_by("w1"));
         std::thread::sleep(Duration::from_millis(50));
@@ -190,6 +192,34 @@ fn a_slow_connection_that_is_reset_again_and_again_costs_no_cell() {
     );
     let (code, said) = fleet.stop("w1");
     assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn questions_over_a_slow_connection_do_not_wait_for_each_other() {
+    let Some(nats_server) = NatsServer::start() else {
+        return;
+    };
+    let relay = Relay::start(nats_server.port(), DELAY);
+    let connect = |url: &str| {
+        let address = NatsAddress::new(url, None, None).unwrap();
+        Nats::connect(&address, "test").unwrap()
+    };
+    let (near, far) = (connect(&nats_server.url()), connect(&relay.url()));
+    near.answer("heard", Vec::new).unwrap();
+    let subjects = ["heard".to_owned(), "unheard".to_owned()];
+    // One after the other they would take five times as long as the quickest, however often that is tried. Together they may, on
+    // a busy machine, but not each time.
+    let is_together = (0..10).any(|_| {
+        let began = Instant::now();
+        let answers = far.ask_each(&subjects, 5, TIMEOUT);
+        let took = began.elapsed();
+        assert_eq!((answers[0].len(), answers[1].len()), (5, 0), "{answers:?}");
+        let quickest = answers[0].iter().map(|answer| answer.round_trip).min();
+        let quickest = quickest.unwrap();
+        assert!(quickest >= 2 * DELAY, "{quickest:?}");
+        took < 3 * quickest
+    });
+    assert!(is_together);
 }
 
 /// The object store of records with room for so many bytes.

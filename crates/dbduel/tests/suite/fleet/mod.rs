@@ -1,10 +1,12 @@
 //! Contests on several agents, with a nats-server of the test's own.
 
 mod faults;
+mod hosts;
 mod nats_server;
 mod network;
 mod refusals;
 mod relay;
+mod secured;
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Output};
@@ -19,7 +21,7 @@ use self::network::Network;
 use super::lab::{program_in, signal};
 
 /// How long anything may take that a test waits for.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// A contest of a few seconds.
 const SHORT: &str = r#"
@@ -66,7 +68,7 @@ impl Fleet {
 
     /// As [`Fleet::start`], in a network of its own.
     fn start_in(experiment: &str, network: Network) -> Option<Self> {
-        let nats = NatsServer::start_in(Some(&network))?;
+        let nats = NatsServer::start_in(&network)?;
         Some(Self::of(experiment, nats, Some(network)))
     }
 
@@ -182,7 +184,7 @@ impl Fleet {
     fn stop(&mut self, name: &str) -> (Option<i32>, String) {
         let agent = self.agent(name);
         signal(&agent.child, Signal::SIGTERM);
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while agent.child.try_wait().unwrap().is_none() {
             assert!(Instant::now() < deadline, "{name} does not end");
             std::thread::sleep(Duration::from_millis(20));
@@ -194,7 +196,7 @@ impl Fleet {
     /// Waits until the status says what is expected.
     #[track_caller]
     fn wait_until(&self, what: &str, mut is_there: impl FnMut(&Value) -> bool) -> Value {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let output = self.run(&["fleet", "status", "--json"]);
             let status = serde_json::from_slice(&output.stdout).unwrap_or_default();

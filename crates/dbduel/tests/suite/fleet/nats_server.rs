@@ -3,37 +3,46 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 use super::network::Network;
+use super::secured::Secured;
 use crate::suite::harness::skip;
 
 /// It answers within this time after its start.
-const START_PATIENCE: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub struct NatsServer {
     store: TempDir,
     port: u16,
     child: Child,
+    /// What it demands of those who connect.
+    secured: Option<Secured>,
 }
 
 impl NatsServer {
     /// Starts one on a free port of the loopback interface; `None` when it is not installed.
     pub fn start() -> Option<Self> {
-        Self::start_in(None)
+        Self::start_by(None, None)
     }
 
     /// As [`NatsServer::start`], on all addresses of a network of its own.
-    pub fn start_in(network: Option<&Network>) -> Option<Self> {
+    pub fn start_in(network: &Network) -> Option<Self> {
+        Self::start_by(Some(network), None)
+    }
+
+    /// As [`NatsServer::start_in`], for those with TLS and credentials only.
+    pub fn start_secured(network: &Network, secured: Secured) -> Option<Self> {
+        Self::start_by(Some(network), Some(secured))
+    }
+
+    fn start_by(network: Option<&Network>, secured: Option<Secured>) -> Option<Self> {
         let store = tempfile::tempdir().unwrap();
-        let (command, address) = match network {
-            None => (Command::new("nats-server"), "127.0.0.1"),
-            Some(network) => (network.command("nats-server"), "0.0.0.0"),
-        };
-        let Some(child) = spawn(command, &store, address, "-1") else {
+        let Some(child) = spawn(network, secured.as_ref(), &store, "-1") else {
             skip("nats-server is not installed");
             return None;
         };
@@ -41,6 +50,7 @@ impl NatsServer {
             port: 0,
             store,
             child,
+            secured,
         };
         server.port = server.chosen_port();
         Some(server)
@@ -55,23 +65,37 @@ impl NatsServer {
     }
 
     pub fn url_at(&self, address: &str) -> String {
-        format!("nats://{address}:{}", self.port)
+        let scheme = match self.secured {
+            None => "nats",
+            Some(_) => "tls",
+        };
+        format!("{scheme}://{address}:{}", self.port)
+    }
+
+    /// What it demands of those who connect.
+    pub fn secured(&self) -> Option<&Secured> {
+        self.secured.as_ref()
     }
 
     /// Kills it and starts it again on the same files.
     pub fn kill_and_restart(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-        let port = self.port.to_string();
-        let command = Command::new("nats-server");
-        self.child = spawn(command, &self.store, "127.0.0.1", &port).unwrap();
-        self.wait();
+        self.kill_and_restart_in(None, Duration::ZERO);
     }
 
-    /// The free port that it found, from the file in which it says so.
+    /// As [`NatsServer::kill_and_restart`] for one that was started by [`NatsServer::start_in`]; it is away for a time.
+    pub fn kill_and_restart_in(&mut self, network: Option<&Network>, away: Duration) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        sleep(away);
+        let port = self.port.to_string();
+        self.child = spawn(network, self.secured.as_ref(), &self.store, &port).unwrap();
+        assert_eq!(self.chosen_port(), self.port);
+    }
+
+    /// The port that it listens on, from the file in which it says so.
     fn chosen_port(&self) -> u16 {
         let file = format!("nats-server_{}.ports", self.child.id());
-        let deadline = Instant::now() + START_PATIENCE;
+        let deadline = Instant::now() + START_TIMEOUT;
         loop {
             let text = std::fs::read(self.store.path().join(&file)).unwrap_or_default();
             let ports: Value = serde_json::from_slice(&text).unwrap_or_default();
@@ -79,22 +103,14 @@ impl NatsServer {
                 return port.rsplit(':').next().unwrap().parse().unwrap();
             }
             assert!(Instant::now() < deadline, "nats-server names no port");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    fn wait(&self) {
-        let deadline = Instant::now() + START_PATIENCE;
-        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            assert!(Instant::now() < deadline, "nats-server does not answer");
-            std::thread::sleep(Duration::from_millis(20));
+            sleep(Duration::from_millis(20));
         }
     }
 
     /// Publishes a message and gives the reply that JetStream sends.
     pub fn request(&self, subject: &str, message: &str) -> Value {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        stream.set_read_timeout(Some(START_PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(START_TIMEOUT)).unwrap();
         write!(
             stream,
             "CONNECT {{\"verbose\":false}}\r\nSUB reply 1\r\nPUB {subject} reply {}\r\n{message}\r\n",
@@ -124,7 +140,19 @@ impl Drop for NatsServer {
     }
 }
 
-fn spawn(mut command: Command, store: &TempDir, address: &str, port: &str) -> Option<Child> {
+fn spawn(
+    network: Option<&Network>,
+    secured: Option<&Secured>,
+    store: &TempDir,
+    port: &str,
+) -> Option<Child> {
+    let (mut command, address) = match network {
+        None => (Command::new("nats-server"), "127.0.0.1"),
+        Some(network) => (network.command("nats-server"), "0.0.0.0"),
+    };
+    if let Some(secured) = secured {
+        command.arg("-c").arg(secured.config());
+    }
     command
         .args(["-js", "-a", address, "-p", port, "--ports_file_dir"])
         .arg(store.path())

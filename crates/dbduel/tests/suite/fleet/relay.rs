@@ -11,7 +11,12 @@ use std::time::{Duration, Instant};
 use nix::libc;
 use nix::sys::socket::{setsockopt, sockopt};
 
-/// A listener on a free port of the loopback interface. Dropped, it resets its connections and takes no more.
+use super::network::Network;
+
+/// Between two looks for connections, and at whether there shall be more.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(5);
+
+/// A listener on a free port. Dropped, it resets its connections and takes no more.
 pub struct Relay {
     port: u16,
     connections: Arc<Mutex<Vec<TcpStream>>>,
@@ -21,30 +26,60 @@ pub struct Relay {
 impl Relay {
     /// Passes bytes on to `port`, each `delay` after it came, in both directions.
     pub fn start(port: u16, delay: Duration) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let relay = Self {
-            port: listener.local_addr().unwrap().port(),
-            connections: Arc::default(),
-            is_over: Arc::default(),
-        };
-        let (connections, is_over) = (Arc::clone(&relay.connections), Arc::clone(&relay.is_over));
+        Self::start_by(|| Ok(()), "127.0.0.1", port, delay).unwrap()
+    }
+
+    /// As [`Relay::start`], on all addresses of a network.
+    ///
+    /// # Errors
+    /// When this user may not enter it.
+    pub fn start_in(network: &Network, port: u16, delay: Duration) -> nix::Result<Self> {
+        Self::start_by(network.entrance(), "0.0.0.0", port, delay)
+    }
+
+    fn start_by(
+        enter: impl FnOnce() -> nix::Result<()> + Send + 'static,
+        address: &'static str,
+        port: u16,
+        delay: Duration,
+    ) -> nix::Result<Self> {
+        let (sender, listening) = channel();
+        let connections: Arc<Mutex<Vec<TcpStream>>> = Arc::default();
+        let is_over: Arc<AtomicBool> = Arc::default();
+        let (kept, ends) = (Arc::clone(&connections), Arc::clone(&is_over));
         thread::spawn(move || {
-            for client in listener.incoming() {
-                if is_over.load(Ordering::Relaxed) {
-                    break;
-                }
-                let client = client.unwrap();
+            if let Err(error) = enter() {
+                sender.send(Err(error)).unwrap();
+                return;
+            }
+            let listener = TcpListener::bind((address, 0)).unwrap();
+            listener.set_nonblocking(true).unwrap();
+            let own_port = listener.local_addr().unwrap().port();
+            sender.send(Ok(own_port)).unwrap();
+            while !ends.load(Ordering::Relaxed) {
+                let Ok((client, _)) = listener.accept() else {
+                    thread::sleep(ACCEPT_PAUSE);
+                    continue;
+                };
                 let server = TcpStream::connect(("127.0.0.1", port)).unwrap();
                 pass(&client, &server, delay);
                 pass(&server, &client, delay);
-                connections.lock().unwrap().extend([client, server]);
+                kept.lock().unwrap().extend([client, server]);
             }
         });
-        relay
+        Ok(Self {
+            port: listening.recv().unwrap()?,
+            connections,
+            is_over,
+        })
     }
 
     pub fn url(&self) -> String {
-        format!("nats://127.0.0.1:{}", self.port)
+        self.url_at("127.0.0.1")
+    }
+
+    pub fn url_at(&self, address: &str) -> String {
+        format!("nats://{address}:{}", self.port)
     }
 
     /// Resets all connections; returns how many there were.
@@ -67,8 +102,6 @@ impl Drop for Relay {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
         self.reset();
-        // The listener looks when a connection comes.
-        let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
 

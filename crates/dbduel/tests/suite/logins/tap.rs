@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use dbduel_load::address::Address;
 
 /// Nothing here takes longer, or the test is stuck.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A stream with two ends that can be used at once.
 trait Pipe: Read + Write + Send + Sized + 'static {
@@ -27,7 +27,7 @@ macro_rules! pipe {
 
             fn bound(&self) {
                 self.set_nonblocking(false).unwrap();
-                self.set_read_timeout(Some(PATIENCE)).unwrap();
+                self.set_read_timeout(Some(TIMEOUT)).unwrap();
             }
 
             fn end(&self) {
@@ -99,7 +99,7 @@ fn between<S: Pipe, T>(
 }
 
 fn wait_for<S>(accept: impl Fn() -> std::io::Result<S>) -> S {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         match accept() {
             Ok(stream) => return stream,

@@ -13,6 +13,19 @@ use super::{Target, bounded, files};
 /// What the audit writes.
 const FIXED: &str = "fixed.toml";
 
+/// The product and the version of a file whose name has this part.
+const SERVERS: [(&str, &str, &str); 5] = [
+    ("postgresql-18", "postgresql", "18.6"),
+    ("postgresql-17", "postgresql", "17.1"),
+    ("sqlite", "sqlite", "3.54.1"),
+    ("mariadb", "mariadb", "10.1.8"),
+    ("my", "mysql", "5.6.24"),
+];
+const OPTIONS: [[&str; 2]; 2] = [
+    ["--product-a", "--version-a"],
+    ["--product-b", "--version-b"],
+];
+
 fn make(seed: u64, folder: &Path) {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/audit");
     let sources: Vec<PathBuf> = files(&data).iter().map(|file| data.join(file)).collect();
@@ -30,8 +43,13 @@ fn commands(seed: u64, folder: &Path) -> Vec<Command> {
     both.retain(|file| file != FIXED);
     let mut words = vec!["audit"];
     words.extend(both.iter().map(String::as_str));
-    words.extend(["--product-a", "mysql", "--version-a", "5.6.24"]);
-    words.extend(["--product-b", "mariadb", "--version-b", "10.1.8"]);
+    for (file, [product_option, version_option]) in both.iter().zip(OPTIONS) {
+        let said = SERVERS
+            .iter()
+            .find(|(part, ..)| file.contains(part))
+            .map(|(_, product, version)| [product_option, product, version_option, version]);
+        words.extend(said.into_iter().flatten());
+    }
     match seed % 3 {
         0 => words.push("--json"),
         1 => words.push("--all"),

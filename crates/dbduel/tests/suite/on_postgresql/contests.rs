@@ -1,6 +1,5 @@
 //! Contests of PostgreSQL servers, with each other and with a MariaDB.
 
-use std::os::unix::process::ExitStatusExt as _;
 use std::time::Duration;
 
 use dbduel_record::event::{Event, Severity};
@@ -8,7 +7,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::super::lab::{
-    Lab, count, follows_the_plan, published, servers_left, signal, verify, with_servers,
+    Lab, assert_verified, count, follows_the_plan, published, servers_left, signal, with_servers,
 };
 
 /// Durable against relaxed commits: a difference of far more than a tenth.
@@ -72,7 +71,7 @@ fn a_large_difference_between_two_postgresql_servers_is_decided_and_explained() 
         missing.collect::<Vec<_>>(),
         Vec::<&serde_json::Value>::new()
     );
-    assert_eq!(verify(&lab.record_dir()).0, Some(0));
+    assert_verified(&lab.record_dir());
 }
 
 #[test]
@@ -174,7 +173,7 @@ fn a_killed_postmaster_and_a_killed_session_cost_a_slice_each() {
         2
     );
     assert_eq!(servers_left(), []);
-    assert_eq!(verify(&lab.record_dir()).0, Some(0));
+    assert_verified(&lab.record_dir());
 }
 
 #[test]
@@ -183,10 +182,7 @@ fn after_a_kill_the_next_start_ends_frozen_sessions_too() {
         return;
     };
     let lab = Lab::new(&alike("20 s"));
-    let mut run = lab.spawn();
-    lab.wait_for_slices(&mut run, 3);
-    signal(&run, Signal::SIGKILL);
-    assert_eq!(run.wait().unwrap().signal(), Some(9));
+    lab.run_killed_after_slices(3);
     assert_eq!(postmasters().len(), 2, "both servers are orphans now");
     // Sessions of the frozen one stay behind a killed postmaster.
     kill(Pid::from_raw(postmasters()[0]), Signal::SIGKILL).unwrap();
@@ -194,5 +190,5 @@ fn after_a_kill_the_next_start_ends_frozen_sessions_too() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
     assert_eq!(servers_left(), []);
-    assert_eq!(verify(&lab.record_dir()).0, Some(0));
+    assert_verified(&lab.record_dir());
 }

@@ -28,12 +28,13 @@ impl Database {
         database
     }
 
-    pub fn run(&self, sql: &str) {
+    pub fn connect(&self) -> Connection {
         let options = ConnectOptions::default();
-        Connection::connect(&self.address, &self.credentials, &options)
-            .unwrap()
-            .execute(sql)
-            .unwrap();
+        Connection::connect(&self.address, &self.credentials, &options).unwrap()
+    }
+
+    pub fn run(&self, sql: &str) {
+        self.connect().execute(sql).unwrap();
     }
 
     pub fn place(&self, connections: u32) -> Place<'_> {

@@ -1,7 +1,7 @@
 //! Fill, digest and load on a real server.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dbduel_load::driver::{Dialect, TlsMode};
 use dbduel_load::fill::{
@@ -150,6 +150,70 @@ fn an_interrupted_fill_is_gone_on_with(server: &Server) {
     assert_eq!(found, whole);
     let again = fill(workload, &parameters, &place, 5, &watch);
     assert!(matches!(again, Err(FillError::Exists { .. })), "{again:?}");
+}
+
+/// Another transaction holds the last row, and asks for one that the fill has just inserted. It has changed more rows than the
+/// fill, so that the server ends the fill's transaction.
+#[test(on = ALL)]
+fn a_fill_that_meets_a_deadlock_begins_its_batch_again(server: &Server) {
+    const ROWS: u64 = 150_000;
+    let database = Database::create(server, "deadlock");
+    let workload = find("oltp-read-write").unwrap();
+    let given = given(&[("tables", 1.into()), ("table_size", ROWS.into())]);
+    let parameters = parameters::resolve(workload, &given).unwrap();
+    let place = database.place(1);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let wait = || {
+        assert!(Instant::now() < deadline, "not in time");
+        // A server renews its list of transactions only after a tenth of a second without a reader.
+        std::thread::sleep(Duration::from_millis(150));
+    };
+
+    let table = format!("{}.sbtest1", database.name);
+    let heavy = format!("{}.heavy", database.name);
+    let mut other = database.connect();
+    let mut run = |sql: &str| other.execute(sql).map(drop);
+    let create = "(id INT PRIMARY KEY AUTO_INCREMENT, k INT) ENGINE = InnoDB";
+    run(&format!("CREATE TABLE {heavy} {create}")).unwrap();
+    run("BEGIN").unwrap();
+    run(&format!("INSERT INTO {heavy} (k) VALUES (1)")).unwrap();
+    for _ in 0..17 {
+        run(&format!("INSERT INTO {heavy} (k) SELECT k FROM {heavy}")).unwrap();
+    }
+    let deadlocks = || -> u64 {
+        let sql =
+            "SELECT count FROM information_schema.innodb_metrics WHERE name = 'lock_deadlocks'";
+        let answer = database.connect().query(sql).unwrap();
+        answer.text(0, 0).unwrap().parse().unwrap()
+    };
+    let before = deadlocks();
+    let watch = FillWatch::default();
+    let report = std::thread::scope(|scope| {
+        let filling = scope.spawn(|| fill(workload, &parameters, &place, 5, &watch));
+        let last = format!("INSERT INTO {table} (id) VALUES ({ROWS})");
+        // Until the table is there.
+        while run(&last).is_err() {
+            wait();
+        }
+        let waiting =
+            "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'";
+        let mut looker = database.connect();
+        while looker.query(waiting).unwrap().text(0, 0).as_deref() == Some("0") {
+            wait();
+        }
+        let last_but_one = ROWS - 1;
+        run(&format!(
+            "SELECT id FROM {table} WHERE id = {last_but_one} FOR UPDATE"
+        ))
+        .unwrap();
+        run("ROLLBACK").unwrap();
+        filling.join().unwrap().unwrap()
+    });
+    assert!(deadlocks() > before, "no deadlock");
+    assert_eq!(report.rows, ROWS);
+    let count = format!("SELECT COUNT(*) FROM {table}");
+    let rows = database.connect().query(&count).unwrap();
+    assert_eq!(rows.text(0, 0), Some(ROWS.to_string()));
 }
 
 #[test(on = ALL)]

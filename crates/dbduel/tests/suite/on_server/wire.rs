@@ -14,7 +14,7 @@ use dbduel_wire::{
 
 use super::server::{ALL, MARIADB, Server};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 trait Bytes: Read + Write {}
 impl<T: Read + Write> Bytes for T {}
@@ -34,12 +34,12 @@ fn clients(server: &Server) -> Vec<Client> {
                 Address::File { .. } => panic!("a file has no connections"),
                 Address::Unix { path } => {
                     let stream = UnixStream::connect(path).unwrap();
-                    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
                     (Box::new(stream), Transport::UnixSocket)
                 }
                 Address::Tcp { host, port } => {
                     let stream = TcpStream::connect((host, port)).unwrap();
-                    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
                     (Box::new(stream), Transport::Tcp)
                 }
             };

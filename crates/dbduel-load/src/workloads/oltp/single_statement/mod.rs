@@ -125,6 +125,10 @@ impl Workload for SingleStatement {
         &["engine"]
     }
 
+    fn own_parameters(&self) -> &'static [&'static str] {
+        sbtest::TABLE_PARAMETERS
+    }
+
     fn tables(&self, dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
         let sbtest = Sbtest::new(parameters);
         tables(

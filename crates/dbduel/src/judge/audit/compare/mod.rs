@@ -225,14 +225,15 @@ impl<'a> Pair<'a> {
         let is_listed_only = self.case.contest != Contest::Equalised;
         let named = subject.names(self.fact, &self.readings);
         let (kind, severity, remark) = match (weight, &named) {
-            (Weight::Durability, Some(named)) => (
+            (Weight::Durability, Some(named)) if named.is_declared => (
                 FindingKind::Declared,
-                if named.is_declared {
-                    Severity::Note
-                } else {
-                    Severity::Doubt
-                },
+                Severity::Note,
                 "; the contest is about this, so the faster side is also less durable",
+            ),
+            (Weight::Durability, Some(_)) => (
+                FindingKind::Declared,
+                Severity::Doubt,
+                "; the experiment asks for this, and the faster side is also less durable",
             ),
             (_, Some(_)) => (
                 FindingKind::Declared,

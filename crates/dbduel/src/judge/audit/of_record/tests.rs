@@ -36,6 +36,7 @@ fn plan() -> Plan {
             value: doublewrite.to_owned(),
         }],
         password_file: None,
+        host: None,
         tables: Default::default(),
     };
     Plan {

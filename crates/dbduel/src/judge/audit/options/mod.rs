@@ -8,7 +8,7 @@ mod recorded;
 use super::codes::nearest;
 use super::server::{Product, Version};
 use super::{postgresql, sqlite};
-use recorded::{Known, is_recorded, known, takers, whole_name, whole_names};
+use recorded::{Known, is_recorded, known, misspelt, takers, whole_name, whole_names};
 
 /// What a server does with an option in its option file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,7 +95,10 @@ pub fn option_fate(product: Product, version: Version, written: &str) -> OptionF
     }
     match known(product, version, bare) {
         Known::Refuses => OptionFate::Refused(why_refused(product, version, bare)),
-        _ => OptionFate::Unknown,
+        _ => match misspelt(product, version, bare) {
+            Some(near) => OptionFate::Refused(is_none_but(near)),
+            None => OptionFate::Unknown,
+        },
     }
 }
 
@@ -176,9 +179,13 @@ fn why_refused(product: Product, version: Version, name: &str) -> String {
     }
     let taken = whole_names("").filter(|option| known(product, version, option) == Known::Takes);
     match nearest(name, taken) {
-        Some(near) => format!("is no option of it (did you mean `{near}`?)"),
+        Some(near) => is_none_but(near),
         None => "is no option of it".to_owned(),
     }
+}
+
+fn is_none_but(near: &str) -> String {
+    format!("is no option of it (did you mean `{near}`?)")
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::LazyLock;
 
+use strsim::damerau_levenshtein;
+
 use crate::judge::audit::server::{Product, Servers, Version};
 
 const OPTIONS: &str = include_str!("../../../../data/audit/options.tsv");
@@ -35,6 +37,9 @@ static RECORDED: LazyLock<Recorded> =
     LazyLock::new(|| parse(OPTIONS).expect("the table that is compiled in parses"));
 static DOCUMENTED: LazyLock<Vec<Change>> =
     LazyLock::new(|| parse_changes(CHANGES).expect("the table that is compiled in parses"));
+
+/// Shorter names lie one letter apart without being each other's misspelling.
+const MISSPELT_LENGTH_MIN: usize = 8;
 
 /// Beginnings of options that plugins and other builds bring, so that no list of a server tells of them.
 const OF_PLUGINS: &[&str] = &[
@@ -112,16 +117,46 @@ pub(super) fn known(product: Product, version: Version, name: &str) -> Known {
     {
         return *best;
     }
-    let is_of_plugin = name.contains('.') || OF_PLUGINS.iter().any(|start| name.starts_with(start));
     // Between two recorded servers only what neither of them knows and another does is certain.
     let is_certain = is_of_series || (columns.len() > 1 && row.is_some());
     // Percona Server has options of its own, some of which MariaDB took over with XtraDB; an Aria engine it never had.
     let may_be_own = product == Product::Percona && !name.starts_with("aria_");
-    if may_be_own || is_of_plugin || !is_certain {
+    if may_be_own || is_of_plugin(name) || !is_certain {
         Known::Unknown
     } else {
         Known::Refuses
     }
+}
+
+fn is_of_plugin(name: &str) -> bool {
+    name.contains('.') || OF_PLUGINS.iter().any(|start| name.starts_with(start))
+}
+
+/// The option that was meant by a name of one letter more, less or other, in a series that is not recorded: the servers recorded
+/// before and after it take that option, and none of any age knows the name.
+pub(super) fn misspelt(product: Product, version: Version, name: &str) -> Option<&'static str> {
+    let (neighbours, is_of_series) = columns(product, version);
+    let is_shortened = super::takes_shortened_names(product, version)
+        && whole_names(name)
+            .next()
+            .is_some_and(|option| option.starts_with(name));
+    // Percona Server has options that no recorded server lists.
+    if is_of_series
+        || neighbours.len() < 2
+        || is_shortened
+        || product == Product::Percona
+        || name.len() < MISSPELT_LENGTH_MIN
+        || whole_name(name).is_some()
+        || is_of_plugin(name)
+    {
+        return None;
+    }
+    let mut taken = RECORDED
+        .options
+        .iter()
+        .filter(|(_, cells)| neighbours.iter().all(|&at| cells[at] == Known::Takes));
+    let (option, _) = taken.find(|(option, _)| damerau_levenshtein(option, name) == 1)?;
+    Some(option)
 }
 
 /// True when a server of this series is recorded.

@@ -153,6 +153,22 @@ fn options_of_another_product_or_age_are_refused_with_where_they_are_from() {
 }
 
 #[test]
+fn a_misspelt_option_of_a_series_that_is_not_recorded_is_refused() {
+    for (server, written, meant) in [
+        (
+            "mysql-8.4.8",
+            "innodb_bufer_pool_size",
+            "innodb_buffer_pool_size",
+        ),
+        ("mysql-8.4.8", "innodb-doublewrit", "innodb_doublewrite"),
+        ("mysql-5.7.44", "max_conections", "max_connections"),
+        ("mariadb-10.6.12", "max_connectoins", "max_connections"),
+    ] {
+        refused(server, written, &format!("did you mean `{meant}`?"));
+    }
+}
+
+#[test]
 fn what_is_not_certain_is_not_refused() {
     for (server, option) in [
         ("mysql-8.0.33", "validate_password.policy"),

@@ -22,6 +22,8 @@ pub use document::{MachineRatio, Pool, PooledComparison, PooledMachine, PooledQu
 
 /// Machines below which an interval exists and says little.
 const MACHINES_ENOUGH: usize = 4;
+/// Between the machines of one record.
+pub const MACHINES_BETWEEN: &str = " + ";
 
 /// A record that may be pooled.
 #[derive(Debug, Clone)]
@@ -140,19 +142,31 @@ impl Machine<'_> {
         let records = self.records.iter();
         PooledMachine {
             name: self.name.clone(),
-            processors: host.processors_label(),
+            processors: joined(host, Host::processors_label),
             memory_bytes: host.memory_bytes,
             records: records.map(|record| record.judged.place.clone()).collect(),
         }
     }
 }
 
-/// What tells machines apart: their identity, or their hardware in records that have none.
+/// What tells machines apart: their identity, or their hardware in records that have none. The server hosts of a contest count
+/// as one machine.
 fn identity(host: &Host) -> String {
-    host.machine.clone().unwrap_or_else(|| {
-        let memory = host.memory_bytes.unwrap_or_default() >> 20;
-        format!("{}, {memory} MiB", host.processors_label())
+    joined(host, |machine| {
+        machine.machine.clone().unwrap_or_else(|| {
+            let memory = machine.memory_bytes.unwrap_or_default() >> 20;
+            format!("{}, {memory} MiB", machine.processors_label())
+        })
     })
+}
+
+/// A text about the machine of the servers, or about each of their hosts.
+fn joined(host: &Host, text: impl Fn(&Host) -> String) -> String {
+    if host.server_hosts.is_empty() {
+        return text(host);
+    }
+    let each = host.server_hosts.iter().map(|one| text(&one.facts));
+    each.collect::<Vec<String>>().join(MACHINES_BETWEEN)
 }
 
 fn too_few(machines: usize) -> Option<String> {

@@ -1,5 +1,7 @@
 //! Whether records are of the same duel: their plans and servers, without what belongs to a machine or a run.
 
+use std::collections::BTreeSet;
+
 use dbduel_record::{Plan, Record};
 use serde_json::{Map, Value, json};
 
@@ -12,6 +14,8 @@ const VALUE_CHARACTERS_MAX: usize = 60;
 const OF_THE_RUN: [&str; 6] = ["format", "dbduel", "created", "seed", "blocks", "turns"];
 /// What `load` has of the machine: how many threads suit its processors, and which processors there are.
 const OF_THE_MACHINE: [&str; 3] = ["threads", "cores", "server_cores"];
+/// Stands for the name of the only server host: which machine that is belongs to the run.
+const ONE_HOST: &str = "one server host";
 
 /// What must be equal in all records of one duel, as a tree.
 pub(super) fn duel_of(record: &Record) -> Value {
@@ -22,6 +26,17 @@ pub(super) fn duel_of(record: &Record) -> Value {
     duel.retain(|key, _| !OF_THE_RUN.contains(&key.as_str()));
     if let Some(Value::Object(load)) = duel.get_mut("load") {
         load.retain(|key, _| !OF_THE_MACHINE.contains(&key.as_str()));
+    }
+    // An address or a name of the machine; hosts of servers are in the contenders.
+    if let Some(Value::Object(hosts)) = duel.get_mut("hosts") {
+        hosts.remove("servers");
+    }
+    let hosts: BTreeSet<&Option<String>> =
+        record.plan.contenders.iter().map(|one| &one.host).collect();
+    if let (1, Some(Value::Array(contenders))) = (hosts.len(), duel.get_mut("contenders")) {
+        for host in contenders.iter_mut().filter_map(|one| one.get_mut("host")) {
+            *host = json!(ONE_HOST);
+        }
     }
     // A search chooses its rates by what it sees.
     if record.plan.search.is_some() {

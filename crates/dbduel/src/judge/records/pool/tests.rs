@@ -1,3 +1,6 @@
+use dbduel_record::facts::ServerHost;
+use dbduel_record::plan::LoadHosts;
+
 use super::*;
 use crate::judge::synthetic::{Scenario, Side};
 
@@ -152,4 +155,73 @@ fn a_void_record_is_left_out_with_its_reason() {
         pool.left_out,
         ["results/1: no-doublewrite at 16 clients is void: the disk was full"]
     );
+}
+
+/// As [`record`], with the servers of the contenders on these hosts, each of which is the machine of its name.
+fn record_on(number: u64, hosts: [&str; 2]) -> Record {
+    let mut record = record(number, 1.1);
+    for (contender, host) in record.plan.contenders.iter_mut().zip(hosts) {
+        contender.host = Some(host.to_owned());
+    }
+    let mut names = hosts.to_vec();
+    names.dedup();
+    let facts = names.iter().map(|name| ServerHost {
+        name: (*name).to_owned(),
+        facts: Host {
+            machine: Some(format!("machine-of-{name}")),
+            cpus: Some(name.len() as u32),
+            ..Host::default()
+        },
+        ..ServerHost::default()
+    });
+    record.host = Host::of_server_hosts(facts.collect());
+    record
+}
+
+#[test]
+fn one_duel_on_one_server_host_after_another_is_pooled() {
+    let mut records = [
+        record_on(0, ["db1", "db1"]),
+        record_on(1, ["db3", "db3"]),
+        record_on(2, ["db1", "db1"]),
+    ];
+    for record in &mut records {
+        record.plan.hosts = Some(LoadHosts {
+            servers: record.plan.contenders[0].host.clone().unwrap(),
+            load: vec!["load1".to_owned()],
+        });
+    }
+    let pool = pooled(&records).unwrap();
+    let names: Vec<&str> = pool.machines.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["machine-of-db1", "machine-of-db3"]);
+    assert_eq!(pool.machines[0].records.len(), 2);
+
+    records[1].plan.contenders[0].host = None;
+    records[1].plan.contenders[1].host = None;
+    let said = pooled(&records).unwrap_err().to_string();
+    assert!(
+        said.contains("`contenders[0].host` is \"one server host\" and absent"),
+        "{said}"
+    );
+}
+
+#[test]
+fn several_server_hosts_are_one_machine_and_their_names_are_of_the_duel() {
+    let mut moved = record_on(1, ["small", "large"]);
+    moved.host.server_hosts[1].facts.machine = Some("another".to_owned());
+    let pool = pooled(&[record_on(0, ["small", "large"]), moved]).unwrap();
+    let names: Vec<&str> = pool.machines.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "machine-of-small + machine-of-large",
+            "machine-of-small + another"
+        ]
+    );
+    let hosts = [["small", "large"], ["large", "small"], ["small", "small"]];
+    for swapped in &hosts[1..] {
+        let records = [record_on(0, hosts[0]), record_on(1, *swapped)];
+        let said = pooled(&records).unwrap_err().to_string();
+        assert!(said.contains("`contenders[0].host` is \"small\""), "{said}");
+    }
 }

@@ -179,6 +179,10 @@ pub fn one_platform(case: &Case) -> Vec<Finding> {
         return Vec::new();
     }
     let host = case.host.as_ref();
+    // The finding `contest.several-machines` speaks of several, which may have different devices.
+    if host.is_some_and(|host| host.server_hosts.len() > 1) {
+        return Vec::new();
+    }
     let device = host
         .and_then(|host| host.block_device.as_deref())
         .unwrap_or("not named");

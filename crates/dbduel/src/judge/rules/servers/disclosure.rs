@@ -1,6 +1,7 @@
 //! Rules about what published results leave out.
 
 use dbduel_record::event::Severity;
+use dbduel_record::facts::Host;
 
 use crate::judge::audit::evidence::ServerEvidence;
 use crate::judge::audit::{Case, Product, Stage};
@@ -83,30 +84,38 @@ fn missing_of_sqlite(contender: &ServerEvidence) -> Vec<&'static str> {
     missing
 }
 
+/// Whether a fact of a machine is known.
+type HasFact = fn(&Host) -> bool;
+
 pub fn missing_host(case: &Case) -> Vec<Finding> {
     if case.stage != Stage::Results {
         return Vec::new();
     }
     let host = case.host.clone().unwrap_or_default();
-    let facts: &[(&str, bool)] = &[
-        ("processors", host.cpus.is_some()),
-        (
-            "threads per core (whether hyper-threading is on)",
-            host.threads_per_core.is_some(),
-        ),
-        ("sockets", host.sockets.is_some()),
-        ("memory", host.memory_bytes.is_some()),
-        ("storage device", host.block_device.is_some()),
-        ("file system and mount options", host.file_system.is_some()),
-        ("kernel", host.kernel.is_some()),
-        (
-            "transparent huge pages",
-            host.transparent_huge_pages.is_some(),
-        ),
+    let facts: &[(&str, HasFact)] = &[
+        ("processors", |host| host.cpus.is_some()),
+        ("threads per core (whether hyper-threading is on)", |host| {
+            host.threads_per_core.is_some()
+        }),
+        ("sockets", |host| host.sockets.is_some()),
+        ("memory", |host| host.memory_bytes.is_some()),
+        ("storage device", |host| host.block_device.is_some()),
+        ("file system and mount options", |host| {
+            host.file_system.is_some()
+        }),
+        ("kernel", |host| host.kernel.is_some()),
+        ("transparent huge pages", |host| {
+            host.transparent_huge_pages.is_some()
+        }),
     ];
+    // Where servers ran on several hosts, what these differ in is with each.
+    let is_there = |has: HasFact| {
+        let each = &host.server_hosts;
+        has(&host) || !each.is_empty() && each.iter().all(|one| has(&one.facts))
+    };
     let missing: Vec<&str> = facts
         .iter()
-        .filter(|(_, is_there)| !is_there)
+        .filter(|(_, has)| !is_there(*has))
         .map(|(name, _)| *name)
         .collect();
     if missing.is_empty() {

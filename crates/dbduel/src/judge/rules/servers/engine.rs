@@ -319,8 +319,21 @@ pub fn adaptive_flushing(contender: &Contender<'_>) -> Option<Hit> {
     })
 }
 
+/// The setting by which an engine's commits are durable, and the counter of its syncs; nothing of an engine without such
+/// a counter, and of tables in several engines.
+fn syncs_of(engine: &str) -> Option<(&'static str, &'static str)> {
+    if engine.eq_ignore_ascii_case("innodb") {
+        Some(("innodb_flush_log_at_trx_commit", "innodb_data_fsyncs"))
+    } else if engine.eq_ignore_ascii_case("rocksdb") {
+        Some(("rocksdb_flush_log_at_trx_commit", "rocksdb_wal_synced"))
+    } else {
+        None
+    }
+}
+
 pub fn syncs_missing(contender: &Contender<'_>) -> Option<Hit> {
     let server = contender.server();
+    let (setting, counter) = syncs_of(&contender.fact("table.engine")?.to_string())?;
     if contender.number("commit.level")? < 3.0 {
         return None;
     }
@@ -333,7 +346,7 @@ pub fn syncs_missing(contender: &Contender<'_>) -> Option<Hit> {
     if method.contains("dsync") || contender.switch("innodb_log_file_write_through") == Some(true) {
         return None;
     }
-    let syncs = server.delta("innodb_data_fsyncs")?;
+    let syncs = server.delta(counter)?;
     let writes: f64 = ["com_insert", "com_update", "com_delete", "com_replace"]
         .iter()
         .filter_map(|counter| server.delta(counter))
@@ -351,7 +364,7 @@ pub fn syncs_missing(contender: &Contender<'_>) -> Option<Hit> {
     let what = format!(
         "is set to one sync per commit but shows {syncs} syncs for {commits} commits of {clients} clients, fewer than {expected:.0} (a rule of thumb)"
     );
-    Some(Hit::new(what, "Check for a library that ignores fsync, a memory file system, or a device without a flush.").from(contender, &["innodb_flush_log_at_trx_commit", "innodb_flush_method", "delta.innodb_data_fsyncs", "delta.com_commit"]))
+    Some(Hit::new(what, "Check for a library that ignores fsync, a memory file system, or a device without a flush.").from(contender, &[setting, "innodb_flush_method", &format!("delta.{counter}"), "delta.com_commit"]))
 }
 
 pub fn compression_missing(contender: &Contender<'_>) -> Option<Hit> {

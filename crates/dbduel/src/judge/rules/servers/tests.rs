@@ -1,7 +1,7 @@
 //! What each rule must and must not say of servers that are alike but for what it looks at.
 
 use dbduel_record::event::Severity;
-use dbduel_record::facts::Host;
+use dbduel_record::facts::{Host, ServerHost};
 
 use super::*;
 use crate::judge::audit::tests::{counters, finding, says, server, two, with};
@@ -82,6 +82,38 @@ fn what_the_run_showed_raises_the_rules() {
         "R16",
     );
     assert_eq!(syncs.severity, Severity::Void);
+}
+
+#[test]
+fn commits_are_held_against_the_syncs_of_the_tables_own_engine() {
+    let mut case = two("mariadb-10.11.5", &[], &[]);
+    case.clients = Some(1);
+    let mut syncs_are_missing = |engine: &str, level: &str, innodb: &str, rocksdb: &str| {
+        let after = [
+            ("com_commit", "10000"),
+            ("com_update", "10000"),
+            ("innodb_data_fsyncs", innodb),
+            ("rocksdb_wal_synced", rocksdb),
+        ];
+        for contender in &mut case.contenders {
+            contender.schema = Some(format!("CREATE TABLE `t` (`id` int) ENGINE={engine};"));
+            contender.variables.insert(
+                "rocksdb_flush_log_at_trx_commit".to_owned(),
+                level.to_owned(),
+            );
+            contender.status_before = counters(&after.map(|(name, _)| (name, "0")));
+            contender.status_after = counters(&after);
+        }
+        says(&audit(&case), "R16")
+    };
+    assert!(!syncs_are_missing("ROCKSDB", "1", "3", "10000"));
+    assert!(syncs_are_missing("ROCKSDB", "1", "10000", "3"));
+    assert!(!syncs_are_missing("ROCKSDB", "2", "3", "3"));
+    assert!(syncs_are_missing("InnoDB", "1", "3", "10000"));
+    assert!(
+        !syncs_are_missing("Aria", "1", "3", "3"),
+        "which does not count its syncs"
+    );
 }
 
 #[test]
@@ -220,6 +252,36 @@ fn atomic_writes_on_a_device_without_them_stop_the_contest() {
         ..Host::default()
     });
     assert!(!says(&audit(&case), "R32"));
+}
+
+#[test]
+fn one_machine_and_device_are_said_of_one_server_host_and_not_of_two() {
+    let mut case = two("mariadb-10.11.5", &[], &[]);
+    case.stage = Stage::Results;
+    let host = |name: &str, device: &str| ServerHost {
+        name: name.to_owned(),
+        facts: Host {
+            block_device: Some(device.to_owned()),
+            ..Host::default()
+        },
+        ..ServerHost::default()
+    };
+    case.host = Some(Host::of_server_hosts(vec![host("db1", "/dev/nvme0n1")]));
+    let found = audit(&case);
+    let claim = &finding(&found, "R36").claim;
+    assert!(
+        claim.contains("one storage device (/dev/nvme0n1)"),
+        "{claim}"
+    );
+    for other in ["/dev/nvme0n1", "/dev/sda"] {
+        let hosts = vec![host("db1", "/dev/nvme0n1"), host("db2", other)];
+        case.host = Some(Host::of_server_hosts(hosts));
+        let found = audit(&case);
+        assert!(!says(&found, "R36"));
+        // Devices that differ are known all the same.
+        let claim = &finding(&found, "R41").claim;
+        assert!(!claim.contains("storage device"), "{claim}");
+    }
 }
 
 #[test]

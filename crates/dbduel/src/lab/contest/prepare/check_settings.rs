@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use dbduel_record::plan::Contender;
 
 use super::{in_process, read_settings, sandboxed};
@@ -52,7 +52,9 @@ pub fn rehearse_one(config: &ContestConfig<'_>, number: usize) -> Result<ServerE
 pub fn check_settings(config: &ContestConfig<'_>, number: usize) -> Result<()> {
     let contender = &config.plan.contenders[number];
     let name = ServerName::parse(&contender.server)?;
-    if matches!(name.meaning, Meaning::Running(_) | Meaning::InProcess) {
+    let is_asked_later = matches!(name.meaning, Meaning::Running(_) | Meaning::InProcess)
+        || contender.host.is_some();
+    if is_asked_later {
         return Ok(());
     }
     let record = std::path::absolute(config.record)?;
@@ -66,6 +68,12 @@ fn ask(config: &ContestConfig<'_>, number: usize, contender: &Contender) -> Resu
     let name = ServerName::parse(&contender.server)?;
     if let Meaning::Running(address) = &name.meaning {
         return live::of_contender(contender, address, config.plan);
+    }
+    if let Some(host) = &contender.host {
+        bail!(
+            "the server of `{}` is on another machine ({host}) and is asked when its contest begins; leave `host` out to audit it here",
+            contender.name
+        );
     }
     if matches!(name.meaning, Meaning::InProcess) {
         let file = in_process::create(config, number, contender)?;
@@ -105,7 +113,7 @@ fn leave(config: &ContestConfig<'_>, resident: ContenderServer) -> Result<()> {
     let own = match resident.place {
         Place::Sandboxed(own) => own,
         Place::InProcess(file) => return file.remove(),
-        Place::Running { .. } => return Ok(()),
+        Place::Remote(_) | Place::Running { .. } => return Ok(()),
     };
     let stage = format!("{}: stopping", resident.name);
     config.console.stage(&stage);

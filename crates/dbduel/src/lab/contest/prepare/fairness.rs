@@ -1,30 +1,31 @@
 //! Whether the contest is fair, asked of the running servers before anything is measured.
 
 use anyhow::Result;
+use dbduel_record::Plan;
 use dbduel_record::event::Severity;
+use dbduel_record::facts::Host;
 
 use crate::judge::audit::{Audit, ServerEvidence, audit};
 use crate::judge::finding::Finding;
-use crate::lab::contest::ContestConfig;
 use crate::lab::contest::journal::Journal;
-use crate::lab::host;
 use crate::lab::inspect::planned::case_of_running;
 
 /// The audit's rule about settings that did not take effect.
 const NOT_TAKEN: &str = "R17";
 
-/// Audits the contenders and keeps what weakens a verdict in the journal.
+/// Audits the contenders on the machine of these facts, and keeps what weakens a verdict in the journal.
 ///
 /// # Errors
 /// When the contenders do not promise the same and no waiver accepts that: a contest would compare
 /// what cannot be compared.
 pub fn check(
-    config: &ContestConfig<'_>,
+    plan: &Plan,
+    facts: Host,
     evidence: Vec<ServerEvidence>,
     journal: &mut Journal,
 ) -> Result<()> {
-    let mut case = case_of_running(config.plan, evidence);
-    case.host = Some(host::read(config.home.root()));
+    let mut case = case_of_running(plan, evidence);
+    case.host = Some(facts);
     let audit = audit(&case);
     // Settings that did not take effect are reported when settings are read back, with the server's own words.
     let is_news =
@@ -62,8 +63,9 @@ impl NotComparable {
             ),
             _ => String::new(),
         };
-        let remedy =
-            format!("correct the settings{declare}; or accept it under [waivers] with a reason");
+        let remedy = format!(
+            "correct the settings (`dbduel audit EXPERIMENT --fix NEW` does){declare}; or accept it under [waivers] with a reason"
+        );
         Err(Self {
             findings: void.into_iter().map(as_line).collect(),
             remedy,
@@ -73,4 +75,55 @@ impl NotComparable {
 
 fn as_line(finding: &Finding) -> String {
     format!("{}: {} {}", finding.class, finding.claim, finding.remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use dbduel_record::facts::ServerHost;
+
+    use super::*;
+    use crate::judge::audit::{Machine, Product, Version, expected, set_option};
+    use crate::judge::synthetic::Scenario;
+
+    #[test]
+    fn servers_on_hosts_are_audited_by_the_facts_of_the_hosts() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("record");
+        let scenario = Scenario::duel();
+        scenario.write(&dir);
+        let mut journal = Journal::open(&dir).unwrap();
+        let mut plan = scenario.plan();
+        plan.waivers.clear();
+        for contender in &mut plan.contenders {
+            contender.settings.clear();
+        }
+        let mut check_on = |device: &str| {
+            let host = ServerHost {
+                name: "db1".to_owned(),
+                facts: Host {
+                    block_device: Some(device.to_owned()),
+                    ..Host::default()
+                },
+                ..ServerHost::default()
+            };
+            let evidence = plan.contenders.iter().map(|contender| {
+                let version = Version::parse("10.1.8").unwrap();
+                let mut server = expected(
+                    &contender.name,
+                    Product::MariaDb,
+                    version,
+                    Machine::default(),
+                )
+                .unwrap();
+                set_option(&mut server, "innodb_use_atomic_writes", "1").unwrap();
+                server
+            });
+            let facts = Host::of_server_hosts(vec![host]);
+            check(&plan, facts, evidence.collect(), &mut journal)
+        };
+        check_on("/dev/fioa").unwrap();
+        let refused = check_on("/dev/vda").unwrap_err();
+        assert!(refused.is::<NotComparable>(), "{refused:#}");
+        assert!(refused.to_string().contains("/dev/vda"), "{refused}");
+    }
 }

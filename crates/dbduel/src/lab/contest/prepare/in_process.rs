@@ -4,18 +4,16 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use dbduel_load::driver::{Dialect, Settings, sqlite_version};
-use dbduel_load::workloads::Workload;
 use dbduel_record::Record;
-use dbduel_record::event::Severity;
+use dbduel_record::event::{LoadTime, Severity};
 use dbduel_record::plan::{Contender, Plan};
 
-use super::sandboxed::{Content, check_workload, folder};
-use super::{Origin, is_dataset_known, ready};
+use super::data::{Content, is_dataset_known};
+use super::sandboxed::{check_workload, folder};
 use crate::lab::contest::ContestConfig;
 use crate::lab::contest::arena::{ContenderServer, Place, run_name};
 use crate::lab::contest::journal::Journal;
 use crate::lab::contest::measure::finding;
-use crate::lab::dataset;
 use crate::lab::server::{DATABASE, DatabaseFile, database_file_id};
 use crate::lab::snapshots::{self, Description, Snapshots};
 
@@ -93,44 +91,22 @@ fn resident(contender: &Contender, file: DatabaseFile) -> ContenderServer {
     }
 }
 
-/// Loads the data that are not there yet, and keeps them as a snapshot.
+/// Keeps the data as a snapshot. The last connection that was closed has left nothing in a journal.
 ///
 /// # Errors
-/// When the data cannot be loaded, copied or read.
-pub fn settle(
+/// When they cannot be copied.
+pub fn keep_snapshot(
     config: &ContestConfig<'_>,
     contender: &Contender,
-    resident: &mut ContenderServer,
-    content: Content,
-    workload: &'static dyn Workload,
-    journal: &mut Journal,
+    file: &DatabaseFile,
+    load: LoadTime,
 ) -> Result<()> {
-    let Content::Fresh { restored, begun } = content else {
-        return Ok(());
-    };
-    let origin = match restored {
-        Some(snapshot) => Origin {
-            is_restored: true,
-            load: snapshot.load_of(contender),
-        },
-        None => {
-            let load = dataset::fill(config.plan, workload, resident, config.console)?;
-            if let Place::InProcess(file) = &resident.place {
-                // The last connection that was closed has left nothing in a journal.
-                Snapshots::new(config.home).keep(
-                    &key(contender, config.plan),
-                    &file.data(),
-                    Description::of(&database_file_id(), contender, config.plan, load),
-                    config.console,
-                )?;
-            }
-            Origin {
-                is_restored: false,
-                load: Some(load),
-            }
-        }
-    };
-    ready(config, resident, workload, origin, begun, journal)
+    Snapshots::new(config.home).keep(
+        &key(contender, config.plan),
+        &file.data(),
+        Description::of(&database_file_id(), contender, config.plan, load),
+        config.console,
+    )
 }
 
 /// Says what a contest with such contenders measures.
@@ -151,9 +127,9 @@ pub fn announce(contenders: &[&str], journal: &mut Journal) -> Result<()> {
              clients and database together, and server CPU is not measured. A statement costs no round trip. Clients that write \
              wait in a queue of dbduel, first come, first served, instead of SQLite's own busy handler. Nothing is frozen: turns \
              alternate, a write-ahead log is emptied in the guard before a turn, and the system may write pages of one file \
-             in another's turn",
+             in another's turn.",
             names.join(" and ")
         ),
-        "compare it with a server at few clients, and say that the one is a library and the other a server",
+        "Compare it with a server at few clients, and say that the one is a library and the other a server.",
     ))?)
 }

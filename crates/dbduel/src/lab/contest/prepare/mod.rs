@@ -1,36 +1,37 @@
 //! Every contender's server with its data in place, started, asked what it is, and frozen.
 
 mod check_settings;
+mod data;
 mod fairness;
 mod in_process;
 mod print_plan;
 mod read_settings;
+mod remote;
 mod running;
-mod sandboxed;
+pub mod sandboxed;
 mod session;
 
 use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use dbduel_load::workloads::{self, Workload};
-use dbduel_record::event::{Event, LoadTime, Severity};
-use dbduel_record::facts::FileSizes;
+use dbduel_record::event::{Finding, Severity};
 use dbduel_record::foreign::read_text;
+use dbduel_record::plan::Contender;
 use dbduel_record::{Record, RecordError};
 
 use super::ContestConfig;
-use super::arena::{Arena, ContenderServer, Place};
+use super::arena::{Arena, ContenderServer};
+use super::durability;
 use super::journal::Journal;
 use super::measure::finding;
-use super::{conditions, durability};
 use crate::interrupt;
 use crate::judge::audit::ServerEvidence;
-use crate::lab::dataset;
 use crate::lab::experiment::EXPERIMENT_BYTES_MAX;
 use crate::lab::experiment::document::{Trouble, Troubles};
-use crate::lab::server::{DatabaseFile, Meaning, Sandbox, ServerName, file_sizes, runs_in_process};
-use crate::report::words;
+use crate::lab::server::{DatabaseFile, Meaning, Sandbox, ServerName, runs_in_process};
+use crate::lab::server_host::{RemoteServer, ServerHosts};
 
 pub use check_settings::{check_settings, rehearse, rehearse_one};
 pub use fairness::{NotComparable, check as check_fairness};
@@ -41,6 +42,8 @@ pub use session::keep_sessions;
 enum Candidate {
     /// Its sandbox, with settings that the server takes.
     Sandboxed(Box<Sandbox>),
+    /// Its sandbox on another machine, with settings that the server takes.
+    Remote(Box<RemoteServer>),
     /// Its file, which may not be there yet.
     InProcess(Box<DatabaseFile>),
     /// A running server that lets us in.
@@ -55,6 +58,7 @@ enum Candidate {
 /// when contenders hold different data.
 pub fn prepare(
     config: &ContestConfig<'_>,
+    hosts: &ServerHosts,
     past: &Record,
     arena: &mut Arena,
     journal: &mut Journal,
@@ -77,11 +81,11 @@ pub fn prepare(
                 Candidate::InProcess(Box::new(in_process::create(config, number, contender)?))
             }
             Meaning::Provided { .. } => {
-                let (sandbox, remarks) = sandboxed::create(config, number, contender, &name)?;
+                let (candidate, remarks) = provided(config, hosts, number, contender, &name)?;
                 for remark in remarks {
                     journal.notice(remark)?;
                 }
-                Candidate::Sandboxed(Box::new(sandbox))
+                candidate
             }
         });
     }
@@ -92,6 +96,7 @@ pub fn prepare(
         .map(|contender| contender.name.as_str())
         .collect();
     in_process::announce(&in_process, journal)?;
+    remote::announce(plan, journal)?;
     running::check_distinct(config, &mut connections)?;
     drop(connections);
     print_plan::announce(config, past, workload, &mut candidates)?;
@@ -100,13 +105,41 @@ pub fn prepare(
     for (number, candidate) in candidates.into_iter().enumerate() {
         let placed = place(config, past, number, candidate, workload, journal);
         let (resident, answers) = placed.or_else(|failure| {
-            place_again(config, number, failure, workload, journal, &mut restarts)
+            place_again(
+                config,
+                hosts,
+                number,
+                failure,
+                workload,
+                journal,
+                &mut restarts,
+            )
         })?;
         evidence.push(answers);
         arena.add(resident)?;
     }
-    compare_digests(&Record::open(config.record)?)?;
+    data::compare_digests(&Record::open(config.record)?)?;
     Ok(evidence)
+}
+
+/// A contender whose server is ours, in a sandbox with settings that it takes, and what it remarks on them.
+fn provided(
+    config: &ContestConfig<'_>,
+    hosts: &ServerHosts,
+    number: usize,
+    contender: &Contender,
+    name: &ServerName,
+) -> Result<(Candidate, Vec<Finding>)> {
+    Ok(match contender.host {
+        Some(_) => {
+            let (server, remarks) = remote::create(config, hosts, number, contender)?;
+            (Candidate::Remote(Box::new(server)), remarks)
+        }
+        None => {
+            let (sandbox, remarks) = sandboxed::create(config, number, contender, name)?;
+            (Candidate::Sandboxed(Box::new(sandbox)), remarks)
+        }
+    })
 }
 
 /// Puts a contender in its place: its server with its data, asked what it is.
@@ -129,6 +162,10 @@ fn place(
             let started = sandboxed::start_on_data(config, past, contender, *sandbox)?;
             (started.0, Some(started.1))
         }
+        Candidate::Remote(server) => {
+            let started = remote::start_on_data(config, past, contender, *server)?;
+            (started.0, Some(started.1))
+        }
         Candidate::InProcess(file) => {
             let placed = in_process::put_in_place(config, past, contender, *file)?;
             (placed.0, Some(placed.1))
@@ -136,15 +173,12 @@ fn place(
     };
     let settle = |resident: &mut ContenderServer| {
         match content {
-            Some(content) if matches!(resident.place, Place::InProcess(_)) => {
-                in_process::settle(config, contender, resident, content, workload, journal)?;
-            }
             Some(content) => {
-                sandboxed::settle(config, contender, resident, content, workload, journal)?;
+                data::settle(config, contender, resident, content, workload, journal)?;
             }
             None => running::settle(config, past, resident, workload, journal)?,
         }
-        if is_dataset_known(past, &contender.name) {
+        if data::is_dataset_known(past, &contender.name) {
             // However the last start ended, its servers may have ended with it.
             let log = past.commits_of(&contender.name);
             durability::compare_quietly(config, resident, &log, journal)?;
@@ -167,6 +201,7 @@ fn place(
 /// `failure` when the server did not end by itself, or the plan's number of restarts is used up.
 fn place_again(
     config: &ContestConfig<'_>,
+    hosts: &ServerHosts,
     number: usize,
     mut failure: anyhow::Error,
     workload: &'static dyn Workload,
@@ -196,8 +231,7 @@ fn place_again(
             "look for what ended it: its log, and the kernel's, which names processes that were killed for want of memory",
         ))?;
         let past = Record::open(config.record)?;
-        let (sandbox, _) = sandboxed::create(config, number, contender, &name)?;
-        let candidate = Candidate::Sandboxed(Box::new(sandbox));
+        let (candidate, _) = provided(config, hosts, number, contender, &name)?;
         match place(config, &past, number, candidate, workload, journal) {
             Ok(placed) => return Ok(placed),
             Err(again) => failure = again,
@@ -225,107 +259,4 @@ fn trouble(
         path: config.experiment_path.to_owned(),
         list: vec![Trouble::at(&text, span.start, message.to_owned())],
     })
-}
-
-/// True when an earlier start of this run put the contender's data in place. What it did to them since
-/// belongs to the contest, so they are neither loaded nor summed up again.
-fn is_dataset_known(past: &Record, contender: &str) -> bool {
-    past.events.iter().any(|event| matches!(&event.what, Event::DatasetReady { contender: known, .. } if known == contender))
-}
-
-/// Where a contender's data come from.
-#[derive(Debug, Clone, Copy)]
-struct Origin {
-    /// They were there before: in a snapshot, or on a running server.
-    is_restored: bool,
-    /// What loading them took, as far as that is known.
-    load: Option<LoadTime>,
-}
-
-/// Says in the journal what the data are.
-fn ready(
-    config: &ContestConfig<'_>,
-    resident: &mut ContenderServer,
-    workload: &'static dyn Workload,
-    origin: Origin,
-    begun: Instant,
-    journal: &mut Journal,
-) -> Result<()> {
-    let seconds = begun.elapsed().as_secs_f64();
-    conditions::before(config, resident, workload, origin.is_restored, journal)?;
-    let digest = dataset::digest(config.plan, workload, resident, config.console)?;
-    let files = match &resident.place {
-        Place::Sandboxed(own) => Some(file_sizes(&own.sandbox.data())?),
-        Place::InProcess(file) => Some(file_sizes(&file.data())?),
-        Place::Running { .. } => None,
-    };
-    let size = files.unwrap_or_default().total();
-    let Origin {
-        is_restored: restored,
-        load,
-    } = origin;
-    let verb = match (&resident.place, restored) {
-        (_, false) => "loaded",
-        (Place::Sandboxed(_) | Place::InProcess(_), true) => "restored",
-        (Place::Running { .. }, true) => "found",
-    };
-    config.console.say(&format!(
-        "{}: {} rows {verb} in {seconds:.1} s{}",
-        resident.name,
-        words::count(digest.rows),
-        files.map_or_else(String::new, on_disk)
-    ));
-    journal.event(Event::DatasetReady {
-        contender: resident.name.clone(),
-        restored,
-        rows: digest.rows,
-        seconds,
-        digest: digest.hex,
-        bytes: size.bytes,
-        allocated_bytes: size.allocated_bytes,
-        files,
-        load,
-    })?;
-    Ok(())
-}
-
-/// The room that data take, which is what was forecast, and that of all files.
-fn on_disk(files: FileSizes) -> String {
-    format!(
-        ", {} of data on disk ({} with redo, undo, temporary, log and system files)",
-        words::bytes(files.data.allocated_bytes),
-        words::bytes(files.total().allocated_bytes)
-    )
-}
-
-/// Refuses to go on when contenders hold different data.
-///
-/// # Errors
-/// When digests differ.
-fn compare_digests(past: &Record) -> Result<()> {
-    let digests = past.events.iter().filter_map(|event| match &event.what {
-        Event::DatasetReady {
-            contender,
-            digest,
-            rows,
-            ..
-        } => Some((contender, digest, rows)),
-        _ => None,
-    });
-    let digests: Vec<_> = digests.collect();
-    if let Some((first, rest)) = digests.split_first()
-        && let Some(other) = rest.iter().find(|other| other.1 != first.1)
-    {
-        bail!(
-            "`{}` and `{}` hold different data ({} rows, digest {}; {} rows, digest {}), so a contest would compare \
-             nothing; remove the tables of a running server, or the snapshots with `dbduel datasets remove all`",
-            first.0,
-            other.0,
-            first.2,
-            first.1,
-            other.2,
-            other.1
-        );
-    }
-    Ok(())
 }

@@ -8,7 +8,8 @@ use dbduel_load::workloads::Workload;
 use dbduel_record::Record;
 use dbduel_record::plan::Contender;
 
-use super::{Candidate, in_process, is_dataset_known, sandboxed};
+use super::data::is_dataset_known;
+use super::{Candidate, in_process, sandboxed};
 use crate::lab::contest::ContestConfig;
 use crate::lab::dataset;
 use crate::lab::forecast::{Need, copies_with_snapshot, sentence};
@@ -44,6 +45,8 @@ pub fn announce(
                     to_load.push(contender);
                 }
             }
+            // Whether its host has a snapshot and room is not known here.
+            Candidate::Remote(_) => {}
             candidate @ (Candidate::Sandboxed(_) | Candidate::InProcess(_)) => {
                 let key = match candidate {
                     Candidate::Sandboxed(sandbox) => sandboxed::key(sandbox, contender, plan),

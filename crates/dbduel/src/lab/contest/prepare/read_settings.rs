@@ -18,7 +18,7 @@ use crate::lab::dataset;
 use crate::lab::facts::{Moment, identify, keep, keep_schema, scalar};
 use crate::lab::inspect;
 use crate::lab::inspect::planned::ask_for;
-use crate::lab::server::Build;
+use crate::lab::server::{Build, last_mention};
 
 /// Interviews a server that runs; returns what the audit wants to know. The answers of the first start
 /// are the ones of the record.
@@ -39,11 +39,16 @@ pub fn interview(
     config
         .console
         .say(&format!("{name}: {} {}", build.product, build.version));
+    let texts = match &mut resident.place {
+        Place::Remote(server) => Some(server.texts()?),
+        Place::Sandboxed(_) | Place::InProcess(_) | Place::Running { .. } => None,
+    };
     let start_s = match &resident.place {
         Place::Sandboxed(own) => own
             .server
             .as_ref()
             .map(|server| server.ready_after().as_secs_f64()),
+        Place::Remote(server) => server.ready_after_s(),
         Place::InProcess(_) | Place::Running { .. } => None,
     };
     journal.event(Event::ServerReady {
@@ -72,15 +77,20 @@ pub fn interview(
     } else {
         keep(journal.writer(), &name, &mut connection, Moment::Again)?;
     }
-    if let Place::Sandboxed(own) = &resident.place {
-        journal
-            .writer()
-            .contender_json(&name, "server-build.json", own.sandbox.build())?;
-        journal.writer().contender_file(
-            &name,
-            "server.cnf",
-            &std::fs::read(own.sandbox.config())?,
-        )?;
+    let own = match (&resident.place, &texts) {
+        (Place::Sandboxed(own), _) => {
+            let config = std::fs::read(own.sandbox.config())?;
+            Some((own.sandbox.build(), config))
+        }
+        (Place::Remote(server), Some(texts)) => {
+            Some((server.build(), texts.config.clone().into_bytes()))
+        }
+        _ => None,
+    };
+    if let Some((build, config)) = own {
+        let writer = journal.writer();
+        writer.contender_json(&name, "server-build.json", build)?;
+        writer.contender_file(&name, "server.cnf", &config)?;
     }
     let mut evidence = inspect::live::evidence(&name, &mut connection)?;
     evidence.schema = schema;
@@ -93,6 +103,9 @@ pub fn interview(
                 .server
                 .as_ref()
                 .and_then(|server| server.last_word_on(lost.name)),
+            Place::Remote(_) => texts
+                .as_ref()
+                .and_then(|texts| last_mention(lost.name, &texts.log_since_start)),
             Place::InProcess(_) | Place::Running { .. } => None,
         };
         journal.notice(ignored(&name, &lost, log_line))?;
@@ -145,14 +158,15 @@ pub fn describe(resident: &ContenderServer, connection: &mut Connection) -> fact
         allocator,
         ..facts::Build::default()
     };
+    let mut of_ours = |build: &Build| {
+        described.origin = origin(build);
+        described.daemon = Some(build.daemon.display().to_string());
+        described.daemon_sha256 = Some(build.daemon_digests.sha256.clone());
+        described.managed = true;
+    };
     match &resident.place {
-        Place::Sandboxed(own) => {
-            let build = own.sandbox.build();
-            described.origin = origin(build);
-            described.daemon = Some(build.daemon.display().to_string());
-            described.daemon_sha256 = Some(build.daemon_digests.sha256.clone());
-            described.managed = true;
-        }
+        Place::Sandboxed(own) => of_ours(own.sandbox.build()),
+        Place::Remote(server) => of_ours(server.build()),
         Place::InProcess(_) => {
             described.origin = format!("in dbduel {}", env!("CARGO_PKG_VERSION"));
             described.managed = true;

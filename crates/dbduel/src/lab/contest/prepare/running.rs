@@ -11,7 +11,8 @@ use dbduel_load::workloads::Workload;
 use dbduel_record::Record;
 use dbduel_record::plan::Contender;
 
-use super::{Origin, is_dataset_known, ready, trouble};
+use super::data::{Origin, is_dataset_known, ready};
+use super::trouble;
 use crate::lab::contest::ContestConfig;
 use crate::lab::contest::arena::{ContenderServer, Place};
 use crate::lab::contest::journal::Journal;

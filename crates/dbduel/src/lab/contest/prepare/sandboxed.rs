@@ -1,24 +1,25 @@
 //! A contender whose server is ours: fetched, put into a sandbox, given its data, started.
 
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::driver::Dialect;
-use dbduel_load::workloads::{self, Workload, parameters};
+use dbduel_load::workloads::{self, parameters};
 use dbduel_record::Record;
 use dbduel_record::event::{Finding, LoadTime, Severity};
 use dbduel_record::plan::{Contender, Plan};
 
-use super::{Origin, is_dataset_known, ready, trouble};
+use super::data::{Content, is_dataset_known};
+use super::trouble;
 use crate::interrupt;
 use crate::lab::contest::ContestConfig;
 use crate::lab::contest::arena::{ContenderServer, Place, Sandboxed, run_name};
-use crate::lab::contest::journal::Journal;
 use crate::lab::contest::measure::finding;
 use crate::lab::dataset;
 use crate::lab::server::{
-    self, DATABASE, Progress as _, RefusedSetting, RunningServer, Sandbox, ServerName,
-    ServerProduct, StartError,
+    self, Build, DATABASE, Home, Notice, Progress, RefusedSetting, RunningServer, Sandbox,
+    ServerName, ServerProduct, StartError,
 };
 use crate::lab::snapshots::{self, Description, Snapshots};
 
@@ -38,44 +39,74 @@ pub fn create(
     contender: &Contender,
     name: &ServerName,
 ) -> Result<(Sandbox, Vec<Finding>)> {
-    let build = server::install::install(name, config.home, config.console)?;
+    let plan = config.plan;
+    let build = fetch(config.home, config.console, plan, contender, name)?;
+    let address = plan.hosts.as_ref().map(|hosts| hosts.servers.parse());
+    let address = address.transpose();
+    let address = address.context("the address of the servers in the plan is none")?;
+    let (sandbox, notices) = make(config.home, plan, number, &run_name(config), build, address)
+        .map_err(|error| located(config, contender, error))?;
+    let remarks = notices
+        .iter()
+        .map(|notice| remark(contender, &notice.name, &notice.said));
+    Ok((sandbox, remarks.collect()))
+}
+
+/// What a server says of a setting that it takes.
+pub(super) fn remark(contender: &Contender, setting: &str, said: &str) -> Finding {
+    finding(
+        "server.setting-notice",
+        Severity::Note,
+        &[&contender.name],
+        format!("`{}` says of `{setting}`: {said}", contender.name),
+        "ask for a value that the server takes as it is",
+    )
+}
+
+/// Fetches the server of a contender if need be.
+///
+/// # Errors
+/// When it cannot be fetched, or the workload has no statements for it.
+pub fn fetch(
+    home: &Home,
+    progress: &dyn Progress,
+    plan: &Plan,
+    contender: &Contender,
+    name: &ServerName,
+) -> Result<Build> {
+    let build = server::install::install(name, home, progress)?;
     let product = build.product()?;
     let version = build.version.to_string();
-    check_workload(config.plan, contender, product.dialect(), &version)?;
-    check_connections(config.plan, contender)
-        .map_err(|refused| located(config, contender, refused.into()))?;
-    let settings = complete_settings(config.plan, contender, product);
-    let created = Sandbox::create(
-        config.home,
-        &run_name(config),
-        &folder(number, contender),
-        build,
-        settings,
-    );
-    let mut sandbox = created.map_err(|error| located(config, contender, error))?;
-    sandbox.confine(&config.plan.load.server_cores);
-    if let Some(limit) = config.plan.load.server_io {
+    check_workload(plan, contender, product.dialect(), &version)?;
+    Ok(build)
+}
+
+/// Makes the sandbox of a contender, whose server listens on `address` for clients of other machines, and lets the server check
+/// its settings.
+///
+/// # Errors
+/// When it cannot be made, or the server refuses a setting.
+pub fn make(
+    home: &Home,
+    plan: &Plan,
+    number: usize,
+    run: &str,
+    build: Build,
+    address: Option<IpAddr>,
+) -> Result<(Sandbox, Vec<Notice>)> {
+    let contender = &plan.contenders[number];
+    check_connections(plan, contender)?;
+    let settings = complete_settings(plan, contender, build.product()?);
+    let mut sandbox = Sandbox::create(home, run, &folder(number, contender), build, settings)?;
+    sandbox.confine(&plan.load.server_cores);
+    if let Some(limit) = plan.load.server_io {
         sandbox.limit_io(limit)?;
     }
-    let notices = sandbox
-        .check_settings()
-        .map_err(|error| located(config, contender, error))?;
-    let remarks = notices.into_iter().map(|notice| {
-        let claim = format!(
-            "`{}` says of `{}`: {}",
-            contender.name, notice.name, notice.said
-        );
-        let remedy = "ask for a value that the server takes as it is";
-        finding(
-            "server.setting-notice",
-            Severity::Note,
-            &[&contender.name],
-            claim,
-            remedy,
-        )
-    });
-    let remarks = remarks.collect();
-    Ok((sandbox, remarks))
+    if let Some(address) = address {
+        sandbox.listen(address)?;
+    }
+    let notices = sandbox.check_settings()?;
+    Ok((sandbox, notices))
 }
 
 /// What loading the data of a contender depends on, as a name.
@@ -141,17 +172,6 @@ pub(super) fn folder(number: usize, contender: &Contender) -> String {
     format!("{number}-{name}")
 }
 
-/// What the data directory of a started server holds.
-pub enum Content {
-    /// Data of an earlier start of this run, which are in use and stay.
-    InUse,
-    /// A snapshot, or nothing yet, since this instant.
-    Fresh {
-        restored: Option<Description>,
-        begun: Instant,
-    },
-}
-
 /// Puts the data directory in place and starts the server.
 ///
 /// # Errors
@@ -176,15 +196,8 @@ pub fn start_on_data(
     }
     let key = key(&sandbox, contender, config.plan);
     let begun = Instant::now();
-    let snapshots = Snapshots::new(config.home);
-    let restored = snapshots.restore(&key, &sandbox.data(), config.console)?;
-    if restored.is_some() {
-        sandbox.forget_identity()?;
-    } else {
-        sandbox
-            .initialise(config.home, config.console)
-            .map_err(|error| located(config, contender, error))?;
-    }
+    let restored = put_data(config.home, config.console, &sandbox, &key)
+        .map_err(|error| located(config, contender, error))?;
     let server = start(config, contender, &mut sandbox).map_err(|error| {
         match restored.is_some() && error.is::<StartError>() {
             true => error.context(format!(
@@ -198,36 +211,22 @@ pub fn start_on_data(
     Ok((resident(contender, sandbox, server)?, content))
 }
 
-/// Loads the data that are not there yet, and keeps them as a snapshot.
+/// Puts the data of a snapshot in place, or a data directory without tables where there is no such snapshot.
 ///
 /// # Errors
-/// When the data cannot be loaded, copied or read.
-pub fn settle(
-    config: &ContestConfig<'_>,
-    contender: &Contender,
-    resident: &mut ContenderServer,
-    content: Content,
-    workload: &'static dyn Workload,
-    journal: &mut Journal,
-) -> Result<()> {
-    let Content::Fresh { restored, begun } = content else {
-        return Ok(());
-    };
-    let origin = match restored {
-        Some(snapshot) => Origin {
-            is_restored: true,
-            load: snapshot.load_of(contender),
-        },
-        None => {
-            let load = dataset::fill(config.plan, workload, resident, config.console)?;
-            keep_snapshot(config, contender, resident, load)?;
-            Origin {
-                is_restored: false,
-                load: Some(load),
-            }
-        }
-    };
-    ready(config, resident, workload, origin, begun, journal)
+/// When they cannot be copied, or the server cannot be initialised.
+pub fn put_data(
+    home: &Home,
+    progress: &dyn Progress,
+    sandbox: &Sandbox,
+    key: &str,
+) -> Result<Option<Description>> {
+    let restored = Snapshots::new(home).restore(key, &sandbox.data(), progress)?;
+    match restored {
+        Some(_) => sandbox.forget_identity()?,
+        None => sandbox.initialise(home, progress)?,
+    }
+    Ok(restored)
 }
 
 /// Starts the server on data that were never used.
@@ -264,45 +263,62 @@ pub fn loaded(config: &ContestConfig<'_>, number: usize) -> Result<Sandbox> {
     let workload = workloads::find(&config.plan.workload.name)?;
     let mut resident = start_empty(config, contender, sandbox)?;
     let load = dataset::fill(config.plan, workload, &mut resident, config.console)?;
-    stop_and_keep(config, contender, &mut resident, load)?;
-    match resident.place {
-        Place::Sandboxed(own) => Ok(own.sandbox),
-        Place::Running { .. } | Place::InProcess(_) => {
-            bail!("`{}` is not ours to stop", contender.name)
-        }
-    }
+    let Place::Sandboxed(mut own) = resident.place else {
+        bail!("`{}` is not ours to stop", contender.name);
+    };
+    stop_and_keep(
+        config.home,
+        config.console,
+        config.plan,
+        contender,
+        &mut own,
+        load,
+    )?;
+    Ok(own.sandbox)
 }
 
-/// Stops the server, keeps its data, starts it again.
-fn keep_snapshot(
+/// Stops the server, keeps its data as a snapshot, and starts it again.
+///
+/// # Errors
+/// When the server does not end in time or does not start again, or its data cannot be copied.
+pub fn keep_snapshot(
     config: &ContestConfig<'_>,
     contender: &Contender,
     resident: &mut ContenderServer,
     load: LoadTime,
 ) -> Result<()> {
-    stop_and_keep(config, contender, resident, load)?;
     if let Place::Sandboxed(own) = &mut resident.place {
+        stop_and_keep(
+            config.home,
+            config.console,
+            config.plan,
+            contender,
+            own,
+            load,
+        )?;
         own.server = Some(start(config, contender, &mut own.sandbox)?);
     }
     Ok(())
 }
 
 /// Stops the server and keeps its data.
-fn stop_and_keep(
-    config: &ContestConfig<'_>,
+///
+/// # Errors
+/// When it does not stop in order, or its data cannot be copied.
+pub fn stop_and_keep(
+    home: &Home,
+    progress: &dyn Progress,
+    plan: &Plan,
     contender: &Contender,
-    resident: &mut ContenderServer,
+    own: &mut Sandboxed,
     load: LoadTime,
 ) -> Result<()> {
-    let Place::Sandboxed(own) = &mut resident.place else {
-        return Ok(());
-    };
     if let Some(server) = own.server.take() {
-        config.console.stage(&format!(
+        progress.stage(&format!(
             "{}: stopping for a snapshot of its data",
             contender.name
         ));
-        let limit_s = config.plan.limits.server_stop_s;
+        let limit_s = plan.limits.server_stop_s;
         if server.stop(Duration::from_secs_f64(limit_s))?.killed {
             bail!(
                 "`{}` did not end within {limit_s} s after its data were loaded and was killed; its data are not fit \
@@ -312,11 +328,11 @@ fn stop_and_keep(
         }
     }
     let build = &own.sandbox.build().id;
-    Snapshots::new(config.home).keep(
-        &key(&own.sandbox, contender, config.plan),
+    Snapshots::new(home).keep(
+        &key(&own.sandbox, contender, plan),
         &own.sandbox.data(),
-        Description::of(build, contender, config.plan, load),
-        config.console,
+        Description::of(build, contender, plan, load),
+        progress,
     )
 }
 
@@ -395,7 +411,11 @@ fn complete_settings(
     contender: &Contender,
     product: &dyn ServerProduct,
 ) -> Vec<server::Setting> {
-    let clients = largest_level(plan);
+    let mut clients = largest_level(plan);
+    if plan.hosts.is_some() {
+        // Connections of a host that was cut off end when the server notices.
+        clients *= 2;
+    }
     // Room for the clients and for our own questions.
     let needed = product.needed_settings((clients + 20).max(MAX_CONNECTIONS_MIN));
     let is_written = |name: &str| {
@@ -416,7 +436,7 @@ fn complete_settings(
 }
 
 /// A refused setting with its place in the experiment file.
-fn located(
+pub(super) fn located(
     config: &ContestConfig<'_>,
     contender: &Contender,
     error: anyhow::Error,

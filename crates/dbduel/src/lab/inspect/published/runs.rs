@@ -32,6 +32,13 @@ pub struct Run {
 /// Files of one server, or of none, with the names of the folders below the one asked about that lead to them.
 type Whole = (ServerFiles, Vec<String>);
 
+/// What a folder holds that is of one server or of none.
+struct OfOne {
+    whole: Whole,
+    /// Folders of runs in it that show no server themselves, each by the names that lead there from the folder.
+    results: Vec<Vec<String>>,
+}
+
 /// What could not be used, by reason.
 #[derive(Debug, Default)]
 pub struct LeftOut {
@@ -83,8 +90,11 @@ impl Reading {
     /// When the directory cannot be read.
     pub fn of(directory: &Path) -> Result<Self> {
         let mut reading = Reading::default();
-        let whole = reading.folder(directory, &[])?;
-        if let Some((files, place)) = whole.filter(|(files, _)| files.shows_a_server()) {
+        let of_one = reading.folder(directory, &[])?;
+        if let Some((files, place)) = of_one
+            .map(|one| one.whole)
+            .filter(|(files, _)| files.shows_a_server())
+        {
             reading.runs.push(Run {
                 place,
                 depth: 0,
@@ -99,7 +109,7 @@ impl Reading {
     }
 
     /// Reads a folder. Returns its files when they are those of one server or of none; otherwise they are kept as runs.
-    fn folder(&mut self, path: &Path, place: &[String]) -> Result<Option<Whole>> {
+    fn folder(&mut self, path: &Path, place: &[String]) -> Result<Option<OfOne>> {
         if path.join(store::PLAN).is_file() {
             self.record(path);
             return Ok(None);
@@ -109,17 +119,22 @@ impl Reading {
         let mut servers: Vec<(String, Whole)> = Vec::new();
         let (own, mut beside) = by_owner(files);
         let mut has_runs = false;
+        let mut results = Vec::new();
         for folder in folders.into_iter().filter(|_| place.len() < DEPTH_MAX) {
             let name = name_of(&folder);
             let below = [place, std::slice::from_ref(&name)].concat();
             match self.folder(&folder, &below) {
                 Ok(None) => has_runs = true,
-                Ok(Some((mut files, below))) => {
+                Ok(Some(OfOne {
+                    whole: (mut files, below),
+                    results: within,
+                })) => {
                     files.hint(folder_hint(&folder));
                     if files.shows_a_server() {
                         servers.push((name, (files, below)));
                     } else {
                         beside.merge(files);
+                        results.extend(below_it(name, within));
                     }
                 }
                 Err(error) => self.refused.push(format!("{error:#}")),
@@ -134,6 +149,20 @@ impl Reading {
             (_, 0..=1) => are_moments,
             _ => false,
         };
+        // One file for all of a server's runs, which lie in folders beside it.
+        if let ([(_, only)], [], [_, _, ..]) =
+            (own.as_slice(), servers.as_slice(), results.as_slice())
+            && !has_runs
+            && !place.is_empty()
+        {
+            self.runs.extend(results.into_iter().map(|run| Run {
+                place: [place, run.as_slice()].concat(),
+                depth: place.len(),
+                files: only.clone(),
+            }));
+            self.complete(known_runs, &beside, path, place);
+            return Ok(None);
+        }
         if is_one && !has_runs {
             let below = match (servers.as_slice(), own.as_slice()) {
                 ([(name, (_, below))], []) if moment(name) == Moment::Unknown => {
@@ -148,7 +177,10 @@ impl Reading {
                 .chain(of_files)
                 .for_each(|files| whole.merge(files));
             whole.merge(beside);
-            return Ok(Some((whole, below)));
+            return Ok(Some(OfOne {
+                whole: (whole, below),
+                results,
+            }));
         }
         let are_repeats = !servers.is_empty() && servers.iter().all(|(name, _)| is_repeat(name));
         let (shared, own) = match own.as_slice() {
@@ -171,13 +203,18 @@ impl Reading {
                 files,
             });
         }
+        self.complete(known_runs, &beside, path, place);
+        Ok(None)
+    }
+
+    /// Gives the runs that were found in a folder what lies beside them there.
+    fn complete(&mut self, known_runs: usize, beside: &ServerFiles, path: &Path, place: &[String]) {
         for run in &mut self.runs[known_runs..] {
             run.files.merge(beside.clone());
             if !place.is_empty() {
                 run.files.hint(folder_hint(path));
             }
         }
-        Ok(None)
     }
 
     /// The files and the folders in a folder, each in the order of their names.
@@ -235,6 +272,17 @@ impl Reading {
             Err(error) => self.left_out.add(&title, error.to_string()),
         }
     }
+}
+
+/// The folders of runs in a folder that shows no server, or itself where its name has a number, as `run2` and `8-threads`.
+fn below_it(name: String, within: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    if within.is_empty() {
+        let is_numbered = name.contains(|letter: char| letter.is_ascii_digit());
+        return is_numbered.then(|| vec![name]).into_iter().collect();
+    }
+    let led = within.into_iter();
+    led.map(|rest| [std::slice::from_ref(&name), &rest].concat())
+        .collect()
 }
 
 fn name_of(folder: &Path) -> String {

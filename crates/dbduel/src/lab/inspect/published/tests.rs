@@ -218,6 +218,25 @@ fn runs_with_the_same_settings_are_one_contender_each() {
     assert_eq!(contest.case.contenders[1].refused.len(), 1);
 }
 
+/// One option file for each server, and folders of results that say nothing of servers.
+#[test]
+fn runs_beside_the_only_file_of_their_server_are_counted() {
+    let directory = tempfile::tempdir().unwrap();
+    for server in ["mysql-8.4.8", "mariadb-11.8.2"] {
+        let option_file = format!("{server}/my.cnf");
+        write(
+            directory.path(),
+            &[(&option_file, "[mysqld]\ninnodb_buffer_pool_size=1G\n")],
+        );
+        for run in ["read/8-threads", "read/64-threads", "run2", "plots"] {
+            let result = format!("{server}/{run}/result.txt");
+            write(directory.path(), &[(&result, "transactions: 12\n")]);
+        }
+    }
+    let contest = contest_of(directory.path());
+    assert_eq!(contest.runs, [3, 3]);
+}
+
 #[test]
 fn files_with_a_version_say_which_server_a_numbered_run_is_of() {
     let directory = tempfile::tempdir().unwrap();

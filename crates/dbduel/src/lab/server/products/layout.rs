@@ -15,6 +15,8 @@ pub struct Layout {
     pub share_holds: &'static str,
     /// Folders that can hold dynamic plugins.
     pub plugins: &'static [&'static str],
+    /// Folders of libraries that its programs look for where they were built to be, and not where they are.
+    pub libraries: &'static [&'static str],
     /// Arguments that make the daemon print its version.
     pub version_arguments: &'static [&'static str],
 }
@@ -49,6 +51,7 @@ pub static MYSQL: Layout = Layout {
         "lib/mariadb/plugin",
         "lib64/mariadb/plugin",
     ],
+    libraries: &[],
     version_arguments: &["--no-defaults", "--version"],
 };
 
@@ -65,5 +68,6 @@ pub static POSTGRESQL: Layout = Layout {
     share_mark: "postgres.bki",
     share_holds: "system catalogue",
     plugins: &["lib/postgresql", "lib"],
+    libraries: &["lib"],
     version_arguments: &["--version"],
 };

@@ -11,6 +11,7 @@ mod option_file;
 mod postgresql;
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -91,6 +92,19 @@ pub trait ServerProduct: Sync {
         "s.sock"
     }
 
+    /// File name of its socket when it listens on this TCP port too.
+    fn socket_name_at(&self, _port: u16) -> String {
+        self.socket_name().to_owned()
+    }
+
+    /// Lets the lab's account log in from other machines, in a data directory whose server does not run.
+    ///
+    /// # Errors
+    /// A file of the data directory cannot be read or written.
+    fn admit_clients(&self, _version: Version, _data: &Path) -> Result<()> {
+        Ok(())
+    }
+
     /// Signals that ask the daemon to end, the polite first; after the last of them it is killed.
     fn stop_signals(&self) -> &'static [Signal] {
         &[Signal::SIGTERM]
@@ -139,6 +153,8 @@ pub struct Places<'a> {
     /// Folder for temporary files.
     pub tmp: &'a Path,
     pub socket: &'a Path,
+    /// Where clients of other machines reach it; `None` when it has no TCP port.
+    pub listen: Option<SocketAddr>,
     /// Process id.
     pub pid_file: &'a Path,
     /// Error log; `None` for standard error.

@@ -8,15 +8,20 @@ use super::{Build, Places, ReadBack, Setting};
 
 /// What shows that a server is in its sandbox.
 pub fn read_back(places: &Places<'_>) -> ReadBack {
+    let mut values = vec![("init_file", String::new())];
+    match places.listen {
+        None => values.push(("skip_networking", "ON".to_owned())),
+        Some(at) => {
+            values.push(("skip_networking", "OFF".to_owned()));
+            values.push(("port", at.port().to_string()));
+        }
+    }
     ReadBack {
         settings: "SHOW GLOBAL VARIABLES WHERE Variable_name IN \
-                   ('bind_address', 'datadir', 'init_file', 'skip_networking', 'socket', 'tmpdir')",
-        values: vec![
-            ("skip_networking", "ON".to_owned()),
-            ("init_file", String::new()),
-        ],
+                   ('bind_address', 'datadir', 'init_file', 'port', 'skip_networking', 'socket', 'tmpdir')",
+        values,
         // Before 5.6 it is no variable.
-        values_if_present: vec![("bind_address", "127.0.0.1".to_owned())],
+        values_if_present: vec![("bind_address", bind_address(places))],
         paths: vec![
             ("datadir", places.data.to_path_buf()),
             ("socket", places.socket.to_path_buf()),
@@ -26,6 +31,12 @@ pub fn read_back(places: &Places<'_>) -> ReadBack {
         account: "SELECT CURRENT_USER()",
         expected_account: format!("{USER}@localhost"),
     }
+}
+
+/// The one address of this machine that gets in.
+fn bind_address(places: &Places<'_>) -> String {
+    let address = places.listen.map(|at| at.ip().to_string());
+    address.unwrap_or_else(|| "127.0.0.1".to_owned())
 }
 
 /// Settings that a contender with this many connections needs unless it sets them itself: room for its connections, and
@@ -60,9 +71,12 @@ pub fn render(
     line("tmpdir", Some(&path(places.tmp)));
     line("socket", Some(&path(places.socket)));
     line("pid-file", Some(&path(places.pid_file)));
-    // The load comes through the socket. Should a later line turn this off, only this machine gets in.
-    line("skip-networking", None);
-    line("bind-address", Some("127.0.0.1"));
+    match places.listen {
+        // The load comes through the socket. Should a later line turn this off, only this machine gets in.
+        None => line("skip-networking", None),
+        Some(at) => line("port", Some(&at.port().to_string())),
+    }
+    line("bind-address", Some(&bind_address(places)));
     if let Some(log) = places.log {
         line("log-error", Some(&path(log)));
     }
@@ -137,6 +151,7 @@ mod tests {
             data: Path::new("/s/data"),
             tmp: Path::new("/s/tmp"),
             socket: Path::new("/s/s.sock"),
+            listen: None,
             pid_file: Path::new("/s/pid"),
             log: Some(Path::new("/s/error.log")),
         };
@@ -145,6 +160,18 @@ mod tests {
             Setting::new("skip-log-bin", None),
             Setting::new("init_connect", Some("SET @a='#'")),
         ];
+        let listening = Places {
+            listen: Some("10.0.0.1:4000".parse().unwrap()),
+            ..places
+        };
+        let text = render(&build(), &[], &listening, &[]);
+        assert!(
+            text.contains("\nport=4000\nbind-address=10.0.0.1\n") && !text.contains("skip-net")
+        );
+        let places = Places {
+            listen: None,
+            ..listening
+        };
         let text = render(&build(), &["loose-mysqlx=OFF"], &places, &settings);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[1], "[mysqld]");

@@ -38,6 +38,7 @@ impl Sandbox {
             data: scratch,
             tmp: scratch,
             socket: &self.socket,
+            listen: self.listen,
             pid_file: &scratch.join("pid"),
             // To standard error.
             log: None,

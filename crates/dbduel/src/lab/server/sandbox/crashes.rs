@@ -24,7 +24,7 @@ use crate::faulty_files::{Fault, FaultyFiles};
 
 /// In the environment of a process that is to be killed: the fault, the change, the folder.
 const VARIABLE: &str = "DBDUEL_TEST_SANDBOX_CRASH";
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A server that runs and never answers.
 fn build(folder: &Path) -> Build {
@@ -111,7 +111,7 @@ fn sandbox_of(folder: &Path) -> PathBuf {
 /// After the fault: the next start of the lab finds no more than `orphans_max` servers, ends them, and can go on.
 #[track_caller]
 fn check_usable(folder: &Path, orphans_max: usize, fault: &str) -> usize {
-    let found = orphans::sweep(&Home::new(folder.join("home")), PATIENCE);
+    let found = orphans::sweep(&Home::new(folder.join("home")), TIMEOUT);
     assert!(found.len() <= orphans_max, "{fault}: {found:?}");
     assert_eq!(orphans::servers_in(&sandbox_of(folder)), [], "{fault}");
     let whole = Arc::new(FaultyFiles::new(Fault::Error, usize::MAX));

@@ -16,6 +16,7 @@ mod read_back;
 mod running;
 mod start;
 
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,7 +28,6 @@ use super::build::Build;
 use super::copy::copy_tree;
 use super::home::{Home, create_private_dir};
 use super::orphans;
-use super::process::ProcessIdentity;
 use super::products::ServerProduct;
 use super::progress::Progress;
 use super::settings::Setting;
@@ -36,18 +36,19 @@ use super::user_namespace;
 use crate::random::secret;
 
 pub use account::{Account, DATABASE, USER};
-pub use owner::Owner;
+pub use owner::{Claim, Owner};
 pub use running::RunningServer;
 pub use start::StartError;
 
-/// The kernel's limit for the path of a socket, without the byte that ends it.
-const SOCKET_PATH_MAX: usize = 107;
+/// The kernel's limit for the path of a socket, without the byte that ends it and one for a longer port in its name.
+const SOCKET_PATH_MAX: usize = 106;
 
 /// A contender's sandbox.
 pub struct Sandbox {
     files: Arc<dyn FileSystem>,
     folder: PathBuf,
     socket: PathBuf,
+    listen: Option<SocketAddr>,
     build: Build,
     product: &'static dyn ServerProduct,
     settings: Vec<Setting>,
@@ -74,33 +75,14 @@ impl Sandbox {
         if product.refuses_root() {
             user_namespace::check()?;
         }
-        for name in [run, contender] {
-            if !is_folder_name(name) {
-                bail!(
-                    "`{name}` cannot be the name of a folder; use letters, digits, dashes, underscores and dots"
-                );
-            }
-        }
-        let Some(me) = ProcessIdentity::current() else {
-            bail!("this system has no usable `/proc`")
-        };
+        let Claim {
+            folder,
+            earlier,
+            mut owner,
+        } = Owner::claim(home, run, contender, &build.id)?;
         let files = Arc::clone(home.files());
-        create_private_dir(&*files, home.root())?;
-        // A server gets these paths and works in another folder.
-        let home = home
-            .canonical()
-            .with_context(|| format!("could not find `{}`", home.root().display()))?;
-        let folder = home.sandboxes().join(run).join(contender);
         create_private_dir(&*files, &folder.join("tmp"))?;
-        let earlier = Owner::load(&folder);
-        if let Some(earlier) = &earlier {
-            if earlier.dbduel != me && earlier.dbduel.is_alive() {
-                bail!(
-                    "the sandbox `{}` belongs to the running process {}",
-                    folder.display(),
-                    earlier.dbduel.pid
-                );
-            }
+        if earlier.is_some() {
             check_unused(&folder)?;
         }
         let (socket, socket_folder) = place_socket(
@@ -109,18 +91,13 @@ impl Sandbox {
             product.socket_name(),
             earlier.and_then(|owner| owner.socket_folder),
         )?;
-        let owner = Owner {
-            dbduel: me,
-            build: build.id.clone(),
-            server: None,
-            group: None,
-            socket_folder,
-        };
+        owner.socket_folder = socket_folder;
         owner.save(&*files, &folder)?;
         Ok(Sandbox {
             files,
             folder,
             socket,
+            listen: None,
             build,
             product,
             settings,
@@ -128,6 +105,21 @@ impl Sandbox {
             throttle: None,
             owner,
         })
+    }
+
+    /// Lets servers that are started from now on listen on a free port of an address of this machine, for clients of others.
+    ///
+    /// # Errors
+    /// When this machine has no such address, or no free port.
+    pub fn listen(&mut self, address: IpAddr) -> Result<()> {
+        let free = TcpListener::bind((address, 0)).and_then(|listener| listener.local_addr());
+        let at = free.with_context(|| {
+            format!("no server can listen on {address}; `servers` in [hosts] takes an address of this machine")
+        })?;
+        self.socket
+            .set_file_name(self.product.socket_name_at(at.port()));
+        self.listen = Some(at);
+        Ok(())
     }
 
     /// Confines servers that are started from now on to these processors; none means no confinement.
@@ -235,11 +227,6 @@ fn check_unused(sandbox: &Path) -> Result<()> {
     Ok(())
 }
 
-fn is_folder_name(name: &str) -> bool {
-    let usable = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    !name.is_empty() && !name.starts_with('.') && name.len() <= 100 && name.chars().all(usable)
-}
-
 /// The socket's path, and the folder it needs outside of the sandbox when the sandbox's path is too long.
 fn place_socket(
     files: &dyn FileSystem,
@@ -278,16 +265,6 @@ mod tests {
     use super::*;
     use dbduel_record::files::LocalFiles;
     use std::fs;
-
-    #[test]
-    fn names_that_cannot_be_folders() {
-        for good in ["doublewrite", "no-doublewrite", "a_1.2"] {
-            assert!(is_folder_name(good), "{good}");
-        }
-        for bad in ["", "..", ".hidden", "a/b", "a b", "ü", &"x".repeat(101)] {
-            assert!(!is_folder_name(bad), "{bad}");
-        }
-    }
 
     #[test]
     fn a_long_path_gets_a_short_socket_that_is_found_again() {

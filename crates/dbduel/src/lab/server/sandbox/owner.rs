@@ -4,10 +4,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context as _, Result, bail};
 use dbduel_record::files::FileSystem;
 use serde::{Deserialize, Serialize};
 
-use super::super::home::write_whole;
+use super::super::home::{Home, create_private_dir, write_whole};
 use super::super::process::ProcessIdentity;
 
 /// File name inside the sandbox.
@@ -31,7 +32,64 @@ pub struct Owner {
     pub socket_folder: Option<PathBuf>,
 }
 
+/// The folder of a contender in a run.
+pub struct Claim {
+    /// Its path, without links.
+    pub folder: PathBuf,
+    /// Who had it before.
+    pub earlier: Option<Owner>,
+    /// This process, not yet written.
+    pub owner: Owner,
+}
+
 impl Owner {
+    /// Makes the folder of a contender in a run, or takes it over from an earlier, ended process of the same run.
+    ///
+    /// # Errors
+    /// Names that cannot be folders; a folder that cannot be made, or that belongs to a process that lives.
+    pub fn claim(home: &Home, run: &str, contender: &str, build: &str) -> Result<Claim> {
+        for name in [run, contender] {
+            if !is_folder_name(name) {
+                bail!(
+                    "`{name}` cannot be the name of a folder; use letters, digits, dashes, underscores and dots"
+                );
+            }
+        }
+        let Some(me) = ProcessIdentity::current() else {
+            bail!("this system has no usable `/proc`")
+        };
+        create_private_dir(&**home.files(), home.root())?;
+        // A server gets these paths and works in another folder.
+        let root = home
+            .canonical()
+            .with_context(|| format!("could not find `{}`", home.root().display()))?;
+        let folder = root.sandboxes().join(run).join(contender);
+        create_private_dir(&**home.files(), &folder)?;
+        let earlier = Owner::load(&folder);
+        if let Some(earlier) = &earlier
+            && earlier.dbduel != me
+            && earlier.dbduel.is_alive()
+        {
+            bail!(
+                "the sandbox `{}` belongs to the running process {}",
+                folder.display(),
+                earlier.dbduel.pid
+            );
+        }
+        let owner = Owner {
+            dbduel: me,
+            build: build.to_owned(),
+            server: None,
+            group: None,
+            socket_folder: None,
+        };
+        Ok(Claim {
+            folder,
+            earlier,
+            owner,
+        })
+    }
+
     /// Reads the owner of a sandbox; `None` when there is no readable note of one.
     pub fn load(sandbox: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(sandbox.join(FILE_NAME)).ok()?).ok()
@@ -46,6 +104,11 @@ impl Owner {
         text.push(b'\n');
         write_whole(files, &sandbox.join(FILE_NAME), &text, 0o600)
     }
+}
+
+fn is_folder_name(name: &str) -> bool {
+    let usable = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !name.is_empty() && !name.starts_with('.') && name.len() <= 100 && name.chars().all(usable)
 }
 
 #[cfg(test)]
@@ -74,5 +137,15 @@ mod tests {
         assert_eq!(Owner::load(dir.path()), Some(owner));
         fs::write(dir.path().join(FILE_NAME), "{\"dbduel\":").unwrap();
         assert_eq!(Owner::load(dir.path()), None);
+    }
+
+    #[test]
+    fn names_that_cannot_be_folders() {
+        for good in ["doublewrite", "no-doublewrite", "a_1.2"] {
+            assert!(is_folder_name(good), "{good}");
+        }
+        for bad in ["", "..", ".hidden", "a/b", "a b", "ü", &"x".repeat(101)] {
+            assert!(!is_folder_name(bad), "{bad}");
+        }
     }
 }

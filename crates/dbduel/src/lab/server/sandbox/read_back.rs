@@ -95,6 +95,7 @@ mod tests {
             tmp: &tmp,
             socket: &socket,
             pid_file: Path::new("/pid"),
+            listen: None,
             log: None,
         };
         let mut variables = vec![

@@ -1,5 +1,6 @@
 //! A server that runs in a sandbox: looked at, frozen, thawed, stopped.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use super::super::process::{ProcessIdentity, poll_until, signal_one, signal_tree
 use super::super::settings::last_mention;
 use super::account::Account;
 use super::freeze::Stopper;
-use super::start::{identify, tail};
+use super::start::{StartError, identify, tail};
 use super::{Owner, Sandbox};
 
 const POLL: Duration = Duration::from_millis(10);
@@ -33,6 +34,7 @@ pub struct RunningServer {
     files: Arc<dyn FileSystem>,
     folder: PathBuf,
     socket: PathBuf,
+    listen: Option<SocketAddr>,
     log: PathBuf,
     log_start: u64,
     account: Account,
@@ -57,15 +59,12 @@ impl RunningServer {
         sandbox: &Sandbox,
         account: Account,
         log_start: u64,
-    ) -> Result<Self> {
+    ) -> Result<Self, StartError> {
         let Some(identity) = identify(&child) else {
             // It ended at once, or cannot be followed. Either way nothing may stay.
             let _ = child.kill();
             let status = child.wait().context("could not wait for the server")?;
-            bail!(
-                "the server ended at once with {status}; its log is `{}`",
-                sandbox.log().display()
-            );
+            return Err(sandbox.ended(status, log_start));
         };
         Ok(RunningServer {
             child,
@@ -73,6 +72,7 @@ impl RunningServer {
             files: Arc::clone(&sandbox.files),
             folder: sandbox.folder.clone(),
             socket: sandbox.socket.clone(),
+            listen: sandbox.listen,
             log: sandbox.log(),
             log_start,
             account,
@@ -105,7 +105,18 @@ impl RunningServer {
         self.ready_after
     }
 
-    /// Its socket, as clients address it.
+    /// Its address for the clients of a contest: its TCP port where it has one, which other machines reach.
+    pub fn client_address(&self) -> Address {
+        match self.listen {
+            Some(at) => Address::Tcp {
+                host: at.ip().to_string(),
+                port: at.port(),
+            },
+            None => self.address(),
+        }
+    }
+
+    /// Its socket, as clients of this machine address it.
     pub fn address(&self) -> Address {
         Address::Unix {
             path: self.socket.clone(),
@@ -294,6 +305,7 @@ mod tests {
             files: Arc::new(LocalFiles),
             folder: dir.path().to_owned(),
             socket: dir.path().join("s.sock"),
+            listen: None,
             log: dir.path().join("error.log"),
             log_start: 0,
             account: Account::of_data(&LocalFiles, dir.path()).unwrap(),

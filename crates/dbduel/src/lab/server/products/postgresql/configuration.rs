@@ -1,10 +1,13 @@
 //! The configuration file of a PostgreSQL server, and the settings that belong to the lab.
 
 use std::fmt::Write as _;
+use std::fs;
 use std::path::Path;
 
+use anyhow::{Context as _, Result};
+
 use super::super::super::sandbox::USER;
-use super::{Places, ReadBack, Setting};
+use super::{Places, ReadBack, Setting, Version};
 
 const OWN_PLACE: &str = "dbduel gives every contender a private place of its own";
 const OWN_LOGIN: &str = "dbduel must be able to start the server and to log in";
@@ -102,8 +105,9 @@ pub fn render(places: &Places<'_>, settings: &[Setting], at_init: &[&str]) -> St
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{name} = {}", quoted(value));
     };
-    line("listen_addresses", "");
-    line("port", "5432");
+    let (addresses, port) = listening(places);
+    line("listen_addresses", &addresses);
+    line("port", &port);
     line("unix_socket_directories", &socket_folder);
     line("unix_socket_permissions", "0700");
     line("external_pid_file", &path(places.pid_file));
@@ -123,14 +127,51 @@ pub fn render(places: &Places<'_>, settings: &[Setting], at_init: &[&str]) -> St
     text
 }
 
+/// Addresses and port; the port is part of the socket's name too.
+fn listening(places: &Places<'_>) -> (String, String) {
+    match places.listen {
+        Some(at) => (at.ip().to_string(), at.port().to_string()),
+        None => (String::new(), "5432".to_owned()),
+    }
+}
+
+/// Lets the lab's account log in from other machines, by its password.
+///
+/// # Errors
+/// The file cannot be read or written.
+pub fn admit_clients(version: Version, data: &Path) -> Result<()> {
+    let method = password_method(version);
+    let lines = format!(
+        "# Written by dbduel, for load from other machines.\nhost all {USER} 0.0.0.0/0 {method}\nhost all {USER} ::/0 {method}\n"
+    );
+    let path = data.join("pg_hba.conf");
+    let failed = || format!("could not change `{}`", path.display());
+    let mut text = fs::read_to_string(&path).with_context(failed)?;
+    if !text.contains(&lines) {
+        text.push_str(&lines);
+        fs::write(&path, text).with_context(failed)?;
+    }
+    Ok(())
+}
+
+/// How passwords are asked for.
+pub fn password_method(version: Version) -> &'static str {
+    match version.at_least(10, 0) {
+        true => "scram-sha-256",
+        false => "md5",
+    }
+}
+
 /// What shows that a server is in its sandbox.
 pub fn read_back(places: &Places<'_>) -> ReadBack {
     let folder = places.socket.parent().unwrap_or(places.socket);
+    let (addresses, port) = listening(places);
     ReadBack {
         settings: "SELECT name, setting FROM pg_settings WHERE name IN ('data_directory', 'hba_file', \
-                   'listen_addresses', 'restart_after_crash', 'unix_socket_directories')",
+                   'listen_addresses', 'port', 'restart_after_crash', 'unix_socket_directories')",
         values: vec![
-            ("listen_addresses", String::new()),
+            ("listen_addresses", addresses),
+            ("port", port),
             ("restart_after_crash", "off".to_owned()),
         ],
         values_if_present: Vec::new(),
@@ -181,6 +222,7 @@ mod tests {
             data: Path::new("/s/data"),
             tmp: Path::new("/s/tmp"),
             socket: Path::new("/s/.s.PGSQL.5432"),
+            listen: None,
             pid_file: Path::new("/s/pid"),
             log: None,
         };

@@ -13,6 +13,7 @@ use super::super::super::command::{Finished, Tool, quote};
 use super::super::super::home::create_private_dir;
 use super::super::super::refusal::RefusedSetting;
 use super::super::super::sandbox::{Account, DATABASE, USER};
+use super::configuration::password_method;
 use super::{Build, Setting};
 
 const DEADLINE: Duration = Duration::from_secs(600);
@@ -30,12 +31,7 @@ pub fn initialise(build: &Build, settings: &[Setting], data: &Path, staging: &Pa
     let made = run(build, &initdb, |command| {
         command.arg("-D").arg(data).arg("-L").arg(&build.share);
         command.args(["-U", USER, "-E", "UTF8", "--locale=C", "--nosync"]);
-        let method = if build.version.at_least(10, 0) {
-            "scram-sha-256"
-        } else {
-            "md5"
-        };
-        command.args(["-A", method]);
+        command.args(["-A", password_method(build.version)]);
         command.arg("--pwfile").arg(&password).args(&options);
         command.current_dir(staging);
     })?;

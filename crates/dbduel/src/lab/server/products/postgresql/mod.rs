@@ -91,6 +91,14 @@ impl ServerProduct for PostgreSql {
         ".s.PGSQL.5432"
     }
 
+    fn socket_name_at(&self, port: u16) -> String {
+        format!(".s.PGSQL.{port}")
+    }
+
+    fn admit_clients(&self, version: Version, data: &Path) -> Result<()> {
+        configuration::admit_clients(version, data)
+    }
+
     fn stop_signals(&self) -> &'static [Signal] {
         // SIGTERM would wait until every client has gone.
         &[Signal::SIGINT, Signal::SIGQUIT]

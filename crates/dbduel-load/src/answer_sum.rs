@@ -1,0 +1,281 @@
+//! Sums of what slices brought: over classes, over the turns of a slice, over the load hosts of a turn.
+
+use dbduel_record::latency::{decode, encode, new_histogram};
+use dbduel_record::rows::TransactionCounts;
+use hdrhistogram::Histogram;
+
+use crate::order::{ClassAnswer, Orchestration, SliceAnswer, Tick};
+
+impl SliceAnswer {
+    /// All classes together under the name `class`, with the histogram of all latencies.
+    ///
+    /// # Errors
+    /// When a histogram is not one of ours.
+    pub fn total(&self, class: &str) -> Result<(ClassAnswer, Histogram<u64>), String> {
+        let mut counts = TransactionCounts::default();
+        let mut latency_us_sum = 0.0;
+        let mut merged = new_histogram();
+        for one in &self.classes {
+            add(&mut merged, &one.histogram)?;
+            counts += one.counts;
+            latency_us_sum += one.latency_us_sum;
+        }
+        let total = ClassAnswer {
+            class: class.to_owned(),
+            counts,
+            latency_us_sum,
+            histogram: encode(&merged),
+        };
+        Ok((total, merged))
+    }
+
+    /// Adds what a later turn of the same slice brought; its ticks of the guard are left out.
+    ///
+    /// The lag becomes the mean of the turns' quantiles, weighted by transactions; of the waits at the end the longest is kept.
+    ///
+    /// # Errors
+    /// When a histogram is not one of ours.
+    pub fn append(&mut self, later: SliceAnswer) -> Result<(), String> {
+        let after_s = later.open_ns.saturating_sub(self.open_ns) as f64 / 1e9;
+        self.measured_s += later.measured_s;
+        let (own_ok, later_ok) = (self.ok(), later.ok());
+        self.lag_us_p99 =
+            (own_ok * self.lag_us_p99 + later_ok * later.lag_us_p99) / (own_ok + later_ok).max(1.0);
+        let counted = later.ticks.iter().filter(|tick| tick.offset_s >= 0.0);
+        self.ticks.extend(counted.map(|tick| Tick {
+            offset_s: tick.offset_s + after_s,
+            ..*tick
+        }));
+        self.stalled_s += later.stalled_s;
+        self.add_work(later)
+    }
+
+    /// Adds what another load host brought in the same turn: counts and histograms exactly, ticks by their place, and of lag,
+    /// stall and wait at the end the greatest.
+    ///
+    /// # Errors
+    /// When a histogram is not one of ours.
+    pub fn add_host(&mut self, other: SliceAnswer) -> Result<(), String> {
+        self.measured_s = self.measured_s.max(other.measured_s);
+        self.lag_us_p99 = self.lag_us_p99.max(other.lag_us_p99);
+        self.stalled_s = self.stalled_s.max(other.stalled_s);
+        for (place, tick) in other.ticks.iter().enumerate() {
+            match self.ticks.get_mut(place) {
+                Some(own) => own.add_host(tick),
+                None => self.ticks.push(*tick),
+            }
+        }
+        self.add_work(other)
+    }
+
+    /// Transactions that were committed.
+    fn ok(&self) -> f64 {
+        self.classes
+            .iter()
+            .map(|class| class.counts.ok as f64)
+            .sum()
+    }
+
+    /// Adds what is summed alike over turns and over hosts.
+    fn add_work(&mut self, other: SliceAnswer) -> Result<(), String> {
+        // Taken apart by name, so that a new figure cannot be forgotten.
+        let SliceAnswer {
+            open_ns: _,
+            measured_s: _,
+            is_finished,
+            classes,
+            ticks: _,
+            errors,
+            cpu_user_s,
+            cpu_system_s,
+            cpu_wait_s,
+            polled_s,
+            lag_us_p99: _,
+            service_times,
+            stalled_s: _,
+            drained_s,
+            rolled_back,
+            commits,
+            orchestration,
+        } = other;
+        self.is_finished &= is_finished;
+        for class in classes {
+            match self.classes.iter_mut().find(|own| own.class == class.class) {
+                Some(own) => {
+                    own.counts += class.counts;
+                    own.latency_us_sum += class.latency_us_sum;
+                    own.histogram = merged(&own.histogram, &class.histogram)?;
+                }
+                None => self.classes.push(class),
+            }
+        }
+        for error in errors {
+            match self.errors.iter_mut().find(|own| own.code == error.code) {
+                Some(own) => own.count += error.count,
+                None => self.errors.push(error),
+            }
+        }
+        self.cpu_user_s += cpu_user_s;
+        self.cpu_system_s += cpu_system_s;
+        self.cpu_wait_s += cpu_wait_s;
+        self.polled_s += polled_s;
+        self.service_times = match (self.service_times.take(), service_times) {
+            (Some(own), Some(later)) => Some(merged(&own, &later)?),
+            (own, later) => own.or(later),
+        };
+        self.drained_s = self.drained_s.max(drained_s);
+        self.rolled_back += rolled_back;
+        self.commits.extend(commits);
+        self.orchestration = match (self.orchestration.take(), orchestration) {
+            (Some(own), Some(later)) => Some(own.with_later(later)),
+            (own, later) => own.or(later),
+        };
+        Ok(())
+    }
+}
+
+impl Tick {
+    /// Adds the same piece of another load host. Quantiles of both together are not known; the greater is kept, which is no
+    /// less than theirs.
+    pub fn add_host(&mut self, other: &Tick) {
+        // Taken apart by name, so that a new figure cannot be forgotten.
+        let Tick {
+            offset_s: _,
+            length_s,
+            ok,
+            failed,
+            latency_us_sum,
+            latency_us_max,
+            latency_us_p50,
+            latency_us_p95,
+            latency_us_p99,
+            backlog,
+        } = *other;
+        self.length_s = self.length_s.max(length_s);
+        self.ok += ok;
+        self.failed += failed;
+        self.latency_us_sum += latency_us_sum;
+        self.latency_us_max = self.latency_us_max.max(latency_us_max);
+        self.latency_us_p50 = self.latency_us_p50.max(latency_us_p50);
+        self.latency_us_p95 = self.latency_us_p95.max(latency_us_p95);
+        self.latency_us_p99 = self.latency_us_p99.max(latency_us_p99);
+        self.backlog += backlog;
+    }
+}
+
+impl Orchestration {
+    /// With that of a later turn of the same slice.
+    fn with_later(mut self, later: Orchestration) -> Self {
+        self.clock_uncertainty_us = self.clock_uncertainty_us.max(later.clock_uncertainty_us);
+        self.orchestration_ms += later.orchestration_ms;
+        self.orchestration_bytes += later.orchestration_bytes;
+        for (host, lag_us) in later.lag_us_p99 {
+            let own = self.lag_us_p99.entry(host).or_default();
+            *own = own.max(lag_us);
+        }
+        self.trouble = self.trouble.or(later.trouble);
+        self
+    }
+}
+
+fn add(sum: &mut Histogram<u64>, encoded: &str) -> Result<(), String> {
+    sum.add(decode(encoded)?)
+        .map_err(|error| format!("histograms of different bounds: {error:?}"))
+}
+
+/// Two encoded histograms as one.
+fn merged(one: &str, other: &str) -> Result<String, String> {
+    let mut sum = decode(one)?;
+    add(&mut sum, other)?;
+    Ok(encode(&sum))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::order::ErrorCount;
+
+    fn turn(open_ns: u64, ok: u64, latency_ns: u64) -> SliceAnswer {
+        let mut histogram = new_histogram();
+        histogram.record_n(latency_ns, ok).unwrap();
+        let tick = |offset_s: f64| Tick {
+            offset_s,
+            length_s: 0.1,
+            ok,
+            ..Tick::default()
+        };
+        SliceAnswer {
+            open_ns,
+            measured_s: 0.1,
+            is_finished: false,
+            classes: vec![ClassAnswer {
+                class: "select".to_owned(),
+                counts: TransactionCounts {
+                    due: ok + 1,
+                    ok,
+                    unfinished: 1,
+                    retries: 2,
+                    statements: ok,
+                    ..TransactionCounts::default()
+                },
+                latency_us_sum: (ok * latency_ns) as f64 / 1e3,
+                histogram: encode(&histogram),
+            }],
+            ticks: vec![tick(-0.1), tick(0.0)],
+            errors: vec![ErrorCount {
+                code: 1213,
+                count: 2,
+                example: "Deadlock".to_owned(),
+            }],
+            cpu_user_s: 0.01,
+            cpu_system_s: 0.02,
+            cpu_wait_s: 0.0,
+            polled_s: 0.0,
+            lag_us_p99: ok as f64,
+            service_times: None,
+            stalled_s: 0.0,
+            drained_s: 1.0 / ok as f64,
+            rolled_back: 1,
+            commits: Vec::new(),
+            orchestration: None,
+        }
+    }
+
+    #[test]
+    fn the_turns_of_a_slice_are_summed_and_their_ticks_keep_their_time() {
+        let mut slice = turn(1_000_000_000, 10, 200_000);
+        slice.append(turn(1_500_000_000, 30, 400_000)).unwrap();
+        let class = &slice.classes[0];
+        let counts = class.counts;
+        assert_eq!((counts.due, counts.ok, counts.unfinished), (42, 40, 2));
+        let latencies = decode(&class.histogram).unwrap();
+        assert_eq!(latencies.len(), 40);
+        assert!(latencies.value_at_quantile(0.2) < latencies.value_at_quantile(0.3));
+        assert_eq!(slice.measured_s, 0.2);
+        let offsets: Vec<f64> = slice.ticks.iter().map(|tick| tick.offset_s).collect();
+        assert_eq!(offsets, [-0.1, 0.0, 0.5]);
+        assert_eq!(slice.errors[0].count, 4);
+        assert_eq!((slice.lag_us_p99, slice.drained_s), (25.0, 0.1));
+        assert_eq!(slice.rolled_back, 2);
+    }
+    #[test]
+    fn the_hosts_of_a_turn_are_added_exactly_and_their_ticks_by_place() {
+        let mut slice = turn(1_000_000_000, 10, 200_000);
+        slice.add_host(turn(1_000_000_900, 30, 400_000)).unwrap();
+        let counts = slice.classes[0].counts;
+        assert_eq!((counts.due, counts.ok, counts.unfinished), (42, 40, 2));
+        let mut whole = new_histogram();
+        whole.record_n(200_000, 10).unwrap();
+        whole.record_n(400_000, 30).unwrap();
+        assert_eq!(decode(&slice.classes[0].histogram).unwrap(), whole);
+        assert_eq!(slice.measured_s, 0.1);
+        let ticks: Vec<(f64, u64)> = slice
+            .ticks
+            .iter()
+            .map(|tick| (tick.offset_s, tick.ok))
+            .collect();
+        assert_eq!(ticks, [(-0.1, 40), (0.0, 40)]);
+        assert_eq!((slice.lag_us_p99, slice.drained_s), (30.0, 0.1));
+        assert_eq!((slice.open_ns, slice.rolled_back), (1_000_000_000, 2));
+    }
+}

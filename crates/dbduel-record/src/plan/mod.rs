@@ -1,0 +1,301 @@
+//! The plan: an experiment with every default resolved and every seed named.
+//!
+//! Written to `plan.json` before anything starts. Executing or judging a plan applies no
+//! default of its own; what is not in here was not asked for.
+
+mod load;
+mod schedule;
+mod workload;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::design::Design;
+use crate::variants::Variants;
+
+pub use load::{Arrival, IoLimit, LoadHosts, LoadLevel, LoadProcess, Objective, RateSearch};
+pub use schedule::{Block, Epochs, Pilot, Schedule, TurnChoice, TurnLength, TurnReason};
+pub use workload::{BlockForm, Suite, SuitePhase, SuiteWorkload, Workload};
+
+/// The version of the record's format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FormatVersion {
+    /// Raised when an older reader would misunderstand the record.
+    pub major: u32,
+    /// Raised when something was added that an older reader may ignore.
+    pub minor: u32,
+}
+
+impl FormatVersion {
+    /// What this crate writes. Version 1 had no repeated blocks, and its readers would give each of them the same weight;
+    /// version 2 had no suites, and its readers would take their workloads for load levels of one. Up to 3.0 errors of
+    /// PostgreSQL had a number in the place of their SQLSTATE, and up to 3.1 no plans of statements were kept. Up to 3.2
+    /// stacks were sampled under the heaviest load only, and no sweep had settings.
+    pub const CURRENT: FormatVersion = FormatVersion { major: 3, minor: 3 };
+
+    /// True when a record of this version is understood by this crate.
+    #[must_use]
+    pub fn is_readable(self) -> bool {
+        (1..=Self::CURRENT.major).contains(&self.major)
+    }
+}
+
+/// Parameters by name: numbers, strings or booleans.
+pub type Parameters = BTreeMap<String, serde_json::Value>;
+
+/// Everything that a run is going to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Plan {
+    /// The format of the whole record.
+    pub format: FormatVersion,
+    /// Version of dbduel that wrote the plan.
+    pub dbduel: String,
+    /// When the plan was made, RFC 3339, UTC.
+    pub created: String,
+    /// What the experiment wants to know, in its author's words.
+    pub question: String,
+    /// The root of every random stream, see [`crate::seed::named_seed`].
+    pub seed: u64,
+    /// The root of the random streams that fill the tables. It does not follow from `seed`, so that
+    /// loaded data can be kept and used by the next contest.
+    pub dataset_seed: u64,
+    /// The contenders, in the order of the experiment.
+    pub contenders: Vec<Contender>,
+    /// Index into `contenders`: whom the others are compared with.
+    pub baseline: usize,
+    /// What the clients do. In a suite, the workload whose tables all its workloads share.
+    pub workload: Workload,
+    /// The load levels; each is a duel of its own. In a suite, one for each of its workloads.
+    pub levels: Vec<LoadLevel>,
+    /// How the workloads of a suite are conducted; absent when there is one workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suite: Option<Suite>,
+    /// The latency that every load level is held against; absent when none was asked for.
+    #[serde(default)]
+    pub objective: Option<Objective>,
+    /// How the highest rate that meets the objective is searched for; absent when the rates are fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<RateSearch>,
+    /// How the load process is run.
+    pub load: LoadProcess,
+    /// The machines that the load comes from; absent when it comes from the servers' own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<LoadHosts>,
+    /// How long and in which pieces.
+    pub schedule: Schedule,
+    /// When a duel is decided.
+    pub decision: DecisionRule,
+    /// Deadlines, counts and bounds.
+    pub limits: Limits,
+    /// A known handicap that the lab gives to one contender, to prove itself; absent in a real duel.
+    #[serde(default)]
+    pub injection: Option<Injection>,
+    /// How the difference of two contenders is divided among the factors in which they differ; absent where all contenders
+    /// were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub design: Option<Design>,
+    /// Which contenders are variants of one, of which the best is chosen at each level before it is judged; absent where each
+    /// contender is set in one way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variants: Option<Variants>,
+    /// What the experiment says that the contest is about: classes, facts, rules or variables of the audit. The
+    /// contenders differ in them on purpose.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub about: Vec<String>,
+    /// Findings of the audit that the experiment accepts: class, fact or rule, and the reason.
+    #[serde(default)]
+    pub waivers: BTreeMap<String, String>,
+    /// Every block that the budget could allow, in the order of each level. A level that
+    /// is decided earlier leaves the rest of its blocks unused.
+    pub blocks: Vec<Block>,
+    /// What pilots chose, by level. Never in the plan's own file: readers take it from the journal, with the blocks that
+    /// were drawn for it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub turns: BTreeMap<usize, TurnChoice>,
+}
+
+/// A known handicap: the server is stopped for a share of its slices.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Injection {
+    /// Index into `Plan::contenders`.
+    pub contender: usize,
+    /// Share of the time in which its processes are stopped.
+    pub stopped_share: f64,
+    /// Time from one stop to the next, seconds.
+    pub period_s: f64,
+}
+
+impl Plan {
+    /// True when the servers run on other machines than that of the contest, whose agents the contenders name.
+    #[must_use]
+    pub fn has_server_hosts(&self) -> bool {
+        self.contenders.iter().any(|one| one.host.is_some())
+    }
+
+    /// The level with most clients; of several the one at the highest rate.
+    #[must_use]
+    pub fn heaviest_level(&self) -> Option<usize> {
+        let rate = |level: &LoadLevel| match level.arrival {
+            Arrival::Constant { per_second } | Arrival::Poisson { per_second } => per_second,
+            Arrival::Closed { .. } => 0.0,
+        };
+        (0..self.levels.len()).max_by(|&one, &other| {
+            let (one, other) = (&self.levels[one], &self.levels[other]);
+            let clients = one.clients.cmp(&other.clients);
+            clients.then(rate(one).total_cmp(&rate(other)))
+        })
+    }
+
+    /// Load of a level that is not counted after a switch to another contender, seconds.
+    #[must_use]
+    pub fn guard_s(&self, level: usize) -> f64 {
+        let turns = self.turns.get(&level);
+        turns.map_or(self.schedule.guard_s, |turns| turns.guard_s)
+    }
+
+    /// Whether a turn begins with a guard. Servers are frozen between all turns; where turns are short every one has a guard,
+    /// so that all begin alike, and longer slices have one where the contender changes.
+    #[must_use]
+    pub fn is_guarded(&self, block: &Block, position: usize) -> bool {
+        self.turns.contains_key(&block.level) || !block.continues(position)
+    }
+
+    /// Length of one look at the series inside a slice of a level, seconds.
+    #[must_use]
+    pub fn tick_s(&self, level: usize) -> f64 {
+        let turns = self.turns.get(&level);
+        turns.map_or(self.schedule.tick_s, |turns| turns.tick_s)
+    }
+
+    /// Blocks of a level that the error probability is spent over.
+    #[must_use]
+    pub fn blocks_max(&self, level: usize) -> u32 {
+        let turns = self.turns.get(&level);
+        turns.map_or(self.decision.blocks_max, |turns| turns.blocks_max)
+    }
+
+    /// The weight of all blocks of a level that the error probability is spent over, see [`Block::weight`]. Those that
+    /// the plan promises and does not hold weigh 1 each.
+    #[must_use]
+    pub fn information(&self, level: usize) -> f64 {
+        let promised = self.blocks_max(level);
+        let own = self.blocks.iter().filter(|block| block.level == level);
+        let weights: Vec<f64> = own
+            .filter(|block| block.round < promised)
+            .map(Block::weight)
+            .collect();
+        weights.iter().sum::<f64>() + f64::from(promised) - weights.len() as f64
+    }
+
+    /// The workload that fills the tables as a contender has it: its own parameters stand before those of all.
+    #[must_use]
+    pub fn workload_of(&self, contender: &Contender) -> Workload {
+        self.workload.with_tables_of(contender)
+    }
+
+    /// The workload of a level as a contender has it.
+    #[must_use]
+    pub fn workload_at(&self, level: usize, contender: &Contender) -> Workload {
+        let own = self.levels.get(level).and_then(|level| level.cell.as_ref());
+        let workload = own.map_or(&self.workload, |cell| &cell.workload);
+        workload.with_tables_of(contender)
+    }
+
+    /// Connections that the clients of a level have to each server. Levels of one workload share theirs.
+    #[must_use]
+    pub fn connections_at(&self, level: usize) -> u32 {
+        let of_all = || self.levels.iter().map(|level| level.clients).max();
+        match self.suite {
+            Some(_) => self.levels.get(level).map_or(0, |level| level.clients),
+            None => of_all().unwrap_or(0),
+        }
+    }
+
+    /// Every workload that clients run: the one of all levels, or those of a suite.
+    pub fn workloads(&self) -> impl Iterator<Item = &Workload> {
+        let cells = self.levels.iter().filter_map(|level| level.cell.as_ref());
+        let one = self.suite.is_none().then_some(&self.workload);
+        one.into_iter().chain(cells.map(|cell| &cell.workload))
+    }
+}
+
+/// One configured server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Contender {
+    /// Unique name; also the name of its directory in the record.
+    pub name: String,
+    /// Where the server comes from, as the experiment says it (`mariadb-10.11`, `path:/opt/mysql`).
+    pub server: String,
+    /// Settings asked for, in order.
+    pub settings: Vec<Setting>,
+    /// Absolute path of the file with a running server's password; the password itself is nowhere.
+    #[serde(default)]
+    pub password_file: Option<String>,
+    /// Parameters of the workload that this contender has of its own: how its tables are stored, not
+    /// what they hold.
+    #[serde(default, skip_serializing_if = "Parameters::is_empty")]
+    pub tables: Parameters,
+    /// Name of the agent on whose machine the server runs; absent for the machine of the contest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+}
+
+/// One server setting.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Setting {
+    /// Name as written in the experiment.
+    pub name: String,
+    /// Value as it is written to the server's configuration file.
+    pub value: String,
+}
+
+/// When a duel is decided.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DecisionRule {
+    /// Probability that all of a duel's statements are right, for example 0.95.
+    pub confidence: f64,
+    /// Two contenders within this relative difference are equivalent, for example 0.02.
+    pub horizon: f64,
+    /// No verdict before this many blocks.
+    pub blocks_min: u32,
+    /// Blocks per level that the error probability is spent over. Further blocks are decided by
+    /// the anytime-valid reserve.
+    pub blocks_max: u32,
+    /// Share of the error probability kept for looks after `blocks_max`.
+    pub reserve: f64,
+    /// Simulated sign paths of the randomisation test.
+    pub paths: u32,
+}
+
+/// Deadlines, counts and bounds of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Limits {
+    /// A server must answer within this time after its start, seconds.
+    pub server_start_s: f64,
+    /// A server must end within this time after it was asked to, seconds.
+    pub server_stop_s: f64,
+    /// One administrative statement, seconds.
+    pub statement_s: f64,
+    /// Loading one dataset, seconds.
+    pub dataset_s: f64,
+    /// How often one transaction is tried again after a deadlock or a lock timeout.
+    pub transaction_retries: u32,
+    /// How often a dead server is started again in one run.
+    pub server_restarts: u32,
+    /// The run stops when the file system of the sandboxes or of the record has less than this.
+    pub free_disk_bytes_min: u64,
+    /// The crash test of each contender whose settings claim that commits survive a power cut; absent when none was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prove: Option<DurabilityProof>,
+}
+
+/// A crash test of each contender before the contest.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DurabilityProof {
+    /// Power cuts of each contender.
+    pub cuts: u32,
+    /// Load whose writes are cut, seconds.
+    pub load_s: f64,
+}

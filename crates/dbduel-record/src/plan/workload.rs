@@ -1,0 +1,81 @@
+//! What clients do: a workload, or those of a suite.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Contender, Parameters};
+
+/// A workload with its parameters complete.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Workload {
+    /// Name in the table of workloads.
+    pub name: String,
+    /// Every parameter that the workload has.
+    pub parameters: Parameters,
+}
+
+impl Workload {
+    /// With those of its parameters that a contender has of its own.
+    pub(super) fn with_tables_of(&self, contender: &Contender) -> Workload {
+        let mut workload = self.clone();
+        for (name, value) in &contender.tables {
+            if let Some(own) = workload.parameters.get_mut(name) {
+                own.clone_from(value);
+            }
+        }
+        workload
+    }
+}
+
+/// How the workloads of a suite are conducted.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Suite {
+    /// Why blocks are mirrored, or hold every contender once.
+    pub block_form: BlockForm,
+    /// Time without load that each server gets before the reads that follow writes, seconds.
+    pub settle_s: f64,
+}
+
+/// Why blocks are mirrored, or hold every contender once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BlockForm {
+    /// The experiment says so.
+    AsWritten,
+    /// Mirrored: linear drift cancels within a block, and the budget holds enough of them for a verdict in each workload.
+    Affordable,
+    /// Each once: the budget holds too few mirrored blocks for a verdict in each workload.
+    TooFewMirrored,
+}
+
+/// One workload of a suite.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SuiteWorkload {
+    /// Unique name within the suite.
+    pub name: String,
+    /// Workloads of one group are summarised together.
+    pub group: String,
+    /// When it runs.
+    pub phase: SuitePhase,
+    /// Middle of the measured part of its slices, seconds, where that is not the schedule's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice_s: Option<f64>,
+    /// What its clients do.
+    pub workload: Workload,
+}
+
+/// Part of a suite, in the order in which they run.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum SuitePhase {
+    /// Reads of tables that were not changed since they were filled.
+    Fresh,
+    /// Changes that leave the number of rows as it is.
+    Write,
+    /// Reads after the changes, when the servers had time to settle.
+    Read,
+    /// Changes of the number of rows.
+    Last,
+}

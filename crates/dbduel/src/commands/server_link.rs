@@ -1,0 +1,49 @@
+//! `dbduel server-link`: the link of a contest to a host of its servers.
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use dbduel_load::drive::take_standard_input;
+
+use super::nats::{NATS_TIMEOUT, NatsArguments};
+use crate::exit::Exit;
+use crate::hosts::Asker;
+use crate::hosts::servers::link;
+
+/// Options of `dbduel server-link`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    nats: NatsArguments,
+    /// Name of the agent.
+    #[arg(long)]
+    host: String,
+    /// What people call the contest.
+    #[arg(long)]
+    contest: String,
+    /// Identity of the process that conducts it.
+    #[arg(long)]
+    orchestrator: String,
+}
+
+/// Passes orders on until standard input ends.
+///
+/// # Errors
+/// When the answers cannot be written.
+pub fn server_link(arguments: &Arguments) -> Result<Exit> {
+    let input = take_standard_input().context("cannot set standard input aside for orders")?;
+    let name = format!("dbduel run, servers of {}", arguments.contest);
+    let nats = match arguments.nats.connect_within(&name, NATS_TIMEOUT) {
+        Ok(nats) => nats,
+        Err(error) => {
+            link::refuse(std::io::stdout(), format!("{error:#}"))?;
+            return Ok(Exit::Done);
+        }
+    };
+    let asker = Asker {
+        contest: arguments.contest.clone(),
+        orchestrator: arguments.orchestrator.clone(),
+    };
+    let input = std::io::BufReader::new(input);
+    link::run(&nats, &arguments.host, &asker, input, std::io::stdout())?;
+    Ok(Exit::Done)
+}

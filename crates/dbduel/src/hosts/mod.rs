@@ -1,0 +1,198 @@
+//! Contests on several machines: load from hosts, and servers on hosts.
+//!
+//! An agent ([`service`]) runs one process for one contest at a time, and carries JSON lines between it and the orchestrator's
+//! machine, where a process stands in for it: the link. For load ([`load`]) the agents of all hosts run load processes, and the
+//! link is the contest's load process. For servers ([`servers`]) there is one link for each host.
+
+mod attach;
+pub mod load;
+pub mod servers;
+pub mod service;
+
+pub use attach::Asker;
+
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use dbduel_nats::Nats;
+use dbduel_record::facts::ServerHost;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// What links and agents must agree on: subjects, requests, orders and answers.
+pub const PROTOCOL: u32 = 2;
+
+/// The line with which a link ends its session.
+const BYE: &[u8] = b"bye";
+/// How long a host may be silent. Retransmissions of TCP bring back a connection that was cut off for two seconds after three.
+const SILENCE_MAX: Duration = Duration::from_secs(8);
+/// A host that is silent for so long in a turn may have been cut off from the other machines of the contest too.
+const OUT_OF_REACH_MAX: Duration = Duration::from_secs(1);
+/// Between two looks at how long hosts are silent.
+const POLL: Duration = Duration::from_millis(50);
+/// Time for the last line to each host.
+const BYE_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// What an agent is asked to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "work", rename_all = "kebab-case")]
+enum HostWork {
+    /// A load process.
+    Load {
+        /// Number of the host in the plan.
+        host: u32,
+        /// Load hosts of the plan.
+        hosts: u32,
+        /// Threads of the load process.
+        threads: u32,
+        /// How long each wait of a thread polls before it sleeps, microseconds.
+        busy_poll_us: u32,
+    },
+    /// Servers.
+    Servers,
+}
+
+impl HostWork {
+    /// Part of the subjects.
+    fn word(&self) -> &'static str {
+        match self {
+            HostWork::Load { .. } => "load",
+            HostWork::Servers => "servers",
+        }
+    }
+
+    /// How people call such a host.
+    fn title(&self, name: &str) -> String {
+        match self {
+            HostWork::Load { .. } => format!("load host `{name}`"),
+            HostWork::Servers => format!("server host `{name}`"),
+        }
+    }
+
+    /// How its agent is started.
+    fn agent(&self, name: &str) -> String {
+        match self {
+            HostWork::Load { .. } => format!("dbduel agent --load --name {name}"),
+            HostWork::Servers => format!("dbduel agent --servers ADDRESS --name {name}"),
+        }
+    }
+
+    /// What an agent does with such work.
+    fn verb(&self) -> &'static str {
+        match self {
+            HostWork::Load { .. } => "drives load",
+            HostWork::Servers => "runs servers",
+        }
+    }
+}
+
+/// A link asks for the work of a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct AttachRequest {
+    protocol: u32,
+    /// Version of dbduel that asks.
+    dbduel: String,
+    /// Identity of the orchestrator. A later session of it takes the place of an earlier one.
+    orchestrator: String,
+    /// What people call its contest.
+    contest: String,
+    /// Identity of the session, part of its subjects.
+    session: String,
+    work: HostWork,
+}
+
+/// What an agent replies.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "kebab-case")]
+enum AttachReply {
+    /// The process runs and obeys.
+    Attached { host: Box<ServerHost> },
+    /// Another orchestrator has the host.
+    Busy { contest: String },
+    /// Not with this program, or not at all.
+    Refused { why: String },
+}
+
+/// What falls into the inbox of a link whose orders are `O`.
+enum Event<O> {
+    Order(O),
+    /// There will be no more orders.
+    End,
+    /// A line of a host.
+    Line {
+        host: usize,
+        line: Vec<u8>,
+    },
+}
+
+/// Why a link ends.
+enum Stop {
+    /// There are no more orders.
+    End,
+    /// A host is out of reach; with its name.
+    Unreachable(String),
+    /// The answers cannot be written.
+    Output(std::io::Error),
+}
+
+impl From<std::io::Error> for Stop {
+    fn from(error: std::io::Error) -> Self {
+        Stop::Output(error)
+    }
+}
+
+/// Why a link ends that has not heard a host, or none for want of NATS, for so long.
+fn out_of_reach(nats: &Nats, host: &str, silent: Duration) -> Stop {
+    let silent_s = silent.as_secs_f64();
+    Stop::Unreachable(match nats.is_connected() {
+        true => format!("{host} is out of reach for {silent_s:.1} s"),
+        false => format!(
+            "no host is in reach for {silent_s:.1} s: the connection to nats-server at {} is lost",
+            nats.url()
+        ),
+    })
+}
+
+/// Reads orders on a thread of its own, which ends with the input or with the process.
+fn read<O: DeserializeOwned + Send + 'static>(
+    input: impl std::io::BufRead + Send + 'static,
+    inbox: Sender<Event<O>>,
+) {
+    std::thread::spawn(move || {
+        for line in input.lines().map_while(Result::ok) {
+            // Orders of another build end the link, as the end of the input does.
+            let Ok(order) = serde_json::from_str(&line) else {
+                break;
+            };
+            if inbox.send(Event::Order(order)).is_err() {
+                return;
+            }
+        }
+        let _ = inbox.send(Event::End);
+    });
+}
+
+/// Writes a line of an answer.
+fn write_answer(output: &mut impl std::io::Write, answer: &impl Serialize) -> std::io::Result<()> {
+    serde_json::to_writer(&mut *output, answer)?;
+    output.write_all(b"\n")?;
+    output.flush()
+}
+
+/// Subject on which an agent takes [`AttachRequest`]s.
+fn attach_subject(work: &str, host: &str) -> String {
+    format!("dbduel.{work}.{host}.attach")
+}
+
+/// Subject on which an agent says what its monotonic clock shows, in nanoseconds.
+fn clock_subject(host: &str) -> String {
+    format!("dbduel.load.{host}.clock")
+}
+
+fn orders_subject(work: &str, host: &str, session: &str) -> String {
+    format!("dbduel.{work}.{host}.orders.{session}")
+}
+
+fn answers_subject(work: &str, host: &str, session: &str) -> String {
+    format!("dbduel.{work}.{host}.answers.{session}")
+}

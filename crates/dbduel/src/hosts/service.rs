@@ -1,0 +1,360 @@
+//! An agent's work for contests of other machines: runs a load process or servers for one orchestrator at a time, and carries
+//! the lines of the process that does it.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::IpAddr;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use dbduel_load::monotonic;
+use dbduel_load::order::Answer;
+use dbduel_load::share::HostShare;
+use dbduel_nats::{Link, Nats};
+use dbduel_record::facts::{Host, ServerHost};
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
+
+use super::servers::{self, ServerAnswer};
+use super::{
+    AttachReply, AttachRequest, BYE, HostWork, POLL, PROTOCOL, answers_subject, attach_subject,
+    clock_subject, load, orders_subject,
+};
+use crate::console;
+use crate::fleet::agent::Agent;
+use crate::interrupt::{self, Urgency};
+use crate::judge::IDENTITY;
+use crate::lab::drive::NatsAccess;
+use crate::lab::server::{Home, orphans};
+use crate::lab::{drive, line_process};
+
+/// A link that is not heard for so long has gone, and its work is ended.
+const SILENCE_MAX: Duration = Duration::from_secs(10);
+/// Time for the last answers of a session.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time for servers to end with the process that runs them.
+const SERVERS_END_TIMEOUT: Duration = Duration::from_secs(30);
+/// The most threads of a load process.
+const THREADS_MAX: u32 = 1024;
+
+/// What an agent offers to contests of other machines.
+#[derive(Debug, Clone)]
+pub enum Service {
+    /// To drive load.
+    Load,
+    /// To run servers.
+    Servers {
+        /// Where they listen for clients.
+        address: IpAddr,
+        /// Where they and their data are.
+        home: Home,
+        /// Where they share data and servers with other machines, if they do.
+        nats: Option<NatsAccess>,
+    },
+}
+
+impl Service {
+    /// Part of the subjects, as in [`HostWork::word`].
+    fn word(&self) -> &'static str {
+        match self {
+            Service::Load => "load",
+            Service::Servers { .. } => "servers",
+        }
+    }
+
+    /// Whether some work is of this kind.
+    fn fits(&self, work: &HostWork) -> bool {
+        match self {
+            Service::Load => matches!(work, HostWork::Load { .. }),
+            Service::Servers { .. } => matches!(work, HostWork::Servers),
+        }
+    }
+
+    /// The process that does the work.
+    fn command(&self, work: &HostWork) -> Result<Command> {
+        match (self, work) {
+            (
+                Service::Load,
+                &HostWork::Load {
+                    host,
+                    hosts,
+                    threads,
+                    busy_poll_us,
+                },
+            ) => {
+                let share = HostShare { host, hosts };
+                let mut command = drive::command(threads, busy_poll_us, &[], share)?;
+                // SAFETY: between fork and exec it calls prctl alone, which is async-signal-safe.
+                unsafe {
+                    command.pre_exec(|| Ok(prctl::set_pdeathsig(Signal::SIGKILL)?));
+                }
+                Ok(command)
+            }
+            // It notices the end of the agent by the end of its input, and ends its servers.
+            (
+                Service::Servers {
+                    address,
+                    home,
+                    nats,
+                },
+                HostWork::Servers,
+            ) => {
+                let mut command = line_process::own_program("serve")?;
+                command.args(["--address", &address.to_string()]);
+                command.arg("--home").arg(home.root());
+                if let Some(nats) = nats {
+                    nats.add_to(&mut command);
+                }
+                Ok(command)
+            }
+            _ => bail!("this agent does other work"),
+        }
+    }
+
+    /// Refuses an order that the process must not have.
+    fn check(&self, line: &[u8]) -> Result<(), String> {
+        match self {
+            Service::Load => load::permitted::check(line),
+            Service::Servers { nats, .. } => servers::permitted::check(line, nats.is_some()),
+        }
+    }
+
+    /// The answer to an order that is refused.
+    fn refusal(&self, why: String) -> Vec<u8> {
+        let refusal = match self {
+            Service::Load => serde_json::to_vec(&Answer::Refused { why }),
+            Service::Servers { .. } => serde_json::to_vec(&ServerAnswer::Failed { why }),
+        };
+        // An answer of ours is always JSON.
+        refusal.unwrap_or_default()
+    }
+
+    /// The last answer of a session.
+    fn last_answer(&self, why: String) -> Vec<u8> {
+        let last_answer = match self {
+            Service::Load => serde_json::to_vec(&Answer::Unreachable { why }),
+            Service::Servers { .. } => serde_json::to_vec(&ServerAnswer::Unreachable { why }),
+        };
+        last_answer.unwrap_or_default()
+    }
+
+    /// Time for the process to end by itself when a session is over.
+    fn end_timeout(&self) -> Duration {
+        match self {
+            Service::Load => Duration::ZERO,
+            Service::Servers { .. } => SERVERS_END_TIMEOUT,
+        }
+    }
+}
+
+/// Serves contests until a signal ends it.
+///
+/// # Errors
+/// When NATS refuses a subject.
+pub fn serve(nats: &Nats, agent: &Agent, facts: &Host, service: &Service) -> Result<()> {
+    let name = agent.state().name;
+    nats.answer(&clock_subject(&name), || {
+        let now = monotonic::ns_of(Instant::now());
+        now.to_string().into_bytes()
+    })?;
+    let requests = nats.questions(&attach_subject(service.word(), &name))?;
+    let host = ServerHost {
+        name,
+        dbduel: IDENTITY.to_owned(),
+        facts: facts.clone(),
+    };
+    let mut session: Option<Session> = None;
+    while interrupt::urgency() == Urgency::None {
+        if let Some(request) = requests.next(POLL) {
+            let reply = attach(nats, service, &host, &mut session, &request.payload);
+            requests.reply(nats, request, serde_json::to_vec(&reply)?);
+        }
+        if let Some(ended) = session.take_if(Session::is_over) {
+            console::status_line(&format!("work for {} is over", ended.request.contest));
+            ended.end(service);
+        }
+        let contest = session.as_ref().map(|one| one.request.contest.clone());
+        agent.update(|state| state.drives_for = contest);
+    }
+    if let Some(session) = session {
+        session.end(service);
+    }
+    Ok(())
+}
+
+/// Answers a link that asks for work.
+fn attach(
+    nats: &Nats,
+    service: &Service,
+    host: &ServerHost,
+    session: &mut Option<Session>,
+    request: &[u8],
+) -> AttachReply {
+    let refused = |why: String| AttachReply::Refused { why };
+    let request: AttachRequest = match serde_json::from_slice(request) {
+        Ok(request) => request,
+        Err(error) => {
+            return refused(format!(
+                "its agent does not understand the request: {error}"
+            ));
+        }
+    };
+    if request.protocol != PROTOCOL {
+        return refused(format!(
+            "its agent is dbduel {IDENTITY} with protocol {PROTOCOL} for contests, and this is dbduel {} with protocol {}; use one \
+             version on all machines",
+            request.dbduel, request.protocol
+        ));
+    }
+    if !service.fits(&request.work) {
+        return refused("its agent does other work".to_owned());
+    }
+    if let HostWork::Load {
+        host,
+        hosts,
+        threads,
+        ..
+    } = request.work
+        && (threads > THREADS_MAX || host >= hosts)
+    {
+        return refused(
+            "its agent takes up to 1024 threads and a host number below that of all".to_owned(),
+        );
+    }
+    let attached = || AttachReply::Attached {
+        host: Box::new(host.clone()),
+    };
+    if let Some(current) = session {
+        // The reply to the first request was lost.
+        if current.request.session == request.session {
+            return attached();
+        }
+        if current.request.orchestrator != request.orchestrator {
+            return AttachReply::Busy {
+                contest: current.request.contest.clone(),
+            };
+        }
+    }
+    if let Some(replaced) = session.take() {
+        replaced.end(service);
+    }
+    match Session::start(nats, service, &host.name, request) {
+        Ok(started) => {
+            let (verb, contest) = (started.request.work.verb(), &started.request.contest);
+            console::status_line(&format!("{verb} for {contest}"));
+            *session = Some(started);
+            attached()
+        }
+        Err(error) => refused(format!("its agent cannot start its process: {error:#}")),
+    }
+}
+
+/// A process that does work, and the link that gives its orders.
+struct Session {
+    request: AttachRequest,
+    child: Child,
+    link: Arc<Link>,
+}
+
+impl Session {
+    fn start(nats: &Nats, service: &Service, host: &str, request: AttachRequest) -> Result<Self> {
+        let mut command = service.command(&request.work)?;
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0);
+        let (sender, lines) = channel();
+        let link = nats.link(
+            &answers_subject(service.word(), host, &request.session),
+            &orders_subject(service.word(), host, &request.session),
+            move |line| {
+                let _ = sender.send(line);
+            },
+        )?;
+        let link = Arc::new(link);
+        let mut child = command.spawn().context("could not start dbduel again")?;
+        if let (Some(orders), Some(answers)) = (child.stdin.take(), child.stdout.take()) {
+            let (back, forth) = (Arc::downgrade(&link), Arc::downgrade(&link));
+            let service = service.clone();
+            std::thread::spawn(move || pass_orders(&service, &lines, orders, &back));
+            std::thread::spawn(move || pass_answers(answers, &forth));
+        }
+        Ok(Self {
+            request,
+            child,
+            link,
+        })
+    }
+
+    fn is_over(&mut self) -> bool {
+        let has_ended = !matches!(self.child.try_wait(), Ok(None));
+        has_ended || self.link.is_broken() || self.link.silent_for() > SILENCE_MAX
+    }
+
+    /// Ends the process, whatever it does.
+    fn end(self, service: &Service) {
+        let Self {
+            mut child, link, ..
+        } = self;
+        if let Ok(Some(status)) = child.try_wait()
+            && !status.success()
+        {
+            link.send(service.last_answer(format!("its process ended: {status}")));
+        }
+        // A link that has gone acknowledges nothing.
+        if link.silent_for() < FINISH_TIMEOUT {
+            link.finish(FINISH_TIMEOUT);
+        }
+        // With the link the input of the process ends.
+        drop(link);
+        let deadline = Instant::now() + service.end_timeout();
+        while Instant::now() < deadline && matches!(child.try_wait(), Ok(None)) {
+            std::thread::sleep(POLL);
+        }
+        let _ = child.kill();
+        let ended = child.wait();
+        // One that was killed leaves its servers.
+        if let Service::Servers { home, .. } = service
+            && !ended.is_ok_and(|status| status.success())
+        {
+            orphans::sweep(home, SERVERS_END_TIMEOUT);
+        }
+    }
+}
+
+/// Gives the orders of the link to the process, each after a check. The process ends with the last one.
+fn pass_orders(
+    service: &Service,
+    lines: &Receiver<Vec<u8>>,
+    mut orders: ChildStdin,
+    link: &Weak<Link>,
+) {
+    for mut line in lines {
+        if line == BYE {
+            return;
+        }
+        if let Err(why) = service.check(&line) {
+            if let Some(link) = link.upgrade() {
+                link.send(service.refusal(why));
+            }
+            continue;
+        }
+        line.push(b'\n');
+        if orders.write_all(&line).is_err() {
+            return;
+        }
+    }
+}
+
+/// Gives the answers of the process to the link.
+fn pass_answers(answers: ChildStdout, link: &Weak<Link>) {
+    for line in BufReader::new(answers).split(b'\n') {
+        match (line, link.upgrade()) {
+            (Ok(line), Some(link)) => link.send(line),
+            _ => return,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! A contender whose server is ours and on another machine: prepared there as a sandbox is here.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use anyhow::Result;
+use dbduel_load::workloads;
+use dbduel_record::Record;
+use dbduel_record::event::{Finding, Severity};
+use dbduel_record::plan::{Contender, Plan};
+
+use super::data::{Content, is_dataset_known};
+use super::sandboxed::{check_workload, located, remark};
+use crate::lab::contest::ContestConfig;
+use crate::lab::contest::arena::{ContenderServer, Place, run_name};
+use crate::lab::contest::journal::Journal;
+use crate::lab::contest::measure::finding;
+use crate::lab::contest::observers::bytes_written_by_disk;
+use crate::lab::server::{DATABASE, Progress as _};
+use crate::lab::server_host::{RemoteServer, ServerHosts};
+
+/// Has the host fetch the server if need be, make its sandbox, and let it check its settings. Returns what the server remarks on
+/// them, too.
+///
+/// # Errors
+/// When the server cannot be fetched or refuses a setting.
+pub fn create(
+    config: &ContestConfig<'_>,
+    hosts: &ServerHosts,
+    number: usize,
+    contender: &Contender,
+) -> Result<(RemoteServer, Vec<Finding>)> {
+    let host = contender.host.as_deref().unwrap_or_default();
+    config.console.stage(&format!(
+        "{}: preparing its server on {host}",
+        contender.name
+    ));
+    let run = run_on_hosts(config);
+    let prepared = RemoteServer::prepare(
+        hosts,
+        config.plan,
+        number,
+        &run,
+        config.home,
+        config.console,
+    );
+    let server = prepared.map_err(|error| located(config, contender, error))?;
+    let build = server.build();
+    let dialect = build.product()?.dialect();
+    check_workload(config.plan, contender, dialect, &build.version.to_string())?;
+    let remarks = server
+        .notices()
+        .iter()
+        .map(|(setting, said)| remark(contender, setting, said));
+    let caveat = server
+        .overcounts_writes()
+        .then(|| bytes_written_by_disk(&[&contender.name]));
+    let remarks: Vec<Finding> = remarks.chain(caveat).collect();
+    Ok((server, remarks))
+}
+
+/// The folder name of a run on hosts, which contests of several machines with records of one path may use.
+fn run_on_hosts(config: &ContestConfig<'_>) -> String {
+    let Plan { created, seed, .. } = config.plan;
+    let digest = blake3::hash(format!("{created} {seed}").as_bytes()).to_hex();
+    format!("{}-{}", run_name(config), &digest[..8])
+}
+
+/// Has the host put the data directory in place and start the server.
+///
+/// # Errors
+/// When the data directory cannot be made or the server does not start.
+pub fn start_on_data(
+    config: &ContestConfig<'_>,
+    past: &Record,
+    contender: &Contender,
+    mut server: RemoteServer,
+) -> Result<(ContenderServer, Content)> {
+    config.console.stage(&format!(
+        "{}: starting {} on {}",
+        contender.name,
+        server.build().id,
+        server.host_name()
+    ));
+    let workload = workloads::find(&config.plan.workload.name)?;
+    let keeps_data = !workload.depends_on_past_work() && is_dataset_known(past, &contender.name);
+    let begun = Instant::now();
+    let started = server.start(keeps_data);
+    let (restored, kept_data) = started.map_err(|error| located(config, contender, error))?;
+    let content = match kept_data {
+        true => Content::InUse,
+        false => Content::Fresh { restored, begun },
+    };
+    let dialect = server.build().product()?.dialect();
+    let resident = ContenderServer {
+        name: contender.name.clone(),
+        dialect,
+        database: DATABASE.to_owned(),
+        place: Place::Remote(Box::new(server)),
+    };
+    Ok((resident, content))
+}
+
+/// Says what a contest between servers on several machines compares.
+///
+/// # Errors
+/// When the record cannot be written.
+pub fn announce(plan: &Plan, journal: &mut Journal) -> Result<()> {
+    let hosts: BTreeSet<&String> = plan
+        .contenders
+        .iter()
+        .filter_map(|one| one.host.as_ref())
+        .collect();
+    if hosts.len() < 2 {
+        return Ok(());
+    }
+    let hosts: Vec<String> = hosts.iter().map(|host| format!("`{host}`")).collect();
+    Ok(journal.notice(finding(
+        "contest.several-machines",
+        Severity::Note,
+        &[],
+        format!(
+            "The servers run on {}: every difference of these machines and of the networks to them is part of the ratios, and what \
+             disturbs one machine disturbs the contenders on it alone.",
+            hosts.join(" and ")
+        ),
+        "To compare servers, run all of them on one machine (`servers` in [hosts]).",
+    ))?)
+}

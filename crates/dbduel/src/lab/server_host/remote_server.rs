@@ -1,0 +1,504 @@
+//! A server on another machine.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use dbduel_load::address::Address;
+use dbduel_load::driver::Credentials;
+use dbduel_record::Plan;
+use dbduel_record::event::LoadTime;
+use dbduel_record::facts::FileSizes;
+use dbduel_record::plan::{Injection, Limits};
+
+use super::super::contest::Health;
+use super::super::server::{Build, Home, Progress, ServerName};
+use super::super::snapshots::Description;
+use super::{ServerHost, ServerHostMissing, ServerHosts, checked, lock};
+use crate::hosts::servers::shared::servers::PackedServer;
+use crate::hosts::servers::{HostObserved, ServerAnswer, ServerOrder, ServerTask, StartedServer};
+
+/// What a host does at once, with the time that lines take which are sent again.
+const SHORT: Duration = Duration::from_secs(60);
+/// Fetching a server, copying its data.
+const LONG: Duration = Duration::from_secs(4 * 3600);
+
+/// Configuration and log of a server.
+#[derive(Debug)]
+pub struct ServerTexts {
+    pub config: String,
+    pub log: String,
+    pub log_since_start: String,
+}
+
+/// A server in a sandbox on another machine.
+#[derive(Debug)]
+pub struct RemoteServer {
+    host: Arc<Mutex<ServerHost>>,
+    /// Index into the plan's contenders.
+    number: usize,
+    /// Without blocks, of which a host needs none and which may make a long message.
+    plan: Box<Plan>,
+    /// Folder of its sandbox.
+    run: String,
+    /// Its files, where its host does not fetch it.
+    packed: Option<Arc<PackedServer>>,
+    sandbox: PreparedSandbox,
+    /// How it is reached, when it was started.
+    started: Option<StartedServer>,
+}
+
+/// A sandbox that a host has prepared.
+#[derive(Debug)]
+struct PreparedSandbox {
+    /// The session of the host in which it was.
+    session: u32,
+    build: Build,
+    overcounts_writes: bool,
+    /// Names of settings, and what the server says of them.
+    notices: Vec<(String, String)>,
+}
+
+impl PreparedSandbox {
+    fn make(
+        host: &Mutex<ServerHost>,
+        number: usize,
+        plan: &Plan,
+        run: &str,
+        packed: Option<&PackedServer>,
+    ) -> Result<Self> {
+        let order = ServerOrder {
+            contender: number,
+            what: ServerTask::Prepare {
+                run: run.to_owned(),
+                plan: Box::new(plan.clone()),
+                sent: packed.map(|server| server.digest.clone()),
+            },
+        };
+        let ask = || -> Result<(u32, ServerAnswer)> {
+            let mut host = lock(host);
+            host.attach_again()?;
+            Ok((host.session, host.ask(&order, LONG, true)?))
+        };
+        let (mut session, mut answer) = ask()?;
+        if let (ServerAnswer::ServerWanted, Some(packed)) = (&answer, packed) {
+            let nats = lock(host).nats.clone();
+            packed.store(&nats)?;
+            (session, answer) = ask()?;
+        }
+        match checked(host, answer)? {
+            ServerAnswer::Prepared {
+                mut build,
+                overcounts_writes,
+                notices,
+            } => {
+                if let Some(packed) = packed {
+                    packed.name_origin(&mut build);
+                }
+                Ok(Self {
+                    session,
+                    build: *build,
+                    overcounts_writes,
+                    notices,
+                })
+            }
+            _ => Err(lock(host).out_of_turn()),
+        }
+    }
+}
+
+impl RemoteServer {
+    /// Has its host fetch it if need be, from `home` where it does not fetch it by itself, make its sandbox in the folder `run`
+    /// and check its settings.
+    ///
+    /// # Errors
+    /// When it cannot be fetched or refuses a setting.
+    pub fn prepare(
+        hosts: &ServerHosts,
+        plan: &Plan,
+        number: usize,
+        run: &str,
+        home: &Home,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let contender = &plan.contenders[number];
+        let host = hosts.of(contender.host.as_deref().unwrap_or_default())?;
+        let name = ServerName::parse(&contender.server)?;
+        let packed = hosts.packed(&name, home, progress)?;
+        let plan = Box::new(Plan {
+            blocks: Vec::new(),
+            turns: BTreeMap::new(),
+            ..plan.clone()
+        });
+        Ok(Self {
+            sandbox: PreparedSandbox::make(&host, number, &plan, run, packed.as_deref())?,
+            host,
+            number,
+            plan,
+            run: run.to_owned(),
+            packed,
+            started: None,
+        })
+    }
+
+    /// Puts its data in place and starts it, on the data that it has where `keeps_data` says so and there are any. Returns the
+    /// snapshot that was restored, and whether it has the data that it had.
+    ///
+    /// # Errors
+    /// When the data cannot be made or it does not start.
+    pub fn start(&mut self, keeps_data: bool) -> Result<(Option<Description>, bool)> {
+        let limit = LONG + Duration::from_secs_f64(self.plan.limits.server_start_s);
+        self.started_by(ServerTask::Start { keeps_data }, limit)
+    }
+
+    /// Keeps its loaded data as a snapshot; it is stopped and started for that.
+    ///
+    /// # Errors
+    /// When it does not stop in order or start, or its data cannot be copied.
+    pub fn keep_data(&mut self, load: LoadTime) -> Result<()> {
+        let limit = LONG + self.restart_limit();
+        self.started_by(ServerTask::KeepData { load }, limit)
+            .map(drop)
+    }
+
+    /// Starts it again after its end, which its host may have brought about when it was out of reach; returns the seconds until
+    /// it answered.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn restart(&mut self) -> Result<f64> {
+        let session = {
+            let mut host = lock(&self.host);
+            host.attach_again()?;
+            host.session
+        };
+        if session == self.sandbox.session {
+            let limit = self.restart_limit();
+            self.started_by(ServerTask::Restart, limit)?;
+        } else {
+            self.started = None;
+            self.sandbox = PreparedSandbox::make(
+                &self.host,
+                self.number,
+                &self.plan,
+                &self.run,
+                self.packed.as_deref(),
+            )?;
+            let (_, has_kept_data) = self.start(true)?;
+            // Others would not be the ones of the slices before.
+            ensure!(
+                has_kept_data,
+                "server host `{}` has no data of it any more",
+                self.host_name()
+            );
+        }
+        Ok(self.ready_after_s().unwrap_or_default())
+    }
+
+    fn restart_limit(&self) -> Duration {
+        let Limits {
+            server_start_s,
+            server_stop_s,
+            ..
+        } = self.plan.limits;
+        2 * SHORT + Duration::from_secs_f64(server_start_s + server_stop_s)
+    }
+
+    fn started_by(
+        &mut self,
+        what: ServerTask,
+        limit: Duration,
+    ) -> Result<(Option<Description>, bool)> {
+        self.started = None;
+        match self.ask(what, limit, true)? {
+            ServerAnswer::Started {
+                restored,
+                kept_data,
+                server,
+            } => {
+                self.started = Some(server);
+                Ok((restored, kept_data))
+            }
+            _ => Err(self.out_of_turn()),
+        }
+    }
+
+    /// Stops all its threads; one that has ended is found later.
+    ///
+    /// # Errors
+    /// When they cannot be stopped.
+    pub fn freeze(&mut self) -> Result<()> {
+        self.ask_short(ServerTask::Freeze).map(drop)
+    }
+
+    /// Lets its threads run; one that has ended is found later.
+    ///
+    /// # Errors
+    /// When they cannot run.
+    pub fn thaw(&mut self) -> Result<()> {
+        self.ask_short(ServerTask::Thaw).map(drop)
+    }
+
+    /// Whether it runs.
+    pub fn health(&mut self) -> Health {
+        match self.ask_short(ServerTask::Health) {
+            Ok(None) => Health::Alive,
+            Ok(Some(how)) => Health::Dead { how },
+            Err(error) => Health::Dead {
+                how: format!("{error:#}"),
+            },
+        }
+    }
+
+    /// How it ended by itself, if it did, or that its host has ended it or is out of reach.
+    fn ask_short(&mut self, what: ServerTask) -> Result<Option<String>> {
+        match self.ask(what, SHORT, false) {
+            Ok(ServerAnswer::Done) => Ok(None),
+            Ok(ServerAnswer::Ended { how }) => Ok(Some(how)),
+            Ok(_) => Err(self.out_of_turn()),
+            Err(error) if error.is::<ServerHostMissing>() => Ok(Some(format!("{error:#}"))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Why it does not run any more, or is out of reach, because of its host.
+    fn is_lost(&self) -> Option<String> {
+        let host = lock(&self.host);
+        let ended = || {
+            format!(
+                "server host `{}` was out of reach and ended it",
+                host.facts.name
+            )
+        };
+        let is_of_before = host.session != self.sandbox.session;
+        host.failure.clone().or_else(|| is_of_before.then(ended))
+    }
+
+    /// Forgets that its host was out of reach.
+    pub fn forget_silence(&self) {
+        lock(&self.host).silent_s = 0.0;
+    }
+
+    /// That its host is out of reach, or was since that was forgotten; known when it was asked something since.
+    pub fn silence(&self) -> Option<String> {
+        let host = lock(&self.host);
+        let (name, silent_s) = (&host.facts.name, host.silent_s);
+        let was_silent = || format!("server host `{name}` was out of reach for {silent_s:.1} s");
+        let failure = host.failure.clone();
+        failure.or_else(|| (silent_s > 0.0).then(was_silent))
+    }
+
+    /// Has its host watch a turn.
+    ///
+    /// # Errors
+    /// When the host cannot.
+    pub fn watch(&mut self) -> Result<RemoteWatch> {
+        self.begin(ServerTask::Watch).map(RemoteWatch)
+    }
+
+    /// Has its host stop and wake it in turn.
+    ///
+    /// # Errors
+    /// When the host cannot.
+    pub fn slow_down(&mut self, injection: &Injection) -> Result<RemoteSlowdown> {
+        let injection = injection.clone();
+        self.begin(ServerTask::SlowDown { injection })
+            .map(RemoteSlowdown)
+    }
+
+    fn begin(&mut self, what: ServerTask) -> Result<RemoteTask> {
+        if let Some(how) = self.ask_short(what)? {
+            bail!(how);
+        }
+        Ok(RemoteTask {
+            host: Arc::clone(&self.host),
+            number: self.number,
+        })
+    }
+
+    /// Sizes of the files of its data directory.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn sizes(&mut self) -> Result<FileSizes> {
+        match self.ask(ServerTask::Sizes, SHORT, false)? {
+            ServerAnswer::Sizes { files } => Ok(files),
+            _ => Err(self.out_of_turn()),
+        }
+    }
+
+    /// Its configuration and its log.
+    ///
+    /// # Errors
+    /// When its host does not answer.
+    pub fn texts(&mut self) -> Result<ServerTexts> {
+        match self.ask(ServerTask::Files, SHORT, false)? {
+            ServerAnswer::Files {
+                config,
+                log,
+                log_since_start,
+            } => Ok(ServerTexts {
+                config,
+                log,
+                log_since_start,
+            }),
+            _ => Err(self.out_of_turn()),
+        }
+    }
+
+    /// Stops it in order.
+    ///
+    /// # Errors
+    /// When it cannot be stopped.
+    pub fn stop(&mut self) -> Result<()> {
+        self.started = None;
+        let limit = self.restart_limit();
+        match self.ask(ServerTask::Stop, limit, false)? {
+            ServerAnswer::Done => Ok(()),
+            _ => Err(self.out_of_turn()),
+        }
+    }
+
+    /// Removes its sandbox.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn remove(mut self) -> Result<()> {
+        match self.ask(ServerTask::Remove, 5 * SHORT, false)? {
+            ServerAnswer::Done => Ok(()),
+            _ => Err(self.out_of_turn()),
+        }
+    }
+
+    /// Where it listens, and what clients log in with.
+    ///
+    /// # Errors
+    /// When it was not started.
+    pub fn endpoint(&self) -> Result<(Address, Credentials)> {
+        let started = self.started.as_ref().context("the server does not run")?;
+        let address = Address::Tcp {
+            host: started.host.clone(),
+            port: started.port,
+        };
+        let credentials = Credentials::new(&started.user, &started.password);
+        Ok((address, credentials))
+    }
+
+    /// Whether it was started and not stopped.
+    pub fn is_started(&self) -> bool {
+        self.started.is_some()
+    }
+
+    /// From the start of its process to the first login, seconds.
+    pub fn ready_after_s(&self) -> Option<f64> {
+        self.started.as_ref().map(|started| started.ready_after_s)
+    }
+
+    /// The server.
+    pub fn build(&self) -> &Build {
+        &self.sandbox.build
+    }
+
+    /// What it says of settings, by their names.
+    pub fn notices(&self) -> &[(String, String)] {
+        &self.sandbox.notices
+    }
+
+    /// Whether the kernel of its host counts more than it writes.
+    pub fn overcounts_writes(&self) -> bool {
+        self.sandbox.overcounts_writes
+    }
+
+    /// Name of its host's agent.
+    pub fn host_name(&self) -> String {
+        lock(&self.host).facts.name.clone()
+    }
+
+    fn ask(
+        &mut self,
+        what: ServerTask,
+        limit: Duration,
+        is_interruptible: bool,
+    ) -> Result<ServerAnswer> {
+        // The session of after would know nothing of it.
+        if let Some(why) = self.is_lost() {
+            return Err(ServerHostMissing { why }.into());
+        }
+        let order = ServerOrder {
+            contender: self.number,
+            what,
+        };
+        let answer = lock(&self.host).ask(&order, limit, is_interruptible)?;
+        checked(&self.host, answer)
+    }
+
+    fn out_of_turn(&self) -> anyhow::Error {
+        lock(&self.host).out_of_turn()
+    }
+}
+
+/// A handicap that its host gives a remote server. To be ended.
+#[derive(Debug)]
+pub struct RemoteSlowdown(RemoteTask);
+
+impl RemoteSlowdown {
+    /// Ends it; returns the share of the time in which the server was stopped.
+    pub fn end(self) -> f64 {
+        match self.0.ask(ServerTask::EndSlowDown) {
+            Ok(ServerAnswer::SlowedDown { stopped_share }) => stopped_share,
+            // A host that does not obey is found when it is asked to freeze the server.
+            _ => 0.0,
+        }
+    }
+}
+
+/// A turn of a remote server that its host watches.
+#[derive(Debug)]
+pub struct RemoteWatch(RemoteTask);
+
+/// What a host does with a server during a turn.
+#[derive(Debug)]
+struct RemoteTask {
+    host: Arc<Mutex<ServerHost>>,
+    number: usize,
+}
+
+impl RemoteTask {
+    fn ask(&self, what: ServerTask) -> Result<ServerAnswer> {
+        let order = ServerOrder {
+            contender: self.number,
+            what,
+        };
+        let answer = lock(&self.host).ask(&order, SHORT, false)?;
+        checked(&self.host, answer)
+    }
+}
+
+impl RemoteWatch {
+    /// The turn is measured from the one instant to the other; to be called once.
+    pub fn measure(&self, measured: &Range<Instant>) {
+        let now = Instant::now();
+        let ahead = measured.start.saturating_duration_since(now);
+        let behind = now.saturating_duration_since(measured.start);
+        let length = measured.end.saturating_duration_since(measured.start);
+        // A host that does not obey is found when it is asked to freeze the server.
+        let _ = self.0.ask(ServerTask::Measure {
+            opens_in_s: ahead.as_secs_f64() - behind.as_secs_f64(),
+            length_s: length.as_secs_f64(),
+        });
+    }
+
+    /// What was seen; of a turn that broke off, until now.
+    ///
+    /// # Errors
+    /// When its host does not say.
+    pub fn finish(self) -> Result<HostObserved, String> {
+        match self.0.ask(ServerTask::EndWatch) {
+            Ok(ServerAnswer::Observed { seen }) => Ok(seen),
+            Ok(_) => Err(format!("{:#}", lock(&self.0.host).out_of_turn())),
+            Err(error) => Err(format!("{error:#}")),
+        }
+    }
+}
