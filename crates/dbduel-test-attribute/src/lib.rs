@@ -15,11 +15,7 @@ pub fn test(arguments: TokenStream, function: TokenStream) -> TokenStream {
         Some(TokenTree::Ident(name)) => name.to_string(),
         _ => return error("`#[test]` stands before a function"),
     };
-    let arguments = match arguments.is_empty() {
-        true => String::new(),
-        false => format!("{arguments};"),
-    };
-    let registration = format!("crate::suite::harness::case!({arguments} {name});");
+    let registration = format!("crate::suite::harness::case!({arguments}; {name});");
     match registration.parse::<TokenStream>() {
         Ok(registration) => function.into_iter().chain(registration).collect(),
         Err(_) => error("the arguments of `#[test]` cannot be read"),

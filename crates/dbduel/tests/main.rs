@@ -48,6 +48,7 @@ mod suite {
     pub mod prepare;
     pub mod reserved;
     pub mod search;
+    pub mod small_contests;
     pub mod small_disk;
     pub mod stalls;
     pub mod statistics;

@@ -1,8 +1,6 @@
 //! Designed contests on real servers: from two contenders to what each setting contributes.
 
-use super::lab::{
-    Lab, assert_verified, contender_names, program, published, short_experiment, with_servers,
-};
+use super::lab::{Lab, assert_verified, contender_names, program, published, short_experiment};
 
 /// Two contenders that differ in two settings, to be divided.
 fn two_settings() -> String {
@@ -16,11 +14,8 @@ fn two_settings() -> String {
     format!("{first}[contenders.second]{second}")
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn two_settings_are_divided_across_a_kill() {
-    let Some(_turn) = with_servers("two_settings_…", &["mariadb-10.11"]) else {
-        return;
-    };
     let lab = Lab::new(&two_settings());
     lab.run_killed_after_slices(6);
     lab.resume_to_the_end();
@@ -61,7 +56,7 @@ fn two_settings_are_divided_across_a_kill() {
     assert_verified(&lab.record_dir());
 }
 
-#[test]
+#[test(lab)]
 fn the_verb_divides_what_has_no_section_and_refuses_what_it_cannot() {
     let without = two_settings().replace("[attribute]\n", "");
     let plan = |experiment: &str| {

@@ -6,7 +6,7 @@ use dbduel_record::event::{Event, Severity};
 use serde_json::Value;
 
 use super::bare_server::BareServer;
-use super::lab::{Lab, program, with_servers};
+use super::lab::{Lab, program};
 
 /// Two running servers, which nobody but the lab and this test looks after; over in less than half a minute.
 fn experiment(servers: &[BareServer; 2], workload: &str) -> String {
@@ -61,12 +61,8 @@ fn two_servers() -> [BareServer; 2] {
     [(); 2].map(|()| BareServer::start("mariadb-10.11"))
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn a_link_that_nobody_counts_voids_the_verdict() {
-    let test = "a_link_that_nobody_counts_voids_the_verdict";
-    let Some(_turn) = with_servers(test, &["mariadb-10.11"]) else {
-        return;
-    };
     voided(
         &two_servers(),
         "name = \"linkbench\"\nmaxid1 = 1_001\nnlinks_max = 500",
@@ -75,12 +71,8 @@ fn a_link_that_nobody_counts_voids_the_verdict() {
     );
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn money_that_nobody_paid_voids_the_verdict() {
-    let test = "money_that_nobody_paid_voids_the_verdict";
-    let Some(_turn) = with_servers(test, &["mariadb-10.11"]) else {
-        return;
-    };
     voided(
         &two_servers(),
         "name = \"order-entry\"\nscale = 0.01",
@@ -111,12 +103,8 @@ fn on(server: &BareServer, verb: &str, words: &[&str]) -> Output {
         .unwrap()
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn missing_rows_of_constant_tables_are_found() {
-    let test = "missing_rows_of_constant_tables_are_found";
-    let Some(_turn) = with_servers(test, &["mariadb-10.11"]) else {
-        return;
-    };
     let server = BareServer::start("mariadb-10.11");
     let workload = ["order-entry", "--set", "scale=0.01"];
     let short = ["--prepare", "--duration", "100 ms", "--warm-up", "0 s"];
@@ -134,12 +122,8 @@ fn missing_rows_of_constant_tables_are_found() {
     }
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11", "mysql-8.0.33"])]
 fn text_statements_run_where_backslashes_escape_nothing() {
-    let test = "text_statements_run_where_backslashes_escape_nothing";
-    let Some(_turn) = with_servers(test, &["mariadb-10.11", "mysql-8.0.33"]) else {
-        return;
-    };
     for name in ["mariadb-10.11", "mysql-8.0.33"] {
         let options = ["--skip-networking", "--sql-mode=NO_BACKSLASH_ESCAPES"];
         let server = BareServer::start_with(name, &options.map(str::to_owned));

@@ -7,7 +7,7 @@ use dbduel_powercut::mount;
 use serde_json::Value;
 
 use super::harness::skip_always;
-use super::lab::{Lab, check_refused, program, published, servers_left, with_servers};
+use super::lab::{Lab, check_refused, program, published, servers_left};
 use super::namespace::Namespace;
 
 /// A contender that syncs its log once a second.
@@ -31,14 +31,11 @@ fn crash_test(lab: &Lab, words: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn commits_that_are_flushed_survive_power_cuts_and_others_are_seen_to_be_lost() {
     if let Err(why) = mount::check() {
         return skip_always(&why.to_string());
     }
-    let Some(_turn) = with_servers("commits_that_are_flushed_…", &["mariadb-10.11"]) else {
-        return;
-    };
     let lab = Lab::new(&experiment(LATER));
     let words = "--cuts 4 --load 4s --minimise 6 --json";
     let output = crash_test(&lab, &words.split(' ').collect::<Vec<_>>());
@@ -129,14 +126,11 @@ fn proving() -> String {
         + "[schedule]\nwarm_up = \"1 s\"\n[limits]\nprove = true\n"
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn a_contest_proves_the_claim_that_commits_survive_a_power_cut() {
     if let Err(why) = mount::check() {
         return skip_always(&why.to_string());
     }
-    let Some(_turn) = with_servers("a_contest_proves_…", &["mariadb-10.11"]) else {
-        return;
-    };
     let lab = Lab::new(&proving());
     let output = lab.run_to_the_end();
     let record = lab.record();

@@ -7,9 +7,7 @@ use dbduel_record::rows::ALL_CLASSES;
 use serde_json::Value;
 
 use super::finished;
-use super::lab::{
-    Lab, count, follows_the_plan, program, servers_left, short_experiment, with_servers,
-};
+use super::lab::{Lab, count, follows_the_plan, program, servers_left, short_experiment};
 use super::observe::TWO_PRODUCTS;
 
 /// The contest of the experiment, with all that must hold of any finished one checked.
@@ -65,11 +63,8 @@ fn duel(experiment: &str) -> Arc<Lab> {
     lab
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn a_server_duels_with_itself() {
-    let Some(_turn) = with_servers("a_server_duels_with_itself", &["mariadb-10.11"]) else {
-        return;
-    };
     let lab = duel(&short_experiment(["mariadb-10.11", "mariadb-10.11"], ""));
 
     // The report again, twice, on the record alone: the same bytes.
@@ -119,14 +114,8 @@ function event()
 end
 "#;
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn a_script_with_classes_has_their_figures_in_every_report() {
-    let Some(_turn) = with_servers(
-        "a_script_with_classes_has_their_figures_in_every_report",
-        &["mariadb-10.11"],
-    ) else {
-        return;
-    };
     let experiment = short_experiment(["mariadb-10.11", "mariadb-10.11"], "").replace(
         "name = \"oltp-point-select\"\ntables = 2\ntable_size = 2_000\n",
         "script = \"classes.lua\"\nclasses = \"lookup, change, seldom\"\n",
@@ -173,14 +162,8 @@ fn a_script_with_classes_has_their_figures_in_every_report() {
     }
 }
 
-#[test]
+#[test(lab, needs = &["mysql-5.6.24", "mariadb-10.11"])]
 fn mysql_duels_with_mariadb() {
-    let Some(_turn) = with_servers(
-        "mysql_duels_with_mariadb",
-        &["mysql-5.6.24", "mariadb-10.11"],
-    ) else {
-        return;
-    };
     let lab = duel(TWO_PRODUCTS);
     let record = lab.record();
     let products: Vec<&str> = record
@@ -192,14 +175,8 @@ fn mysql_duels_with_mariadb() {
     assert_eq!(products, ["MySQL", "MariaDB"]);
 }
 
-#[test]
+#[test(lab, needs = &["mysql-9.7", "mysql-5.6.24"])]
 fn mysql_9_duels_with_mysql_5_6() {
-    let Some(_turn) = with_servers(
-        "mysql_9_duels_with_mysql_5_6",
-        &["mysql-9.7", "mysql-5.6.24"],
-    ) else {
-        return;
-    };
     // By their defaults they are not comparable: the newer one writes a binary log.
     let text = short_experiment(["mysql-9.7", "mysql-5.6.24"], "");
     let refused = Lab::new(&text).run();
@@ -226,14 +203,8 @@ fn mysql_9_duels_with_mysql_5_6() {
     );
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn three_contenders_and_two_load_levels_write() {
-    let Some(_turn) = with_servers(
-        "three_contenders_and_two_load_levels_write",
-        &["mariadb-10.11"],
-    ) else {
-        return;
-    };
     let text = short_experiment(
         ["mariadb-10.11", "mariadb-10.11"],
         "[contenders.third]\nlike = \"second\"\n",
@@ -274,14 +245,8 @@ fn three_contenders_and_two_load_levels_write() {
     );
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn a_snapshot_is_restored_for_the_next_duel() {
-    let Some(_turn) = with_servers(
-        "a_snapshot_is_restored_for_the_next_duel",
-        &["mariadb-10.11"],
-    ) else {
-        return;
-    };
     // A size of its own, so that no other test has left a snapshot of it.
     let text = short_experiment(["mariadb-10.11", "mariadb-10.11"], "").replace("2_000", "2_100");
     let key = || {

@@ -8,7 +8,7 @@ use dbduel_record::event::{Event, Finding, Severity};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::lab::{Lab, count, servers_left, with_servers};
+use super::lab::{Lab, count, servers_left};
 
 /// Runs in which a loss is looked for; a kill that comes right after a flush shows none.
 const ATTEMPTS: u32 = 3;
@@ -80,11 +80,8 @@ fn findings<'a>(record: &'a Record, rule: &str) -> Vec<&'a Finding> {
     noticed.collect()
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn a_server_that_flushes_at_every_commit_keeps_all_of_them_through_a_kill() {
-    let Some(_turn) = with_servers("a_server_that_flushes_…", &["mariadb-10.11"]) else {
-        return;
-    };
     let (lab, record) = killed_in_a_slice(1);
     let kept = findings(&record, "data.commits-kept");
     assert_eq!(kept.len(), 1, "{}", lab.said());
@@ -119,11 +116,8 @@ fn a_server_that_flushes_at_every_commit_keeps_all_of_them_through_a_kill() {
     }
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn a_server_that_flushes_once_a_second_is_seen_to_lose_commits() {
-    let Some(_turn) = with_servers("a_server_that_flushes_once_…", &["mariadb-10.11"]) else {
-        return;
-    };
     for attempt in 1..=ATTEMPTS {
         let (lab, record) = killed_in_a_slice(0);
         let lost = findings(&record, "data.commits-lost");

@@ -10,9 +10,7 @@ use serde_json::Value;
 
 use super::bare_server::{BareServer, free_port};
 use super::finished;
-use super::lab::{
-    Lab, program, published, servers_left, shipped, short_experiment, signal, with_servers,
-};
+use super::lab::{Lab, program, published, servers_left, shipped, short_experiment, signal};
 
 fn json(arguments: &[&str]) -> (i32, Value) {
     let output = program().args(arguments).arg("--json").output().unwrap();
@@ -49,12 +47,9 @@ fn sandboxes() -> Vec<PathBuf> {
     paths
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn equal_servers_are_fair_after_their_contest_and_their_record_is_whole() {
     let servers = ["mariadb-10.11"; 2];
-    let Some(_turn) = with_servers("equal servers", &servers[..1]) else {
-        return;
-    };
     let lab = finished::contest(&short_experiment(servers, ""));
     let record = lab.record_dir();
     let report = published(&record);
@@ -142,11 +137,8 @@ fn check_edits(record: &Path) {
 
 /// What the thread below the contest of 2014 objected to and running servers show without any load. The
 /// other objections are about results; published ones are audited in `audit.rs`.
-#[test]
+#[test(lab, needs = &["mysql-5.6.24", "mariadb-10.1.8"])]
 fn contest_a_as_an_experiment_raises_its_objections() {
-    let Some(_turn) = with_servers("contest A", &["mysql-5.6.24", "mariadb-10.1.8"]) else {
-        return;
-    };
     let experiment = shipped().join("contest-a-as-published.toml");
     let before = sandboxes();
     let (code, found) = json(&["audit", text(&experiment)]);
@@ -182,12 +174,9 @@ fn contest_a_as_an_experiment_raises_its_objections() {
     assert!(sandboxes().len() <= before.len(), "{:?}", sandboxes());
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn counters_of_a_resumed_contest_are_kept_by_stint_and_sealed_twice() {
     let servers = ["mariadb-10.11"; 2];
-    let Some(_turn) = with_servers("counters by stint", &servers[..1]) else {
-        return;
-    };
     let lab = Lab::new(&short_experiment(servers, ""));
     let mut child = lab.spawn();
     lab.wait_for_slices(&mut child, 4);
@@ -211,12 +200,9 @@ fn counters_of_a_resumed_contest_are_kept_by_stint_and_sealed_twice() {
 }
 
 /// Servers that nobody here configures differ in what a commit survives: void, unless that is the declared question.
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn running_servers_may_be_compared_about_durability_when_it_is_declared() {
     const SERVER: &str = "mariadb-10.11";
-    let Some(_turn) = with_servers("running servers about durability", &[SERVER]) else {
-        return;
-    };
     let ports = [free_port(), free_port()];
     let servers = ports.map(|port| {
         let options = [

@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use super::harness::skip_always;
 use super::lab::{
     Lab, assert_verified, count, load_process, program, servers_left, short_experiment, signal,
-    verify, with_servers,
+    verify,
 };
 use super::small_disk::SmallDisk;
 
@@ -19,11 +19,8 @@ fn self_duel(extra: &str) -> String {
     short_experiment(["mariadb-10.11", "mariadb-10.11"], extra)
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn after_a_kill_the_next_start_ends_the_orphans_and_goes_on() {
-    let Some(_turn) = with_servers("after_a_kill_…", &["mariadb-10.11"]) else {
-        return;
-    };
     let lab = Lab::new(&self_duel(""));
     lab.run_killed_after_slices(9);
     let before = lab.record().finished_slices().count();
@@ -57,11 +54,8 @@ fn after_a_kill_the_next_start_ends_the_orphans_and_goes_on() {
     );
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn a_server_that_dies_is_started_again_and_its_slice_is_lost() {
-    let Some(_turn) = with_servers("a_server_that_dies_…", &["mariadb-10.11"]) else {
-        return;
-    };
     let lab = Lab::new(&self_duel("").replace("26 s", "36 s"));
     let mut run = lab.spawn();
     lab.wait_for_slices(&mut run, 2);
@@ -119,12 +113,9 @@ fn deaths(record: &Record) -> Deaths {
     deaths
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn a_load_process_or_a_server_that_is_killed_costs_a_slice_even_when_it_is_killed_again_in_its_warm_up()
  {
-    let Some(_turn) = with_servers("a_load_process_or_a_server_…", &["mariadb-10.11"]) else {
-        return;
-    };
     let experiment = self_duel("")
         .replace("26 s", "10 min")
         .replace("warm_up = \"1 s\"", "warm_up = \"6 s\"");
@@ -179,11 +170,8 @@ fn a_load_process_or_a_server_that_is_killed_costs_a_slice_even_when_it_is_kille
     assert_eq!(servers_left(), []);
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn one_interrupt_finishes_the_slice_and_the_record_goes_on_later() {
-    let Some(_turn) = with_servers("one_interrupt_…", &["mariadb-10.11"]) else {
-        return;
-    };
     let lab = Lab::new(&self_duel(""));
     let mut run = lab.spawn();
     lab.wait_for_slices(&mut run, 3);
@@ -221,11 +209,8 @@ fn one_interrupt_finishes_the_slice_and_the_record_goes_on_later() {
     lab.interrupt(&mut again);
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn two_interrupts_end_it_at_once_without_leaving_a_server() {
-    let Some(_turn) = with_servers("two_interrupts_…", &["mariadb-10.11"]) else {
-        return;
-    };
     // A slice that is over before the run ends only if that waits for it.
     let lab = Lab::new(
         &self_duel("")
@@ -251,11 +236,8 @@ fn two_interrupts_end_it_at_once_without_leaving_a_server() {
     assert_eq!(servers_left(), []);
 }
 
-#[test]
+#[test(needs = &["mariadb-10.11"])]
 fn a_refused_setting_of_any_contender_is_said_before_anything_is_loaded() {
-    let Some(_turn) = with_servers("a_refused_setting_…", &["mariadb-10.11"]) else {
-        return;
-    };
     let text = self_duel("");
     let second = text.rfind("innodb_buffer_pool_size").unwrap();
     let misspelt = format!(
@@ -276,11 +258,8 @@ fn a_refused_setting_of_any_contender_is_said_before_anything_is_loaded() {
     assert_eq!(servers_left(), []);
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn a_record_that_is_being_written_is_left_alone() {
-    let Some(_turn) = with_servers("a_record_that_is_being_written_…", &["mariadb-10.11"]) else {
-        return;
-    };
     let lab = Lab::new(&self_duel(""));
     let mut run = lab.spawn();
     lab.wait_for_slices(&mut run, 2);
@@ -300,11 +279,8 @@ fn a_record_that_is_being_written_is_left_alone() {
     );
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn a_disk_that_fills_up_costs_no_finished_slice_and_the_record_is_whole_when_it_was_resumed() {
-    let Some(_turn) = with_servers("a_disk_that_fills_up_…", &["mariadb-10.11"]) else {
-        return;
-    };
     let disk = match SmallDisk::mount(8192) {
         Ok(disk) => disk,
         Err(why) => return skip_always(&why),
@@ -341,11 +317,8 @@ fn a_disk_that_fills_up_costs_no_finished_slice_and_the_record_is_whole_when_it_
     assert_verified(&lab.record_dir());
 }
 
-#[test]
+#[test(needs = &["mariadb-10.11"])]
 fn a_disk_without_room_stops_the_contest_with_an_intact_record() {
-    let Some(_turn) = with_servers("a_disk_without_room_…", &["mariadb-10.11"]) else {
-        return;
-    };
     // No file system has this much room, so the guard must speak before the first block.
     let lab = Lab::new(&self_duel("[limits]\nfree_disk = \"4000 TiB\"\n"));
     let output = lab.run();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 
 use super::bare_server::BareServer;
-use super::lab::{program, signal, with_servers};
+use super::lab::{program, signal};
 
 const TABLES: u32 = 4;
 const ROWS: u32 = 60_000;
@@ -84,27 +84,18 @@ fn killed_fills_are_resumed(name: &str) {
     }
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn a_killed_fill_is_resumed_by_the_same_command_on_mariadb() {
-    let Some(_turn) = with_servers("a_killed_fill_…_mariadb", &["mariadb-10.11"]) else {
-        return;
-    };
     killed_fills_are_resumed("mariadb-10.11");
 }
 
-#[test]
+#[test(lab, needs = &["mysql-8.0.33"])]
 fn a_killed_fill_is_resumed_by_the_same_command_on_mysql() {
-    let Some(_turn) = with_servers("a_killed_fill_…_mysql", &["mysql-8.0.33"]) else {
-        return;
-    };
     killed_fills_are_resumed("mysql-8.0.33");
 }
 
-#[test]
+#[test(needs = &["mariadb-10.11"])]
 fn a_second_fill_of_a_database_is_refused_before_it_starts() {
-    let Some(_turn) = with_servers("a_second_fill_…", &["mariadb-10.11"]) else {
-        return;
-    };
     let server = BareServer::start("mariadb-10.11");
     let mut first = prepare(&server).spawn().unwrap();
     wait_for_batches(&server, &mut first, 1);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::harness::skip;
-use super::lab::{home, servers_left, short_experiment, with_servers};
+use super::lab::{home, servers_left, short_experiment};
 
 const SERVER: &str = "mariadb-10.11";
 
@@ -250,11 +250,8 @@ fn refused(home: &Path, server: &str, parts: &[&str]) {
     assert_eq!(left, 0, "{server}");
 }
 
-#[test]
+#[test(lab, needs = &[SERVER])]
 fn a_server_of_an_image_duels_with_that_of_a_package() {
-    let Some(_turn) = with_servers("a duel with an image", &[SERVER]) else {
-        return;
-    };
     if !has_tools("a duel with an image") {
         return;
     }

@@ -2,7 +2,7 @@
 
 use dbduel_record::rows::ALL_CLASSES;
 
-use super::lab::{Lab, published, short_experiment, with_servers};
+use super::lab::{Lab, published, short_experiment};
 
 const SERVER: &str = "mariadb-10.11";
 
@@ -21,11 +21,8 @@ fn experiment() -> String {
         )
 }
 
-#[test]
+#[test(lab, needs = &[SERVER])]
 fn contenders_do_the_same_work_and_hold_the_same_rows() {
-    let Some(_turn) = with_servers("a contest of the Insert Benchmark", &[SERVER]) else {
-        return;
-    };
     let lab = Lab::new(&experiment());
     lab.run_to_the_end();
     let record = lab.record();
@@ -48,7 +45,7 @@ fn contenders_do_the_same_work_and_hold_the_same_rows() {
     assert!(!has("server.different-rows-after"), "{findings:?}");
 }
 
-#[test]
+#[test(lab)]
 fn slices_of_fixed_work_have_a_longest_time_and_no_guard() {
     let text = experiment();
     let place = |line: &str| {

@@ -1,11 +1,10 @@
 //! What the tests with real servers share: the program, a cached home, a place for records.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dbduel_record::event::Event;
@@ -13,11 +12,6 @@ use dbduel_record::{Plan, Record};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, sigaction};
 use nix::unistd::Pid;
 use serde_json::Value;
-
-use super::harness::{restart_clock, skip};
-
-/// One contest at a time: they would disturb each other, and the machine may be small.
-static TURN: Mutex<()> = Mutex::new(());
 
 /// How long a run may take to come to what a test waits for: servers start and load their data before.
 const TIMEOUT: Duration = Duration::from_secs(180);
@@ -100,46 +94,6 @@ pub fn check_refused(experiment: &str, old: &str, new: &str, place: &str, part: 
     assert!(said.contains(&format!("duel.toml:{place}: ")), "{said}");
     assert!(said.contains(part), "{said}");
     assert!(!lab.has_results(), "a wrong experiment starts nothing");
-}
-
-/// Waits for the turn and fetches the servers; `None`, and the test counts as ignored, when that is not possible.
-pub fn with_servers(test: &str, names: &[&str]) -> Option<MutexGuard<'static, ()>> {
-    let turn = turn();
-    are_there(test, names).then_some(turn)
-}
-
-/// Waits for the turn to run contests.
-pub fn turn() -> MutexGuard<'static, ()> {
-    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    restart_clock();
-    turn
-}
-
-/// Fetches the servers; false, and the test counts as ignored, when that is not possible.
-pub fn are_there(test: &str, names: &[&str]) -> bool {
-    let Err(why) = fetch(names) else {
-        return true;
-    };
-    skip(&format!("{test} needs {}: {why}", names.join(" and ")));
-    false
-}
-
-/// Fetches servers, which is tried once: without a network every attempt would take seconds.
-fn fetch(names: &[&str]) -> Result<(), String> {
-    static TRIED: Mutex<BTreeMap<String, Result<(), String>>> = Mutex::new(BTreeMap::new());
-    let mut tried = TRIED.lock().unwrap_or_else(PoisonError::into_inner);
-    let outcome = tried.entry(names.join(" ")).or_insert_with(|| {
-        let output = program()
-            .args(["servers", "install"])
-            .args(names)
-            .output()
-            .unwrap();
-        if output.status.success() {
-            return Ok(());
-        }
-        Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
-    });
-    outcome.clone()
 }
 
 /// An experiment of two contenders that is over in about a quarter of a minute when they are equal.

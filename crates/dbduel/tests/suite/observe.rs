@@ -14,7 +14,7 @@ use nix::unistd::Pid;
 
 use super::finished;
 use super::harness::skip_always;
-use super::lab::{Lab, program, published, signal, with_servers};
+use super::lab::{Lab, program, published, signal};
 
 /// A contest between two products.
 pub const TWO_PRODUCTS: &str = r#"
@@ -39,12 +39,8 @@ guard = "100 ms"
 warm_up = "2 s"
 "#;
 
-#[test]
+#[test(lab, needs = &["mysql-5.6.24", "mariadb-10.11"])]
 fn a_duel_is_observed_explained_exported_and_watched() {
-    let test = "a_duel_is_observed_explained_exported_and_watched";
-    let Some(_turn) = with_servers(test, &["mysql-5.6.24", "mariadb-10.11"]) else {
-        return;
-    };
     let lab = finished::contest(TWO_PRODUCTS);
     let record = lab.record();
     every_slice_has_its_readings(&record);
@@ -262,12 +258,8 @@ for file in files:
 print(len(files), "files")
 "#;
 
-#[test]
+#[test(lab, needs = &["mysql-5.6.24", "mariadb-10.11"])]
 fn another_program_reads_the_same_values_from_parquet() {
-    let test = "another_program_reads_the_same_values_from_parquet";
-    let Some(_turn) = with_servers(test, &["mysql-5.6.24", "mariadb-10.11"]) else {
-        return;
-    };
     let python = || std::process::Command::new("python3");
     let has_module = python().args(["-c", "import pyarrow"]).output();
     if !has_module.is_ok_and(|output| output.status.success()) {
@@ -286,12 +278,8 @@ fn another_program_reads_the_same_values_from_parquet() {
     assert_eq!(said, "6 files\n", "{compared:?}");
 }
 
-#[test]
+#[test(lab, needs = &["mysql-5.6.24", "mariadb-10.11"])]
 fn a_running_contest_shows_its_page_and_its_metrics() {
-    let test = "a_running_contest_shows_its_page_and_its_metrics";
-    let Some(_turn) = with_servers(test, &["mysql-5.6.24", "mariadb-10.11"]) else {
-        return;
-    };
     let lab = Lab::new(TWO_PRODUCTS);
     let mut run = Run(lab
         .run_command()

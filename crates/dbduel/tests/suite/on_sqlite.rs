@@ -185,7 +185,7 @@ guard = "100 ms"
 warm_up = "1 s"
 "#;
 
-#[test]
+#[test(lab)]
 fn a_contest_of_sqlite_needs_no_server_and_counts_processor_time_once() {
     let lab = Lab::new(JOURNALS);
     let output = lab.run();
@@ -233,7 +233,7 @@ fn children(pid: u32) -> Vec<i32> {
         .collect()
 }
 
-#[test]
+#[test(lab)]
 fn a_killed_dbduel_and_a_killed_load_process_cost_a_slice_each() {
     let lab = Lab::new(JOURNALS);
     let mut run = lab.spawn();
@@ -257,7 +257,7 @@ fn a_killed_dbduel_and_a_killed_load_process_cost_a_slice_each() {
 }
 
 /// The file is where dbduel keeps its data; the record is elsewhere.
-#[test]
+#[test(lab)]
 fn a_full_disk_below_the_file_ends_the_contest_and_with_room_it_goes_on() {
     let disk = match SmallDisk::mount(2 << 20) {
         Ok(disk) => disk,

@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 
 use super::lab::{
     Lab, assert_verified, count, follows_the_plan, lost_blocks, program, published, servers_left,
-    short_experiment, signal, with_servers,
+    short_experiment, signal,
 };
 
 /// Durable against relaxed commits, with nothing said about slices: a difference of far more than a tenth.
@@ -28,11 +28,8 @@ fn choices(record: &dbduel_record::Record) -> Vec<TurnChoice> {
     events.collect()
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn turns_are_chosen_and_a_large_difference_is_decided_in_a_few_seconds_of_them() {
-    let Some(_turn) = with_servers("a pilot", &["mariadb-10.11"]) else {
-        return;
-    };
     let lab = Lab::new(&durable_against_relaxed());
     let output = lab.run();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -66,11 +63,8 @@ fn turns_are_chosen_and_a_large_difference_is_decided_in_a_few_seconds_of_them()
     assert_eq!(servers_left(), []);
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn after_a_kill_the_chosen_turns_are_kept_and_no_block_is_begun_twice() {
-    let Some(_turn) = with_servers("a kill after a pilot", &["mariadb-10.11"]) else {
-        return;
-    };
     let equal = durable_against_relaxed()
         .replace("commit = 1", "commit = 2")
         .replace("horizon = \"25 %\"", "horizon = \"0.1 %\"")
@@ -94,11 +88,8 @@ fn after_a_kill_the_chosen_turns_are_kept_and_no_block_is_begun_twice() {
     assert_eq!(servers_left(), []);
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn a_block_that_the_user_ends_is_journaled_with_its_time() {
-    let Some(_turn) = with_servers("an abandoned block", &["mariadb-10.11"]) else {
-        return;
-    };
     let equal = durable_against_relaxed()
         .replace("commit = 1", "commit = 2")
         .replace("horizon = \"25 %\"", "horizon = \"0.1 %\"");

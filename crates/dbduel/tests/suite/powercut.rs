@@ -228,7 +228,6 @@ fn the_mount_of_a_killed_process_is_detached() {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([
             "suite::powercut::holds_a_mount_until_it_is_killed",
-            "--ignored",
             "--exact",
             "--nocapture",
         ])
@@ -254,7 +253,7 @@ fn the_mount_of_a_killed_process_is_detached() {
     assert!(!mount::detach(folder.path()).unwrap());
 }
 
-#[test(ignore = "is run by the test of killed processes")]
+#[test(helper)]
 fn holds_a_mount_until_it_is_killed() {
     let Some(folder) = std::env::var_os("DBDUEL_TEST_MOUNT") else {
         return;

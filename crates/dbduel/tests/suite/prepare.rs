@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 
 use super::bare_server::{BareServer, Tree, free_port};
-use super::lab::{Lab, count, home, servers_left, short_experiment, with_servers};
+use super::lab::{Lab, count, home, servers_left, short_experiment};
 
 /// A running server that lets the account `duel` in over its socket and this port.
 fn listening(name: &str, port: u16) -> BareServer {
@@ -24,16 +24,9 @@ fn listening(name: &str, port: u16) -> BareServer {
 }
 
 /// Only the server knows that a socket and a port lead to it.
-#[test]
+#[test(lab, needs = &["mariadb-10.11", "mysql-8.0.33"])]
 fn a_running_server_under_a_socket_and_a_port_is_one_server() {
-    const SERVERS: [&str; 2] = ["mariadb-10.11", "mysql-8.0.33"];
-    let Some(_turn) = with_servers(
-        "a_running_server_under_a_socket_and_a_port_is_one_server",
-        &SERVERS,
-    ) else {
-        return;
-    };
-    for name in SERVERS {
+    for name in ["mariadb-10.11", "mysql-8.0.33"] {
         let (port, other_port) = (free_port(), free_port());
         let server = listening(name, port);
         let run = |port: u16| {
@@ -65,14 +58,8 @@ fn a_running_server_under_a_socket_and_a_port_is_one_server() {
     }
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn the_limit_of_a_statement_holds_while_a_server_is_set_up() {
-    let Some(_turn) = with_servers(
-        "the_limit_of_a_statement_holds_while_a_server_is_set_up",
-        &["mariadb-10.11"],
-    ) else {
-        return;
-    };
     // A home of its own, whose pristine data have accounts that take three seconds to read.
     let home = tempfile::tempdir().unwrap();
     let servers = super::lab::home().join("servers").canonicalize().unwrap();
@@ -124,15 +111,9 @@ fn forget_snapshots(table_size: u64) {
 }
 
 /// One server while it is filled, and one that is frozen meanwhile.
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn servers_that_are_killed_while_the_contest_is_prepared_are_prepared_again() {
     const ROWS: u64 = 203_571;
-    let Some(_turn) = with_servers(
-        "servers_that_are_killed_while_the_contest_is_prepared_are_prepared_again",
-        &["mariadb-10.11"],
-    ) else {
-        return;
-    };
     forget_snapshots(ROWS);
     let experiment = short_experiment(["mariadb-10.11", "mariadb-10.11"], "")
         .replace("26 s", "10 min")

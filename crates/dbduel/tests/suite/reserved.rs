@@ -7,7 +7,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 
 use super::bare_server::Tree;
-use super::lab::{Lab, plan_of, servers_left, short_experiment, signal, with_servers};
+use super::lab::{Lab, plan_of, servers_left, short_experiment, signal};
 
 /// With these a contender leaves its sandbox, lets others in or ends.
 const RESERVED: &[&str] = &[
@@ -181,32 +181,22 @@ fn what_a_server_takes_for_a_reserved_setting_is_refused(server: &str) {
     }
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn what_mariadb_takes_for_a_reserved_setting_is_refused() {
-    let Some(_turn) = with_servers("reserved settings of MariaDB", &["mariadb-10.11"]) else {
-        return;
-    };
     what_a_server_takes_for_a_reserved_setting_is_refused("mariadb-10.11");
 }
 
-#[test]
+#[test(lab, needs = &["mysql-5.6.24", "mysql-8.0.33"])]
 fn what_mysql_takes_for_a_reserved_setting_is_refused() {
-    let servers = ["mysql-5.6.24", "mysql-8.0.33"];
-    let Some(_turn) = with_servers("reserved settings of MySQL", &servers) else {
-        return;
-    };
-    for server in servers {
+    for server in ["mysql-5.6.24", "mysql-8.0.33"] {
         what_a_server_takes_for_a_reserved_setting_is_refused(server);
     }
 }
 
-#[test]
+#[test(lab, needs = &["mysql-8.0.33"])]
 fn servers_of_a_contest_listen_on_no_port() {
     // It has a second protocol with a port of its own.
     let server = "mysql-8.0.33";
-    let Some(_turn) = with_servers("servers of a contest", &[server]) else {
-        return;
-    };
     let lab = Lab::new(&short_experiment([server; 2], ""));
     let mut run = lab.spawn();
     lab.wait_for_slices(&mut run, 1);
@@ -220,7 +210,7 @@ fn servers_of_a_contest_listen_on_no_port() {
 }
 
 /// The TCP sockets on which a process listens, as the kernel lists them.
-fn listening(pid: i32) -> Vec<String> {
+pub fn listening(pid: i32) -> Vec<String> {
     const LISTENS: &str = "0A";
     let own: BTreeSet<String> = std::fs::read_dir(format!("/proc/{pid}/fd"))
         .unwrap()

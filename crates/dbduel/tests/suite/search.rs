@@ -5,7 +5,6 @@ use dbduel_record::plan::Arrival;
 
 use super::lab::{
     Lab, check_refused, count, follows_the_plan, program, servers_left, short_experiment,
-    with_servers,
 };
 
 /// A search that is certain to go up at first: one transaction in a hundred is always in time.
@@ -21,11 +20,8 @@ fn search() -> String {
     )
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn rates_are_added_while_the_contest_runs_and_the_record_has_them_all() {
-    let Some(_turn) = with_servers("a search", &["mariadb-10.11"]) else {
-        return;
-    };
     let lab = Lab::new(&search());
     let output = lab.run();
     let said = String::from_utf8_lossy(&output.stderr);

@@ -10,7 +10,7 @@ use dbduel_record::event::Event;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::lab::{Lab, count, published, servers_left, short_experiment, signal, with_servers};
+use super::lab::{Lab, count, published, servers_left, short_experiment, signal};
 use crate::support::{open_order, slice_order};
 
 /// How long the load process is stopped.
@@ -61,7 +61,7 @@ fn slice_of(disturb: impl FnOnce(&Child)) -> SliceAnswer {
     slice
 }
 
-#[test]
+#[test(lab)]
 fn a_load_process_that_was_stopped_says_for_how_long() {
     let slice = slice_of(|child| {
         signal(child, Signal::SIGSTOP);
@@ -89,11 +89,8 @@ fn load_processes(run: &Child) -> Vec<Pid> {
         .collect()
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn a_stopped_load_process_costs_its_slice_and_not_the_contest_and_is_named() {
-    let Some(_turn) = with_servers("a_stopped_load_process_…", &["mariadb-10.11"]) else {
-        return;
-    };
     let experiment = short_experiment(["mariadb-10.11", "mariadb-10.11"], "");
     let lab = Lab::new(&experiment);
     let mut run = lab.spawn();

@@ -9,9 +9,7 @@ use dbduel_record::plan::LoadLevel;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use super::lab::{
-    Lab, count, plan_of, program, published, servers_left, short_experiment, signal, with_servers,
-};
+use super::lab::{Lab, count, plan_of, program, published, servers_left, short_experiment, signal};
 use super::plans::plan;
 
 const SERVERS: [&str; 2] = ["mariadb-10.11", "mariadb-10.11"];
@@ -21,14 +19,8 @@ fn has_finding(document: &Value, rule: &str) -> bool {
     findings.iter().any(|finding| finding["rule"] == rule)
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn servers_are_started_anew_between_epochs() {
-    let Some(_turn) = with_servers(
-        "servers_are_started_anew_between_epochs",
-        &["mariadb-10.11"],
-    ) else {
-        return;
-    };
     let lab = Lab::new(&short_experiment(SERVERS, "epochs = 3\n"));
     let output = lab.run_to_the_end();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -48,14 +40,8 @@ fn servers_are_started_anew_between_epochs() {
     assert!(!has_finding(&document, "run.resumed"));
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn a_record_gets_more_time_and_says_so_and_rules_are_asked_of_it() {
-    let Some(_turn) = with_servers(
-        "a_record_gets_more_time_and_says_so_and_rules_are_asked_of_it",
-        &["mariadb-10.11"],
-    ) else {
-        return;
-    };
     let experiment = short_experiment(SERVERS, "")
         .replace("25 %", "0.01 %")
         .replace("26 s", "21 s");
@@ -142,14 +128,8 @@ fn a_record_gets_more_time_and_says_so_and_rules_are_asked_of_it() {
     );
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn a_known_handicap_is_given_measured_and_told() {
-    let Some(_turn) = with_servers(
-        "a_known_handicap_is_given_measured_and_told",
-        &["mariadb-10.11"],
-    ) else {
-        return;
-    };
     let lab = Lab::new(&short_experiment(
         SERVERS,
         "[injection]\ncontender = \"second\"\nstopped = \"60 %\"\n",
@@ -179,14 +159,8 @@ fn a_known_handicap_is_given_measured_and_told() {
     assert!(ratio.as_f64().unwrap() < 1.0, "{ratio}");
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn the_lab_is_tested_against_itself_and_later_reports_cite_it() {
-    let Some(_turn) = with_servers(
-        "the_lab_is_tested_against_itself_and_later_reports_cite_it",
-        &["mariadb-10.11"],
-    ) else {
-        return;
-    };
     let lab = Lab::new(&short_experiment(SERVERS, ""));
     let output = program()
         .args([

@@ -2,7 +2,7 @@
 
 use dbduel_record::event::Event;
 
-use super::lab::{Lab, check_refused, plan_of, with_servers};
+use super::lab::{Lab, check_refused, plan_of};
 use super::plans::plan;
 
 /// One server, three ways to store a small graph; over in less than a minute.
@@ -89,14 +89,8 @@ fn a_configuration_of_the_original_is_imported() {
     );
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn contenders_store_the_same_graph_differently() {
-    let Some(_turn) = with_servers(
-        "contenders_store_the_same_graph_differently",
-        &["mariadb-10.11"],
-    ) else {
-        return;
-    };
     let lab = Lab::new(STORAGE);
     let output = lab.run_to_the_end();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -189,12 +183,8 @@ fn check_engines(lab: &Lab, tables: usize) {
     assert_eq!(schema.matches("ENGINE=ROCKSDB").count(), tables, "{schema}");
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn an_engine_of_another_kind_keeps_the_same_graph() {
-    let test = "an_engine_of_another_kind_keeps_the_same_graph";
-    let Some(_turn) = with_servers(test, &["mariadb-10.11"]) else {
-        return;
-    };
     let lab = Lab::new(&engines());
     lab.run_to_the_end();
     check_engines(&lab, 3);
@@ -208,12 +198,8 @@ fn an_engine_of_another_kind_keeps_the_same_graph() {
     }
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn sysbench_tables_are_filled_alike_in_two_engines() {
-    let test = "sysbench_tables_are_filled_alike_in_two_engines";
-    let Some(_turn) = with_servers(test, &["mariadb-10.11"]) else {
-        return;
-    };
     let graph = engines();
     let workload = graph.find("[workload]").unwrap();
     let load = graph.find("[load]").unwrap();

@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use super::lab::{
     Lab, assert_verified, check_refused, count, plan_of, program, published, servers_left, signal,
-    with_servers,
 };
 
 /// Two equal contenders, of which the second is stopped for half of its slices, so that every workload is soon decided.
@@ -132,11 +131,8 @@ fn workloads_that_cannot_share_tables_are_refused() {
     );
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn a_suite_runs_phase_by_phase_survives_a_kill_and_judges_every_workload() {
-    let Some(_turn) = with_servers("a_suite_runs_…", &["mariadb-10.11"]) else {
-        return;
-    };
     let lab = Lab::new(SUITE);
     let mut run = lab.spawn();
     // In the middle of the reads, after changes.
@@ -257,11 +253,8 @@ fn plans_of(experiment: &str) -> (Vec<(String, [Value; 2])>, Vec<String>) {
     (plans.collect(), claims.collect())
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn a_changed_plan_is_found_and_an_equal_one_is_not() {
-    let Some(_turn) = with_servers("a_changed_plan_…", &["mariadb-10.11"]) else {
-        return;
-    };
     let mariadb = r#"
 budget = "12 s"
 horizon = "49 %"
@@ -446,11 +439,8 @@ fn a_directory_without_scripts_is_refused() {
     );
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn scripts_of_a_directory_are_a_suite_with_memory_and_stacks() {
-    let Some(_turn) = with_servers("scripts_of_a_directory_…", &["mariadb-10.11"]) else {
-        return;
-    };
     let files = [
         ("shared.lua", SHARED),
         ("points.lua", POINTS),

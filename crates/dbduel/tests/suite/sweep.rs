@@ -12,7 +12,7 @@ use nix::sys::signal::Signal;
 
 use super::lab::{
     self, Lab, assert_verified, count, plan_of, published, servers_left, short_experiment, signal,
-    verify, with_servers,
+    verify,
 };
 
 /// Two sizes of the table, both held against the same two contenders. They are equal and the horizon is
@@ -67,11 +67,8 @@ fn check_counted_once(record: &Record) {
     assert_eq!(lost.count(), 0, "{:?}", record.complaints);
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn every_cell_is_a_record_with_data_of_its_own_and_an_interrupted_sweep_goes_on() {
-    let Some(_turn) = with_servers("a sweep", &["mariadb-10.11"]) else {
-        return;
-    };
     let lab = Lab::new(&swept());
     let mut run = lab.spawn();
     lab.wait_until(&mut run, "second cell", || {
@@ -242,11 +239,8 @@ fn swept_settings() -> String {
     .replace("\"25 %\"", "\"45 %\"")
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn swept_settings_are_those_of_the_servers_of_each_cell_which_share_one_load() {
-    let Some(_turn) = with_servers("a sweep of settings", &["mariadb-10.11"]) else {
-        return;
-    };
     let lab = Lab::new(&swept_settings().replace("table_size = 2_000", "table_size = 2_003"));
     let mut run = lab.spawn();
     // The first cell is over then, and the servers of the second one have started.
@@ -282,11 +276,8 @@ fn swept_settings_are_those_of_the_servers_of_each_cell_which_share_one_load() {
     assert_eq!(factor["levels"][1]["label"], "40M");
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn a_server_refuses_a_swept_setting_before_the_first_cell_begins() {
-    let Some(_turn) = with_servers("a refused setting", &["mariadb-10.11"]) else {
-        return;
-    };
     lab::check_refused(
         &swept_settings(),
         "\"40M\"",

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use super::lab::{Lab, assert_verified, check_refused, contender_names, published, with_servers};
+use super::lab::{Lab, assert_verified, check_refused, contender_names, published};
 
 /// One contender that may sync each commit or not, and one that syncs.
 const DUEL: &str = "budget = \"70 s\"\nhorizon = \"20 %\"\n\
@@ -15,11 +15,8 @@ const DUEL: &str = "budget = \"70 s\"\nhorizon = \"20 %\"\n\
     [workload]\nname = \"oltp-update-non-index\"\ntables = 1\ntable_size = 500\n[load]\nclients = 2\n\
     [schedule]\nslice = \"0.5 s\"\nwarm_up = \"1 s\"\n";
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn the_best_variant_is_chosen_in_the_first_blocks_and_judged_in_the_others() {
-    let Some(_turn) = with_servers("the_best_variant_…", &["mariadb-10.11"]) else {
-        return;
-    };
     let lab = Lab::new(DUEL);
     let output = lab.run_to_the_end();
     let record = lab.record();

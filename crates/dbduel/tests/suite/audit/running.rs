@@ -3,20 +3,12 @@
 use serde_json::Value;
 
 use super::super::bare_server::BareServer;
-use super::super::lab::with_servers;
 use super::{audit, check_error, data, json, rules, text};
 
 /// MySQL makes a certificate with its data.
-#[test]
+#[test(needs = &["mysql-8.0.33"])]
 fn a_server_whose_account_demands_tls_is_audited_with_tls() {
-    const SERVER: &str = "mysql-8.0.33";
-    let Some(_turn) = with_servers(
-        "a_server_whose_account_demands_tls_is_audited_with_tls",
-        &[SERVER],
-    ) else {
-        return;
-    };
-    let server = BareServer::start(SERVER);
+    let server = BareServer::start("mysql-8.0.33");
     server.query("CREATE USER auditor@localhost REQUIRE SSL");
     let address = format!("unix://auditor@{}", server.socket().display());
     let pair = [address.as_str(), &address];

@@ -8,13 +8,14 @@ mod fault;
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ExitStatus};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use dbduel_record::Record;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::lab::{Lab, load_process, servers_left, short_experiment, verify, with_servers};
+use super::harness::seed;
+use super::lab::{Lab, load_process, servers_left, short_experiment, verify};
 use super::mutated::number_of;
 use super::small_disk::SmallDisk;
 use clock::Clock;
@@ -346,19 +347,10 @@ fn is_load(pid: i32) -> bool {
     line.split(|byte| *byte == 0).nth(1) == Some(b"drive")
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn chaos() {
-    let Some(_turn) = with_servers("chaos", &["mariadb-10.11"]) else {
-        return;
-    };
     let seconds = number_of("DBDUEL_CHAOS_SECONDS").unwrap_or(SECONDS);
-    let now = || {
-        SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap()
-            .as_secs()
-    };
-    let first = number_of("DBDUEL_CHAOS_SEED").unwrap_or_else(now);
+    let first = number_of("DBDUEL_CHAOS_SEED").unwrap_or_else(seed);
     println!("chaos: the first seed is {first}");
     let began = Instant::now();
     for seed in first.. {

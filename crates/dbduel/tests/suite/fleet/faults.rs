@@ -13,7 +13,7 @@ use super::network::Network;
 use super::relay::Relay;
 use super::{Fleet, SHORT, TIMEOUT, phase_of};
 use crate::suite::harness::skip_always;
-use crate::suite::lab::{program, signal, turn, verify};
+use crate::suite::lab::{program, signal, verify};
 
 /// Processes whose command line names a folder.
 fn processes_of(folder: &str) -> usize {
@@ -25,12 +25,11 @@ fn processes_of(folder: &str) -> usize {
     named.count()
 }
 
-#[test]
+#[test(lab)]
 fn a_killed_worker_and_a_killed_nats_server_cost_no_cell() {
     let Some(mut fleet) = Fleet::start(SHORT) else {
         return;
     };
-    let _turn = turn();
     assert!(fleet.submit(6).contains("6 queued"));
     for name in ["w1", "w2", "w3"] {
         fleet.start_agent(name, &["--work"]);
@@ -106,7 +105,7 @@ fn check_archive(fleet: &Fleet) {
     assert_eq!(none, json!([]));
 }
 
-#[test]
+#[test(lab)]
 fn a_cell_that_a_worker_finishes_while_it_is_cut_off_counts_once() {
     let network = match Network::new() {
         Ok(network) => network,
@@ -115,7 +114,6 @@ fn a_cell_that_a_worker_finishes_while_it_is_cut_off_counts_once() {
     let Some(mut fleet) = Fleet::start_in(SHORT, network) else {
         return;
     };
-    let turn = turn();
     fleet.submit(1);
     fleet.start_agent_at("127.0.0.2", "w1", &["--work"]);
     fleet.wait_until("w1 at work", |status| {
@@ -124,7 +122,6 @@ fn a_cell_that_a_worker_finishes_while_it_is_cut_off_counts_once() {
     fleet.network.as_ref().unwrap().cut("127.0.0.2");
     fleet.start_agent("w2", &["--work"]);
     let status = fleet.wait_until_done(1);
-    drop(turn);
     assert_eq!(status["agents"][0]["name"], "w2", "{status:#}");
     let deadline = Instant::now() + TIMEOUT;
     while !fleet.said_by("w1").contains("could not deliver duel") {
@@ -152,12 +149,11 @@ fn a_cell_that_a_worker_finishes_while_it_is_cut_off_counts_once() {
 const DELAY: Duration = Duration::from_millis(50);
 const RESET_EVERY: Duration = Duration::from_secs(3);
 
-#[test]
+#[test(lab)]
 fn a_slow_connection_that_is_reset_again_and_again_costs_no_cell() {
     let Some(mut fleet) = Fleet::start(SHORT) else {
         return;
     };
-    let _turn = turn();
     let relay = Relay::start(fleet.nats.port(), DELAY);
     fleet.submit(2);
     fleet.start_agent_by(&relay.url(), "w1", &["--work"]);
@@ -194,7 +190,7 @@ fn a_slow_connection_that_is_reset_again_and_again_costs_no_cell() {
     assert_eq!(code, Some(0), "{said}");
 }
 
-#[test]
+#[test(lab)]
 fn questions_over_a_slow_connection_do_not_wait_for_each_other() {
     let Some(nats_server) = NatsServer::start() else {
         return;
@@ -234,12 +230,11 @@ fn store_of(bytes: u32) -> String {
     config.to_string()
 }
 
-#[test]
+#[test(lab)]
 fn a_record_that_does_not_fit_is_kept_until_there_is_room() {
     let Some(mut fleet) = Fleet::start(SHORT) else {
         return;
     };
-    let turn = turn();
     let made = fleet.nats.request(
         "$JS.API.STREAM.CREATE.OBJ_dbduel-records",
         &store_of(10_000),
@@ -251,7 +246,6 @@ fn a_record_that_does_not_fit_is_kept_until_there_is_room() {
         let trouble = status["agents"][0]["trouble"].as_str();
         trouble.is_some_and(|trouble| trouble.contains("is full"))
     });
-    drop(turn);
     assert_eq!(phase_of(&status, "w1"), Some("delivering"));
     assert_eq!(status["campaigns"][0]["running"], 1, "{status:#}");
     let (code, said) = fleet.stop("w1");

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Fleet, SHORT, phase_of};
-use crate::suite::lab::{Lab, program, turn};
+use crate::suite::lab::{Lab, program};
 
 #[test]
 fn what_agents_refuse_is_refused_at_its_place_before_anything_is_submitted() {
@@ -50,7 +50,7 @@ fn other_machines_need_tls_and_credentials_and_an_absent_server_is_named() {
     assert!(said("nats://127.0.0.1:1", 1).contains("is nats-server running there"));
 }
 
-#[test]
+#[test(lab)]
 fn agents_say_who_they_are_and_what_their_clocks_say_and_others_are_refused() {
     let Some(mut fleet) = Fleet::start(SHORT) else {
         return;
@@ -99,12 +99,11 @@ fn agents_say_who_they_are_and_what_their_clocks_say_and_others_are_refused() {
     assert_eq!(code, Some(0), "{said}");
 }
 
-#[test]
+#[test(lab)]
 fn an_agent_that_ends_gives_its_cell_back_and_checks_by_itself_what_it_is_given() {
     let Some(mut fleet) = Fleet::start(SHORT) else {
         return;
     };
-    let _turn = turn();
     fleet.submit(1);
     fleet.start_agent("w1", &["--work"]);
     fleet.wait_until("w1 at work", |status| {

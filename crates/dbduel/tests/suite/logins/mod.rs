@@ -11,7 +11,6 @@ use dbduel_load::driver::TlsMode;
 use dbduel_wire::auth::Method;
 
 use super::harness::skip;
-use super::lab::with_servers;
 use offers::{MARIADB_10_11, MYSQL_8, OTHERS, Offer};
 use place::{Place, Seen};
 
@@ -24,9 +23,6 @@ mod place;
 mod tap;
 
 fn every_login(offer: &Offer) {
-    let Some(_turn) = with_servers("every_login", &[offer.server]) else {
-        return;
-    };
     if !certificates::can_be_made() {
         skip(&format!(
             "logins to {} need the program `openssl`",
@@ -62,17 +58,17 @@ fn row(offer: &Offer, what: &str, address: &Address, tls: &TlsMode, seen: &Resul
     println!("| {} | {what} | {over} | {mode} | {came} |", offer.server);
 }
 
-#[test]
+#[test(needs = &["mariadb-10.11"])]
 fn accounts_of_mariadb_let_in_whom_they_should() {
     every_login(&MARIADB_10_11);
 }
 
-#[test]
+#[test(needs = &["mysql-8.0.33"])]
 fn accounts_of_mysql_8_let_in_whom_they_should() {
     every_login(&MYSQL_8);
 }
 
-#[test(ignore = "five more servers, a minute")]
+#[test(lab, needs = &["mysql-5.5.34", "mysql-5.6.24", "mysql-9.7", "mariadb-10.1.23", "mariadb-11.8"])]
 fn accounts_of_all_other_servers_let_in_whom_they_should() {
     for offer in &OTHERS {
         every_login(offer);

@@ -34,7 +34,7 @@ fn commands(seed: u64, folder: &Path) -> Vec<Command> {
 fn experiments() {
     let target = Target {
         name: "experiments",
-        count: 500,
+        count: 100,
         make,
         commands,
     };

@@ -62,7 +62,7 @@ fn commands(seed: u64, folder: &Path) -> Vec<Command> {
 fn options() {
     let target = Target {
         name: "options",
-        count: 500,
+        count: 100,
         make,
         commands,
     };

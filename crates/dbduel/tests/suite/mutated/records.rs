@@ -138,7 +138,7 @@ fn commands(seed: u64, folder: &Path) -> Vec<Command> {
 fn records() {
     let target = Target {
         name: "records",
-        count: 250,
+        count: 50,
         make,
         commands,
     };
@@ -172,7 +172,7 @@ fn verify(seed: u64, folder: &Path) -> Vec<Command> {
 fn manifests() {
     let target = Target {
         name: "manifests",
-        count: 200,
+        count: 40,
         make: make_manifest,
         commands: verify,
     };

@@ -7,7 +7,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::super::lab::{
-    Lab, assert_verified, count, follows_the_plan, published, servers_left, signal, with_servers,
+    Lab, assert_verified, count, follows_the_plan, published, servers_left, signal,
 };
 
 /// Durable against relaxed commits: a difference of far more than a tenth.
@@ -28,11 +28,8 @@ table_size = 2_000
 clients = 4
 "#;
 
-#[test]
+#[test(lab, needs = &["postgresql-16"])]
 fn a_large_difference_between_two_postgresql_servers_is_decided_and_explained() {
-    let Some(_turn) = with_servers("a duel of PostgreSQL", &["postgresql-16"]) else {
-        return;
-    };
     let lab = Lab::new(RELAXED);
     let output = lab.run();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -74,12 +71,8 @@ fn a_large_difference_between_two_postgresql_servers_is_decided_and_explained() 
     assert_verified(&lab.record_dir());
 }
 
-#[test]
+#[test(lab, needs = &["postgresql-16", "mariadb-10.11"])]
 fn postgresql_and_mariadb_contend_on_the_same_rows_when_they_promise_the_same() {
-    let names = ["postgresql-16", "mariadb-10.11"];
-    let Some(_turn) = with_servers("a duel across products", &names) else {
-        return;
-    };
     let other = "\n[contenders.mariadb]\nserver = \"mariadb-10.11\"\nsettings = { innodb_buffer_pool_size = \"32M\" }\n";
     let first = RELAXED.find("[contenders.relaxed]").unwrap();
     let rest = RELAXED.find("[workload]").unwrap();
@@ -140,11 +133,8 @@ fn postmasters() -> Vec<i32> {
         .collect()
 }
 
-#[test]
+#[test(lab, needs = &["postgresql-16"])]
 fn a_killed_postmaster_and_a_killed_session_cost_a_slice_each() {
-    let Some(_turn) = with_servers("a killed PostgreSQL", &["postgresql-16"]) else {
-        return;
-    };
     let lab = Lab::new(&alike("10 min"));
     let mut run = lab.spawn();
     lab.wait_for_slices(&mut run, 2);
@@ -176,11 +166,8 @@ fn a_killed_postmaster_and_a_killed_session_cost_a_slice_each() {
     assert_verified(&lab.record_dir());
 }
 
-#[test]
+#[test(lab, needs = &["postgresql-16"])]
 fn after_a_kill_the_next_start_ends_frozen_sessions_too() {
-    let Some(_turn) = with_servers("orphans of PostgreSQL", &["postgresql-16"]) else {
-        return;
-    };
     let lab = Lab::new(&alike("20 s"));
     lab.run_killed_after_slices(3);
     assert_eq!(postmasters().len(), 2, "both servers are orphans now");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 
 use super::super::harness::skip_always;
-use super::super::lab::{Lab, home, program, servers_left, signal, verify, with_servers};
+use super::super::lab::{Lab, home, program, servers_left, signal, verify};
 use super::super::small_disk::SmallDisk;
 
 const DUEL: &str = r#"
@@ -32,11 +32,8 @@ fn with_setting(setting: &str) -> String {
     DUEL.replace("\"32MB\" }", &format!("\"32MB\", {setting} }}"))
 }
 
-#[test]
+#[test(lab, needs = &["postgresql-16"])]
 fn a_locale_that_there_is_not_and_too_few_connections_are_refused_at_their_place() {
-    let Some(_turn) = with_servers("refused by PostgreSQL", &["postgresql-16"]) else {
-        return;
-    };
     for (setting, said_of_it) in [
         (
             "lc_messages = \"xx_YY.UTF-8\"",
@@ -59,11 +56,8 @@ fn a_locale_that_there_is_not_and_too_few_connections_are_refused_at_their_place
     }
 }
 
-#[test]
+#[test(lab, needs = &["postgresql-16"])]
 fn a_cluster_of_another_server_in_the_directory_is_named_with_the_snapshot_that_it_came_from() {
-    let Some(_turn) = with_servers("a foreign cluster", &["postgresql-16"]) else {
-        return;
-    };
     let lab = Lab::new(DUEL);
     let mut run = lab.spawn();
     lab.wait_for_slices(&mut run, 1);
@@ -106,11 +100,8 @@ fn a_cluster_of_another_server_in_the_directory_is_named_with_the_snapshot_that_
     assert!(removed.success() && !snapshot.exists());
 }
 
-#[test]
+#[test(lab, needs = &["postgresql-16"])]
 fn a_full_disk_below_a_server_ends_the_contest_with_an_intact_record() {
-    let Some(_turn) = with_servers("a full disk of PostgreSQL", &["postgresql-16"]) else {
-        return;
-    };
     let disk = match SmallDisk::mount(420 << 10) {
         Ok(disk) => disk,
         Err(why) => return skip_always(&why),
@@ -147,11 +138,8 @@ fn a_full_disk_below_a_server_ends_the_contest_with_an_intact_record() {
 }
 
 /// A frozen server takes no processor time, in none of its processes, also not what its clients had asked for.
-#[test]
+#[test(lab, needs = &["postgresql-16"])]
 fn the_processes_of_a_frozen_server_take_no_processor_time() {
-    let Some(_turn) = with_servers("a frozen PostgreSQL", &["postgresql-16"]) else {
-        return;
-    };
     let lab = Lab::new(DUEL);
     let mut run = lab.spawn();
     lab.wait_for_slices(&mut run, 2);

@@ -12,32 +12,32 @@ use crate::suite::on_server::linkbench::{
 use crate::suite::on_server::server::{MARIADB, Server};
 use crate::suite::on_server::workload::Lab;
 
-#[test]
+#[test(lab)]
 fn counts_are_in_step_after_filling_and_after_a_run() {
     let Some(cluster) = shared() else { return };
     check_run(&*cluster);
 }
 
-#[test]
+#[test(lab)]
 fn every_form_of_table_and_statement_keeps_the_counts_in_step() {
     let Some(cluster) = shared() else { return };
     check_forms(&*cluster);
 }
 
-#[test]
+#[test(lab)]
 fn a_lock_that_is_not_had_in_time_costs_no_count() {
     let Some(cluster) = shared() else { return };
     check_lock_timeouts(&*cluster);
 }
 
-#[test]
+#[test(lab)]
 fn a_count_out_of_step_is_noticed() {
     let Some(cluster) = shared() else { return };
     check_violations(&*cluster);
 }
 
 /// Equal seeds, equal rows, whatever the product; also bytes that are no text.
-#[test(on = &[MARIADB])]
+#[test(on = &[MARIADB], lab)]
 fn the_rows_are_those_of_mariadb(server: &Server) {
     let Some(cluster) = shared() else { return };
     let name = "dbduel_linkbench_equal";
@@ -53,7 +53,7 @@ fn the_rows_are_those_of_mariadb(server: &Server) {
 }
 
 /// Only then a list is answered by its index alone.
-#[test]
+#[test(lab)]
 fn lists_are_read_from_their_index_alone() {
     let Some(cluster) = shared() else { return };
     let name = "dbduel_linkbench_lists";
@@ -77,7 +77,7 @@ fn lists_are_read_from_their_index_alone() {
     assert!(lines.iter().any(is_alone), "{lines:#?}");
 }
 
-#[test]
+#[test(lab)]
 fn what_does_not_fit_is_refused_with_the_reason() {
     let Some(cluster) = shared() else { return };
     for (name, value) in [

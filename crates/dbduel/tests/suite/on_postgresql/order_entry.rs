@@ -13,50 +13,50 @@ use crate::suite::on_server::order_entry::{
 use crate::suite::on_server::server::{MARIADB, Server};
 use crate::suite::on_server::workload::Lab;
 
-#[test]
+#[test(lab)]
 fn conditions_hold_after_filling_and_after_a_run() {
     let Some(cluster) = shared() else { return };
     check_conditions(&*cluster);
 }
 
-#[test]
+#[test(lab)]
 fn every_variant_of_schema_and_protocol_keeps_the_conditions() {
     let Some(cluster) = shared() else { return };
     check_variants(&*cluster);
 }
 
-#[test]
+#[test(lab)]
 fn every_condition_notices_its_violation() {
     let Some(cluster) = shared() else { return };
     check_violations(&*cluster);
 }
 
-#[test]
+#[test(lab)]
 fn what_was_acknowledged_is_in_the_log_and_a_loss_is_noticed() {
     let Some(cluster) = shared() else { return };
     check_log(&*cluster);
 }
 
-#[test]
+#[test(lab)]
 fn a_delivery_without_orders_is_counted() {
     let Some(cluster) = shared() else { return };
     check_skips(&*cluster);
 }
 
-#[test]
+#[test(lab)]
 fn a_fill_interrupted_at_its_end_adds_no_foreign_key_twice() {
     let Some(cluster) = shared() else { return };
     check_foreign_keys(&*cluster);
 }
 
-#[test]
+#[test(lab)]
 fn data_that_do_not_fit_are_refused_with_the_reason() {
     let Some(cluster) = shared() else { return };
     check_refusals(&*cluster);
 }
 
 /// Equal seeds, equal rows, whatever the product.
-#[test(on = &[MARIADB])]
+#[test(on = &[MARIADB], lab)]
 fn the_rows_are_those_of_mariadb(server: &Server) {
     let Some(cluster) = shared() else { return };
     let given = [("scale", Value::from(0.1)), ("warehouses", 2.into())];
@@ -72,7 +72,7 @@ fn the_rows_are_those_of_mariadb(server: &Server) {
 }
 
 /// Repeatable read fails where read committed waits: such transactions are tried again, and lose nothing.
-#[test]
+#[test(lab)]
 fn serialization_failures_are_tried_again() {
     let Some(cluster) = shared() else { return };
     let given = [
@@ -95,7 +95,7 @@ fn serialization_failures_are_tried_again() {
     lab.verify_all(Moment::AfterLoad, 16);
 }
 
-#[test]
+#[test(lab)]
 fn parameters_of_mysql_are_refused_by_name() {
     let Some(cluster) = shared() else { return };
     for (name, value) in [

@@ -109,7 +109,7 @@ fn counts(output: &Output) -> [f64; 4] {
     ["read:", "write:", "other:", "transactions:"].map(|label| figure(output, label))
 }
 
-#[test]
+#[test(lab)]
 fn built_in_tests_do_what_sysbench_does() {
     let Some(cluster) = shared() else { return };
     let mut reached = Reached::create(&cluster, "builtin");
@@ -146,7 +146,7 @@ fn built_in_tests_do_what_sysbench_does() {
     reached.same("oltp_delete", &format!("{sizes} cleanup"));
 }
 
-#[test]
+#[test(lab)]
 fn rows_in_bulk_and_tables_without_a_key_or_numbers_of_the_server_work() {
     let Some(cluster) = shared() else { return };
     let mut reached = Reached::create(&cluster, "bulk");
@@ -177,7 +177,7 @@ fn rows_in_bulk_and_tables_without_a_key_or_numbers_of_the_server_work() {
 }
 
 /// The installed scripts, each prepared, run and cleaned up by both programs as they are.
-#[test]
+#[test(lab)]
 fn stock_scripts_as_lua_do_what_they_do_in_sysbench() {
     let Some(cluster) = shared() else { return };
     let mut reached = Reached::create(&cluster, "stocklua");

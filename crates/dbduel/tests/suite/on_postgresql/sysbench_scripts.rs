@@ -61,7 +61,7 @@ end
 function event() end
 "#;
 
-#[test]
+#[test(lab)]
 fn scripts_see_what_they_see_in_sysbench() {
     let Some(cluster) = shared() else { return };
     let reached = Reached::create(&cluster, "seen");
@@ -93,7 +93,7 @@ fn scripts_see_what_they_see_in_sysbench() {
 }
 
 /// sysbench sends the value before a NULL again, and as text the end of a longer one behind a shorter one.
-#[test]
+#[test(lab)]
 fn a_null_is_null_and_a_shorter_text_has_nothing_of_the_longer_one_before() {
     let Some(cluster) = shared() else { return };
     let reached = Reached::create(&cluster, "values");
@@ -123,7 +123,7 @@ end
     }
 }
 
-#[test]
+#[test(lab)]
 fn an_event_is_begun_again_after_the_errors_that_sysbench_ignores() {
     let Some(cluster) = shared() else { return };
     let mut reached = Reached::create(&cluster, "ignored");
@@ -186,7 +186,7 @@ end
     );
 }
 
-#[test]
+#[test(lab)]
 fn clients_that_lock_the_same_rows_go_on_after_a_deadlock() {
     let Some(cluster) = shared() else { return };
     let mut reached = Reached::create(&cluster, "deadlock");
@@ -214,7 +214,7 @@ fn clients_that_lock_the_same_rows_go_on_after_a_deadlock() {
     }
 }
 
-#[test]
+#[test(lab)]
 fn what_goes_wrong_is_said_and_ends_the_run() {
     let Some(cluster) = shared() else { return };
     let reached = Reached::create(&cluster, "wrong");
@@ -278,7 +278,7 @@ fn what_goes_wrong_is_said_and_ends_the_run() {
 }
 
 /// The account may log in with TLS only, as the rules of the tests' server say for its port.
-#[test]
+#[test(lab)]
 fn connections_use_tls_as_libpq_does() {
     let Some(cluster) = shared() else { return };
     let reached = Reached::create(&cluster, "encrypted");

@@ -114,12 +114,12 @@ pub fn check_queries(server: &impl WorkloadServer) {
     }
 }
 
-#[test(on = &[MARIADB])]
+#[test(on = &[MARIADB], lab)]
 fn loaded_and_filled_tables_of_the_insert_benchmark_are_equal(server: &Server) {
     check_load(server);
 }
 
-#[test(on = &[MARIADB])]
+#[test(on = &[MARIADB], lab)]
 fn queries_of_the_insert_benchmark_run_beside_a_rate(server: &Server) {
     check_queries(server);
 }

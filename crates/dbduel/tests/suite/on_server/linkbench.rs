@@ -31,22 +31,22 @@ fn number(connection: &mut Connection, sql: &str) -> u64 {
         .unwrap()
 }
 
-#[test(on = ALL)]
+#[test(on = ALL, lab)]
 fn counts_are_in_step_after_filling_and_after_a_run(server: &Server) {
     check_run(server);
 }
 
-#[test(on = ALL)]
+#[test(on = ALL, lab)]
 fn every_form_of_table_and_statement_keeps_the_counts_in_step(server: &Server) {
     check_forms(server);
 }
 
-#[test(on = ALL)]
+#[test(on = ALL, lab)]
 fn a_lock_that_is_not_had_in_time_costs_no_count(server: &Server) {
     check_lock_timeouts(server);
 }
 
-#[test(on = ALL)]
+#[test(on = ALL, lab)]
 fn a_count_out_of_step_is_noticed(server: &Server) {
     check_violations(server);
 }
@@ -292,7 +292,7 @@ pub fn check_violations(server: &impl WorkloadServer) {
     assert!(!lab.verify(Moment::Fresh).unwrap().conditions[1].holds());
 }
 
-#[test(on = ALL)]
+#[test(on = ALL, lab)]
 fn tables_that_do_not_fit_are_refused_with_the_reason(server: &Server) {
     let mut lab = Lab::new(server, "linkbench", "dbduel_linkbench_refused", &small(&[]));
     lab.fill().unwrap();

@@ -149,12 +149,12 @@ fn the_suites_have_the_microbenchmarks_of_the_document() {
     }
 }
 
-#[test(on = &[MARIADB])]
+#[test(on = &[MARIADB], lab)]
 fn every_microbenchmark_has_the_statements_that_the_document_says(server: &Server) {
     check_all(server);
 }
 
-#[test(on = &[MARIADB])]
+#[test(on = &[MARIADB], lab)]
 fn updates_reach_the_rows_that_they_are_meant_for(server: &Server) {
     check_updates(server);
 }

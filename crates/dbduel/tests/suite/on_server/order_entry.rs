@@ -53,32 +53,32 @@ fn check_mix(slice: &SliceAnswer) {
     }
 }
 
-#[test(on = ALL)]
+#[test(on = ALL, lab)]
 fn conditions_hold_after_filling_and_after_a_run(server: &Server) {
     check_conditions(server);
 }
 
-#[test(on = ALL)]
+#[test(on = ALL, lab)]
 fn every_variant_of_schema_and_protocol_keeps_the_conditions(server: &Server) {
     check_variants(server);
 }
 
-#[test(on = ALL)]
+#[test(on = ALL, lab)]
 fn every_condition_notices_its_violation(server: &Server) {
     check_violations(server);
 }
 
-#[test(on = ALL)]
+#[test(on = ALL, lab)]
 fn what_was_acknowledged_is_in_the_log_and_a_loss_is_noticed(server: &Server) {
     check_log(server);
 }
 
-#[test(on = ALL)]
+#[test(on = ALL, lab)]
 fn a_delivery_without_orders_is_counted(server: &Server) {
     check_skips(server);
 }
 
-#[test(on = ALL)]
+#[test(on = ALL, lab)]
 fn data_that_do_not_fit_are_refused_with_the_reason(server: &Server) {
     check_refusals(server);
 }

@@ -131,7 +131,7 @@ fn a_killed_connection_is_made_again_when_its_error_is_ignored(server: &Server) 
     assert!(killed > 0, "twenty events, two clients");
 }
 
-#[test(on = ALL)]
+#[test(on = ALL, lab)]
 fn a_rate_is_kept_and_an_interval_is_a_difference(server: &Server) {
     let database = Database::create(server, "rate");
     let text = "function thread_init() con = sysbench.sql.driver():connect() end\n\

@@ -184,7 +184,7 @@ fn letters(printed: &str) -> String {
     letters.into_iter().collect()
 }
 
-#[test(on = ALL)]
+#[test(on = ALL, lab)]
 fn stock_scripts_do_here_what_they_do_in_sysbench(server: &Server) {
     let database = Database::create(server, "stock");
     for name in stock_scripts() {

@@ -11,7 +11,6 @@ use dbduel_wire::server::{Command as Request, ReplyWriter, Session, Turn};
 use nix::sys::signal::Signal;
 
 use super::super::bare_server::BareServer;
-use super::super::lab::with_servers;
 use super::*;
 
 /// Far more than any command here may take; who is still there has no end.
@@ -237,12 +236,8 @@ const SLOW: &str = "
     function event() print('rows', con:query('SELECT SLEEP(6)').nrows) end
     function prepare() thread_init() event() end";
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn a_statement_that_a_server_executes_is_waited_for_and_one_that_it_has_lost_is_not() {
-    let test = "a_statement_that_a_server_executes_is_waited_for_and_one_that_it_has_lost_is_not";
-    let Some(_turn) = with_servers(test, &["mariadb-10.11"]) else {
-        return;
-    };
     let server = BareServer::start("mariadb-10.11");
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("slow.lua"), SLOW).unwrap();

@@ -261,7 +261,7 @@ fn signals_that_were_ignored_from_the_beginning_stay_ignored() {
     assert_eq!(process.wait().unwrap().code(), Some(0));
 }
 
-#[test]
+#[test(lab)]
 fn a_rate_that_cannot_be_kept_ends_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let words = ["cpu", "--rate=2000000000", "--verbosity=1", "run"];

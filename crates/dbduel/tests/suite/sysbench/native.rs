@@ -1,7 +1,6 @@
 //! The built-in tests of databases beside sysbench's own scripts, on real servers: the same counts, the same text.
 
 use super::super::bare_server::BareServer;
-use super::super::lab::with_servers;
 use super::*;
 
 /// Name of a test, and how many reads, writes and other statements its 100 events are.
@@ -19,9 +18,6 @@ pub const NATIVES: [(&str, u64, u64, u64); 9] = [
 
 /// Prepares, runs and cleans up every built-in test, and compares counts and text with sysbench's on the same tables.
 fn every_native_test(server_name: &str) {
-    let Some(_turn) = with_servers("every_native_test", &[server_name]) else {
-        return;
-    };
     let server = BareServer::start(server_name);
     let folder = tempfile::tempdir().unwrap();
     let socket = format!("--mysql-socket={}", server.socket().display());
@@ -153,17 +149,17 @@ fn with_intervals(mine: &dyn Fn(&str, &str) -> Output, same: &dyn Fn(&str, &str)
     mine("oltp_read_write", "--tables=3 cleanup");
 }
 
-#[test]
+#[test(lab, needs = &["mariadb-10.11"])]
 fn built_in_tests_on_mariadb_do_what_sysbench_does() {
     every_native_test("mariadb-10.11");
 }
 
-#[test]
+#[test(lab, needs = &["mysql-5.6.24"])]
 fn built_in_tests_on_mysql_5_6_do_what_sysbench_does() {
     every_native_test("mysql-5.6.24");
 }
 
-#[test]
+#[test(lab, needs = &["mysql-9.7"])]
 fn built_in_tests_on_mysql_9_do_what_sysbench_does() {
     every_native_test("mysql-9.7");
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::super::bare_server::BareServer;
-use super::super::lab::with_servers;
 use super::*;
 
 /// A script in a folder of its own.
@@ -64,12 +63,8 @@ fn unique_numbers_begin_where_the_seed_says() {
     assert_ne!(numbers(1), numbers(2));
 }
 
-#[test]
+#[test(needs = &["mariadb-10.11"])]
 fn a_second_run_inserts_other_unique_ids() {
-    let Some(_turn) = with_servers("a_second_run_inserts_other_unique_ids", &["mariadb-10.11"])
-    else {
-        return;
-    };
     let server = BareServer::start("mariadb-10.11");
     server.query("CREATE TABLE sbtest.t (id BIGINT PRIMARY KEY)");
     let script = Script::new(
@@ -86,12 +81,8 @@ fn a_second_run_inserts_other_unique_ids() {
     assert_eq!(server.query("SELECT COUNT(*) FROM sbtest.t"), "400");
 }
 
-#[test]
+#[test(needs = &["mariadb-10.11"])]
 fn errors_of_statements_are_shown_as_by_sysbench() {
-    let test = "errors_of_statements_are_shown_as_by_sysbench";
-    let Some(_turn) = with_servers(test, &["mariadb-10.11"]) else {
-        return;
-    };
     let server = BareServer::start("mariadb-10.11");
     let script = Script::new(
         "function sysbench.hooks.sql_error_ignorable(e)

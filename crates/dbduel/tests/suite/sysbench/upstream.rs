@@ -164,7 +164,7 @@ impl Suite {
     }
 }
 
-#[test(on = ALL)]
+#[test(on = ALL, lab)]
 fn tests_of_sysbench_pass_where_the_document_says(server: &Server) {
     let Some(checkout) = std::env::var_os("DBDUEL_TEST_SYSBENCH").map(PathBuf::from) else {
         return skip_always("DBDUEL_TEST_SYSBENCH names no checkout of sysbench 1.0.20");

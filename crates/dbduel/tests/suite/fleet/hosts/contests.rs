@@ -1,12 +1,14 @@
 //! Contests whose load comes from two hosts, and what is refused.
 
 use super::machines::SERVERS;
-use super::{HOSTS, experiment, hosts_experiment, hosts_section, two_hosts, two_secured_hosts};
-use crate::suite::lab::{are_there, assert_verified, check_refused};
+use super::{
+    HOSTS, SERVER, experiment, hosts_experiment, hosts_section, two_hosts, two_secured_hosts,
+};
+use crate::suite::lab::{assert_verified, check_refused};
 
-#[test]
+#[test(lab, needs = &[SERVER])]
 fn load_from_two_hosts_gives_the_verdict_that_load_from_here_gives() {
-    let Some((_turn, machines)) = two_hosts() else {
+    let Some(machines) = two_hosts() else {
         return;
     };
     // More blocks than a verdict needs; the contest ends with it.
@@ -64,9 +66,6 @@ fn load_from_two_hosts_gives_the_verdict_that_load_from_here_gives() {
     machines.wait_for_idle_agents();
 }
 
-/// The servers of [`PRODUCTS`].
-pub const PRODUCT_SERVERS: [&str; 2] = ["postgresql-16", "mysql-8.0.33"];
-
 /// Updates, so that what both acknowledged is compared with what they hold at the end.
 pub const PRODUCTS: &str = r#"
 budget = "20 s"
@@ -93,14 +92,11 @@ warm_up = "1 s"
 server_start = "60 s"
 "#;
 
-#[test(ignore = "two more servers, a minute")]
+#[test(lab, needs = &[SERVER, "postgresql-16", "mysql-8.0.33"])]
 fn other_products_take_load_from_two_hosts() {
-    let Some((_turn, machines)) = two_hosts() else {
+    let Some(machines) = two_hosts() else {
         return;
     };
-    if !are_there("load hosts", &PRODUCT_SERVERS) {
-        return;
-    }
     machines.write("duel.toml", &format!("{PRODUCTS}{}", hosts_section()));
     machines.run("duel.toml", "products");
     for row in machines.finished("products") {
@@ -109,9 +105,9 @@ fn other_products_take_load_from_two_hosts() {
     assert_verified(&machines.record_dir("products").unwrap());
 }
 
-#[test]
+#[test(lab, needs = &[SERVER])]
 fn a_host_that_drives_load_over_tls_is_shown_and_refused_to_a_second_contest() {
-    let Some((_turn, machines)) = two_secured_hosts() else {
+    let Some(machines) = two_secured_hosts() else {
         return;
     };
     let run = machines.begin("first", 1);

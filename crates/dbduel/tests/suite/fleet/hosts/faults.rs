@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::machines::Machines;
-use super::{HOSTS, two_hosts, without_agents};
+use super::{HOSTS, SERVER, two_hosts, without_agents};
 use crate::suite::chaos::clock::Clock;
 use crate::suite::harness::skip;
 use crate::suite::lab::{assert_verified, signal};
@@ -55,9 +55,9 @@ fn lost_hosts(record: &Record) -> Vec<&str> {
     findings.collect()
 }
 
-#[test]
+#[test(lab, needs = &[SERVER])]
 fn a_load_host_that_is_cut_off_for_two_seconds_loses_slices_by_name() {
-    let Some((_turn, machines)) = two_hosts() else {
+    let Some(machines) = two_hosts() else {
         return;
     };
     let run = machines.begin("cut", 2);
@@ -70,9 +70,9 @@ fn a_load_host_that_is_cut_off_for_two_seconds_loses_slices_by_name() {
     assert_slice_lost_by(&record, "load1");
 }
 
-#[test]
+#[test(lab, needs = &[SERVER])]
 fn a_killed_agent_ends_the_contest_by_name_and_the_record_is_resumed() {
-    let Some((_turn, mut machines)) = two_hosts() else {
+    let Some(mut machines) = two_hosts() else {
         return;
     };
     let run = machines.begin("killed", 2);
@@ -96,9 +96,9 @@ fn a_killed_agent_ends_the_contest_by_name_and_the_record_is_resumed() {
 /// Longer than a link waits for its hosts.
 const NATS_AWAY: Duration = Duration::from_secs(10);
 
-#[test]
+#[test(lab, needs = &[SERVER])]
 fn a_nats_server_that_is_killed_and_restarted_costs_no_finished_slice() {
-    let Some((_turn, mut machines)) = two_hosts() else {
+    let Some(mut machines) = two_hosts() else {
         return;
     };
     let mut run = machines.begin("restarted", 2);
@@ -114,9 +114,9 @@ fn a_nats_server_that_is_killed_and_restarted_costs_no_finished_slice() {
     assert!(lost[0].contains("nats-server at nats://"), "{lost:?}");
 }
 
-#[test]
+#[test(lab, needs = &[SERVER])]
 fn an_orchestrator_that_is_killed_frees_its_hosts_and_its_record_is_resumed() {
-    let Some((_turn, machines)) = two_hosts() else {
+    let Some(machines) = two_hosts() else {
         return;
     };
     let mut run = machines.begin("killed", 2);
@@ -138,9 +138,9 @@ fn an_orchestrator_that_is_killed_frees_its_hosts_and_its_record_is_resumed() {
 
 const RESET_EVERY: Duration = Duration::from_secs(3);
 
-#[test]
+#[test(lab, needs = &[SERVER])]
 fn connections_to_nats_that_are_reset_again_and_again_end_no_contest() {
-    let Some((_turn, mut machines)) = without_agents() else {
+    let Some(mut machines) = without_agents() else {
         return;
     };
     let Some((relay, url)) = machines.relay() else {
@@ -170,9 +170,9 @@ const STEP_EVERY: Duration = Duration::from_millis(200);
 /// Seconds.
 const AHEAD_S: u32 = 1000;
 
-#[test]
+#[test(lab, needs = &[SERVER])]
 fn a_wall_clock_that_is_stepped_and_a_monotonic_clock_that_is_ahead_move_no_slice() {
-    let Some((_turn, mut machines)) = without_agents() else {
+    let Some(mut machines) = without_agents() else {
         return;
     };
     let mut clock = match Clock::build() {
@@ -226,9 +226,9 @@ fn a_wall_clock_that_is_stepped_and_a_monotonic_clock_that_is_ahead_move_no_slic
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-#[test(ignore = "a minute without a host")]
+#[test(lab, needs = &[SERVER])]
 fn a_load_host_that_is_cut_off_for_a_minute_is_waited_for() {
-    let Some((_turn, machines)) = two_hosts() else {
+    let Some(machines) = two_hosts() else {
         return;
     };
     let run = machines.begin("minute", 2);

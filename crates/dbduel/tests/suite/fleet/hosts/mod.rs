@@ -5,10 +5,8 @@ mod faults;
 mod machines;
 mod servers;
 
-use std::sync::MutexGuard;
-
 use self::machines::{Machines, SERVERS};
-use crate::suite::lab::{short_experiment, with_servers};
+use crate::suite::lab::short_experiment;
 
 const SERVER: &str = "mariadb-10.11";
 const HOSTS: [&str; 2] = ["load1", "load2"];
@@ -32,35 +30,30 @@ fn hosts_section() -> String {
     format!("[hosts]\nservers = \"{SERVERS}\"\nload = [\"{first}\", \"{second}\"]\n")
 }
 
-/// The turn to run contests, and machines for them.
-type Prepared = (MutexGuard<'static, ()>, Machines);
-
-/// Waits for the turn to run contests; load hosts without agents, and as `duel.toml` a short contest for them. `None`, and the
-/// test counts as ignored, where that is not possible.
-fn without_agents() -> Option<Prepared> {
-    made_by(Machines::start)
+/// Load hosts without agents, and as `duel.toml` a short contest for them. `None`, and the test counts as ignored, where that is
+/// not possible.
+fn without_agents() -> Option<Machines> {
+    Machines::start(&HOSTS, &short())
 }
 
 /// As [`without_agents`], with their agents.
-fn two_hosts() -> Option<Prepared> {
+fn two_hosts() -> Option<Machines> {
     without_agents().map(with_agents)
 }
 
 /// As [`two_hosts`], over TLS and with credentials.
-fn two_secured_hosts() -> Option<Prepared> {
-    made_by(Machines::start_secured).map(with_agents)
+fn two_secured_hosts() -> Option<Machines> {
+    Machines::start_secured(&HOSTS, &short()).map(with_agents)
 }
 
-fn made_by(start: fn(&[&str], &str) -> Option<Machines>) -> Option<Prepared> {
-    let turn = with_servers("load hosts", &[SERVER])?;
-    // Enough for all blocks that a plan must have.
-    let short = hosts_experiment().replacen("26 s", "20 s", 1);
-    Some((turn, start(&HOSTS, &short)?))
+/// With enough budget for all blocks that a plan must have.
+fn short() -> String {
+    hosts_experiment().replacen("26 s", "20 s", 1)
 }
 
-fn with_agents((turn, mut machines): Prepared) -> Prepared {
+fn with_agents(mut machines: Machines) -> Machines {
     for name in HOSTS {
         machines.start_agent(name);
     }
-    (turn, machines)
+    machines
 }

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::MutexGuard;
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
@@ -11,13 +10,11 @@ use dbduel_record::event::Event;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::contests::{PRODUCT_SERVERS, PRODUCTS};
+use super::contests::PRODUCTS;
 use super::faults::reasons;
 use super::machines::Machines;
 use super::{SERVER, experiment};
-use crate::suite::lab::{
-    are_there, assert_verified, check_refused, home, short_experiment, signal, with_servers,
-};
+use crate::suite::lab::{assert_verified, check_refused, home, short_experiment, signal};
 
 const DB1: &str = "db1";
 const DB2: &str = "db2";
@@ -36,13 +33,12 @@ fn two_machines() -> String {
 
 /// The turn to run contests, and machines with the agents of those for servers; `None`, and the test counts as ignored, where
 /// that is not possible.
-fn with_server_agents(experiment: &str) -> Option<(MutexGuard<'static, ()>, Machines)> {
-    let turn = with_servers("server hosts", &[SERVER])?;
+fn with_server_agents(experiment: &str) -> Option<Machines> {
     let mut machines = Machines::start(&[DB1, DB2, LOAD], experiment)?;
     for name in [DB1, DB2] {
         machines.start_server_agent(name);
     }
-    Some((turn, machines))
+    Some(machines)
 }
 
 /// A text without its line breaks.
@@ -76,9 +72,9 @@ fn assert_sampled(machines: &Machines, results: &str) -> Record {
     record
 }
 
-#[test]
+#[test(lab, needs = &[SERVER])]
 fn servers_on_two_other_machines_take_turns_and_the_scope_names_the_machines() {
-    let Some((_turn, machines)) = with_server_agents(&two_machines()) else {
+    let Some(machines) = with_server_agents(&two_machines()) else {
         return;
     };
     let said = words(&machines.run("duel.toml", "machines"));
@@ -113,12 +109,12 @@ fn servers_on_two_other_machines_take_turns_and_the_scope_names_the_machines() {
     assert!(log.contains("ready for connections"), "{log}");
 }
 
-#[test(ignore = "a minute, and others run servers on other machines")]
+#[test(lab, needs = &[SERVER])]
 fn servers_on_one_machine_with_load_from_another_give_the_verdict_of_one_machine() {
     let hosts = format!("[hosts]\nservers = \"{DB1}\"\nload = [\"{LOAD}\"]\n");
     // More blocks than a verdict needs; the contest ends with it.
     let longer = experiment(&hosts).replacen("26 s", "80 s", 1);
-    let Some((_turn, mut machines)) = with_server_agents(&longer) else {
+    let Some(mut machines) = with_server_agents(&longer) else {
         return;
     };
     machines.start_agent(LOAD);
@@ -136,9 +132,9 @@ fn servers_on_one_machine_with_load_from_another_give_the_verdict_of_one_machine
     machines.wait_for_idle_agents();
 }
 
-#[test]
+#[test(lab, needs = &[SERVER])]
 fn a_server_that_dies_on_its_host_is_started_again_there() {
-    let Some((_turn, machines)) = with_server_agents(&two_machines()) else {
+    let Some(machines) = with_server_agents(&two_machines()) else {
         return;
     };
     let run = machines.begin("died", 2);
@@ -156,9 +152,9 @@ fn a_server_that_dies_on_its_host_is_started_again_there() {
     assert_eq!(recovered.count(), 1);
 }
 
-#[test(ignore = "two contests, two minutes")]
+#[test(lab, needs = &[SERVER])]
 fn a_killed_agent_ends_its_servers_and_the_contest_by_name_and_the_record_is_resumed() {
-    let Some((_turn, mut machines)) = with_server_agents(&two_machines()) else {
+    let Some(mut machines) = with_server_agents(&two_machines()) else {
         return;
     };
     let run = machines.begin("killed", 2);
@@ -185,9 +181,9 @@ fn assert_resumed(machines: &Machines, results: &str) {
     assert_verified(&dir);
 }
 
-#[test(ignore = "two contests, two minutes")]
+#[test(lab, needs = &[SERVER])]
 fn a_killed_orchestrator_has_its_servers_ended_and_its_record_is_resumed() {
-    let Some((_turn, machines)) = with_server_agents(&two_machines()) else {
+    let Some(machines) = with_server_agents(&two_machines()) else {
         return;
     };
     let mut run = machines.begin("killed", 2);
@@ -199,9 +195,9 @@ fn a_killed_orchestrator_has_its_servers_ended_and_its_record_is_resumed() {
     assert_resumed(&machines, "killed");
 }
 
-#[test(ignore = "two contests that are ended while they are prepared, and one, a minute")]
+#[test(lab, needs = &[SERVER])]
 fn a_contest_that_ends_while_it_is_prepared_leaves_no_server_when_its_agents_are_free() {
-    let Some((_turn, machines)) = with_server_agents(&two_machines()) else {
+    let Some(machines) = with_server_agents(&two_machines()) else {
         return;
     };
     for (results, end) in [("killed", Signal::SIGKILL), ("asked", Signal::SIGINT)] {
@@ -219,9 +215,9 @@ fn a_contest_that_ends_while_it_is_prepared_leaves_no_server_when_its_agents_are
     machines.run("duel.toml", "after");
 }
 
-#[test(ignore = "a contest, a minute")]
+#[test(lab, needs = &[SERVER])]
 fn servers_whose_process_on_the_host_is_killed_are_ended_and_started_again() {
-    let Some((_turn, machines)) = with_server_agents(&two_machines()) else {
+    let Some(machines) = with_server_agents(&two_machines()) else {
         return;
     };
     let run = machines.begin("killed", 2);
@@ -237,11 +233,11 @@ fn servers_whose_process_on_the_host_is_killed_are_ended_and_started_again() {
     assert!(kill(Pid::from_raw(first), None).is_err(), "it was left");
 }
 
-#[test(ignore = "a contest with planned restarts, a minute")]
+#[test(lab, needs = &[SERVER])]
 fn servers_of_two_machines_are_restarted_for_an_epoch() {
     let text = two_machines().replacen("[schedule]\n", "[schedule]\nepochs = 3\n", 1);
     let text = text.replacen("20 s", "60 s", 1);
-    let Some((_turn, machines)) = with_server_agents(&text) else {
+    let Some(machines) = with_server_agents(&text) else {
         return;
     };
     machines.run("duel.toml", "epochs");
@@ -252,9 +248,9 @@ fn servers_of_two_machines_are_restarted_for_an_epoch() {
     assert!(!events.any(|event| matches!(event.what, Event::ServerDied { .. })));
 }
 
-#[test(ignore = "two contests, two minutes")]
+#[test(lab, needs = &[SERVER])]
 fn servers_that_were_left_with_a_killed_agent_are_ended_by_the_next_contest() {
-    let Some((_turn, mut machines)) = with_server_agents(&two_machines()) else {
+    let Some(mut machines) = with_server_agents(&two_machines()) else {
         return;
     };
     let run = machines.begin("left", 2);
@@ -273,9 +269,9 @@ fn servers_that_were_left_with_a_killed_agent_are_ended_by_the_next_contest() {
     );
 }
 
-#[test(ignore = "a contest with cuts, a minute")]
+#[test(lab, needs = &[SERVER])]
 fn server_hosts_that_are_cut_off_for_two_seconds_lose_slices_by_name() {
-    let Some((_turn, machines)) = with_server_agents(&two_machines()) else {
+    let Some(machines) = with_server_agents(&two_machines()) else {
         return;
     };
     let mut run = machines.begin("cut", 2);
@@ -305,9 +301,9 @@ fn server_hosts_that_are_cut_off_for_two_seconds_lose_slices_by_name() {
 /// Longer than an agent waits for the orchestrator.
 const AWAY: Duration = Duration::from_secs(12);
 
-#[test(ignore = "a server host away for a while, a minute")]
+#[test(lab, needs = &[SERVER])]
 fn a_server_host_that_comes_back_has_its_server_started_again() {
-    let Some((_turn, machines)) = with_server_agents(&two_machines()) else {
+    let Some(machines) = with_server_agents(&two_machines()) else {
         return;
     };
     let run = machines.begin("away", 2);
@@ -324,16 +320,12 @@ fn a_server_host_that_comes_back_has_its_server_started_again() {
     assert!(events.any(|event| matches!(event.what, Event::ServerRecovered { .. })));
 }
 
-#[test(ignore = "two more servers, a minute")]
+#[test(lab, needs = &["postgresql-16", "mysql-8.0.33"])]
 fn other_products_run_on_another_machine() {
-    let Some((_turn, machines)) =
-        with_server_agents(&format!("{PRODUCTS}[hosts]\nservers = \"{DB1}\"\n"))
+    let Some(machines) = with_server_agents(&format!("{PRODUCTS}[hosts]\nservers = \"{DB1}\"\n"))
     else {
         return;
     };
-    if !are_there("server hosts", &PRODUCT_SERVERS) {
-        return;
-    }
     machines.run("duel.toml", "products");
     for row in machines.finished("products") {
         assert!(row.ok > 0 && row.failed == 0, "{row:?}");
@@ -341,14 +333,14 @@ fn other_products_run_on_another_machine() {
     assert_verified(&machines.record_dir("products").unwrap());
 }
 
-#[test(ignore = "two contests, a minute")]
+#[test(lab, needs = &[SERVER])]
 fn a_build_of_this_machine_is_sent_to_its_hosts_once_each() {
     let installed = format!("server = \"{SERVER}\"");
     let folder = home().join("servers").join(SERVER);
     let own_build = format!("server = \"path:{}\"", folder.display());
     let text = two_machines().replace(&installed, &own_build);
     assert!(text.contains("path:"), "{text}");
-    let Some((_turn, machines)) = with_server_agents(&text) else {
+    let Some(machines) = with_server_agents(&text) else {
         return;
     };
     machines.run("duel.toml", "sent");
@@ -374,10 +366,10 @@ fn a_build_of_this_machine_is_sent_to_its_hosts_once_each() {
     assert_eq!(build["locator"], names[1].as_str());
 }
 
-#[test]
+#[test(lab, needs = &[SERVER])]
 fn a_server_host_takes_no_setting_that_may_name_a_program() {
     let text = two_machines().replacen("settings = {", "settings = { init_connect = \"x\",", 1);
-    let Some((_turn, machines)) = with_server_agents(&text) else {
+    let Some(machines) = with_server_agents(&text) else {
         return;
     };
     let refused = machines.output(&["run", "duel.toml", "--results", "refused"]);
