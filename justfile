@@ -21,9 +21,13 @@ doc:
 test crate="":
     cargo test --locked {{ if crate == "" { "--workspace" } else { "-p " + crate } }}
 
-# Tests with real servers whose path contains a text: `just suite faults::`.
+# Tests of the program, with real servers, whose path contains a text: `just suite small_contests::`.
 suite filter="":
     cargo test --locked -p dbduel --test main {{ filter }}
+
+# The lab tier: real time and statistics, alone and repeated, with rates of passes: `just lab faults:: 20`.
+lab filter="" repeats="1":
+    cargo test --locked -p dbduel --test main -- --lab --repeats {{ repeats }} {{ filter }}
 
 # The binary's unit tests whose path contains a text: `just unit report::`.
 unit filter="":

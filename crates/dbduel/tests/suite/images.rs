@@ -1,6 +1,6 @@
 //! Container images: made here of a fetched server, pushed to a registry on loopback, pulled and run.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -9,6 +9,7 @@ use dbduel_record::Record;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::bare_server::free_port;
 use super::harness::skip;
 use super::lab::{home, servers_left, short_experiment};
 
@@ -110,11 +111,6 @@ impl Drop for Registry {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 fn text_of(output: &Output) -> String {

@@ -45,7 +45,7 @@ fn contenders_do_the_same_work_and_hold_the_same_rows() {
     assert!(!has("server.different-rows-after"), "{findings:?}");
 }
 
-#[test(lab)]
+#[test]
 fn slices_of_fixed_work_have_a_longest_time_and_no_guard() {
     let text = experiment();
     let place = |line: &str| {

@@ -97,7 +97,8 @@ fn the_limit_of_a_statement_holds_while_a_server_is_set_up() {
 }
 
 /// Removes the snapshots of tables of this size, so that they are loaded again.
-fn forget_snapshots(table_size: u64) {
+/// Removes the snapshots of tables of this size.
+pub fn forget_snapshots(table_size: u64) {
     let Ok(entries) = std::fs::read_dir(home().join("snapshots")) else {
         return;
     };

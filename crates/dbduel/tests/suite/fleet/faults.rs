@@ -11,7 +11,7 @@ use serde_json::json;
 use super::nats_server::NatsServer;
 use super::network::Network;
 use super::relay::Relay;
-use super::{Fleet, SHORT, TIMEOUT, phase_of};
+use super::{Fleet, SHORT, TIMEOUT, phase_of, undecided};
 use crate::suite::harness::skip_always;
 use crate::suite::lab::{program, signal, verify};
 
@@ -111,7 +111,7 @@ fn a_cell_that_a_worker_finishes_while_it_is_cut_off_counts_once() {
         Ok(network) => network,
         Err(why) => return skip_always(&why),
     };
-    let Some(mut fleet) = Fleet::start_in(SHORT, network) else {
+    let Some(mut fleet) = Fleet::start_in(&undecided("15 s"), network) else {
         return;
     };
     fleet.submit(1);

@@ -46,6 +46,15 @@ guard = "5 ms"
 warm_up = "200 ms"
 "#;
 
+/// A contest that nothing decides before its budget is used up.
+fn undecided(budget: &str) -> String {
+    SHORT
+        .replace("\"6 s\"", &format!("\"{budget}\""))
+        .replace("\"25 %\"", "\"0.1 %\"")
+        .replace("about = [\"journal_mode\"]\n", "")
+        .replace("\"wal\"", "\"delete\"")
+}
+
 /// A nats-server, agents and a folder for an experiment and its records.
 struct Fleet {
     folder: TempDir,

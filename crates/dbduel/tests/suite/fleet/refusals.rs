@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Fleet, SHORT, phase_of};
+use super::{Fleet, SHORT, phase_of, undecided};
 use crate::suite::lab::{Lab, program};
 
 #[test]
@@ -101,7 +101,7 @@ fn agents_say_who_they_are_and_what_their_clocks_say_and_others_are_refused() {
 
 #[test(lab)]
 fn an_agent_that_ends_gives_its_cell_back_and_checks_by_itself_what_it_is_given() {
-    let Some(mut fleet) = Fleet::start(SHORT) else {
+    let Some(mut fleet) = Fleet::start(&undecided("20 s")) else {
         return;
     };
     fleet.submit(1);

@@ -61,7 +61,7 @@ struct Rate {
 }
 
 /// Runs the tests, appends a line for each run to `target/lab/runs.jsonl`, and prints the rates.
-pub fn run(options: &LabOptions, runs: Vec<Run>) -> ExitCode {
+pub fn run(options: &LabOptions, runs: &[Run]) -> ExitCode {
     servers::fetch(runs.iter().flat_map(Run::servers));
     let log = log_file();
     let mut log = match OpenOptions::new().create(true).append(true).open(&log) {
@@ -77,7 +77,7 @@ pub fn run(options: &LabOptions, runs: Vec<Run>) -> ExitCode {
             once(run, rate, &commit, &mut log);
         }
     }
-    print_rates(&runs, &rates)
+    print_rates(runs, &rates)
 }
 
 fn once(run: &Run, rate: &mut Rate, commit: &str, log: &mut File) {

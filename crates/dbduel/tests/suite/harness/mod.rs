@@ -268,7 +268,7 @@ struct Options {
 pub fn main() -> ExitCode {
     let mut options = Options::parse();
     let code = match options.lab {
-        true => lab_tier::run(&options.lab_options, runs_of(&options.libtest, Tier::Lab)),
+        true => lab_tier::run(&options.lab_options, &runs_of(&options.libtest, Tier::Lab)),
         false => {
             options.libtest.test_threads.get_or_insert(THREADS);
             run_gate(&options.libtest)

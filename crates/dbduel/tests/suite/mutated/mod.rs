@@ -57,7 +57,7 @@ pub fn number_of(variable: &str) -> Option<u64> {
 }
 
 /// A command of the program that can take neither time nor memory without bound.
-fn bounded(words: &[&str], folder: &Path) -> Command {
+pub fn bounded(words: &[&str], folder: &Path) -> Command {
     let limit = || {
         setrlimit(Resource::RLIMIT_CPU, CPU_S_MAX, CPU_S_MAX)?;
         setrlimit(Resource::RLIMIT_AS, MEMORY_MAX, MEMORY_MAX)?;

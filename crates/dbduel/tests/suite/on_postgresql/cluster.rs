@@ -125,7 +125,7 @@ impl Cluster {
             setting("ssl_key_file", &file("key.pem")),
             setting("fsync", "off"),
             setting("deadlock_timeout", "100ms"),
-            setting("max_connections", "40"),
+            setting("max_connections", "200"),
         ];
         let mut postgres = command(&binaries.join("postgres"));
         postgres.arg("-D").arg(&data);

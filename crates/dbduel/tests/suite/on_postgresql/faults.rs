@@ -143,8 +143,6 @@ fn the_processes_of_a_frozen_server_take_no_processor_time() {
     let lab = Lab::new(DUEL);
     let mut run = lab.spawn();
     lab.wait_for_slices(&mut run, 2);
-    // With the orchestrator stopped, whoever is frozen stays so.
-    signal(&run, Signal::SIGSTOP);
     let ticks = |pid: i32| -> Option<(char, u64)> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
@@ -156,7 +154,19 @@ fn the_processes_of_a_frozen_server_take_no_processor_time() {
         left.filter_map(|(pid, _)| Some((pid, ticks(pid)?)))
             .collect()
     };
-    let before = looks();
+    let count_frozen =
+        |looks: &[(i32, (char, u64))]| looks.iter().filter(|one| one.1.0 == 'T').count();
+    // With the orchestrator stopped, the frozen server stays so. Between two turns none may be frozen.
+    let mut before = Vec::new();
+    for _ in 0..100 {
+        signal(&run, Signal::SIGSTOP);
+        before = looks();
+        if count_frozen(&before) >= 10 {
+            break;
+        }
+        signal(&run, Signal::SIGCONT);
+        std::thread::sleep(Duration::from_millis(50));
+    }
     std::thread::sleep(Duration::from_secs(2));
     let after = looks();
     signal(&run, Signal::SIGCONT);

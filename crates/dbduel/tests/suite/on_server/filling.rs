@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use dbduel_load::driver::{Dialect, TlsMode};
 use dbduel_load::fill::{
-    Digest, FillError, FillWatch, LoadMethodChoice, clear, digest, fill, fill_by,
+    Digest, FillError, FillWatch, LoadMethodChoice, Place, clear, digest, fill, fill_by,
 };
 use dbduel_load::order::{Answer, Order};
-use dbduel_load::workloads::{Moment, WORKLOADS, find, parameters};
+use dbduel_load::workloads::{Moment, WORKLOADS, Workload, find, parameters};
 use dbduel_record::plan::Parameters;
 use serde_json::Value;
 
@@ -102,6 +102,34 @@ fn the_way_of_the_rows_does_not_show_in_the_data(server: &Server) {
     }
 }
 
+/// A fill that is cancelled once so many rows are in. A busy machine may fill in all of them before it is: then it begins anew
+/// and is cancelled at the next number, and the last one again and again.
+pub fn fill_in_part(
+    workload: &dyn Workload,
+    parameters: &Parameters,
+    place: &Place<'_>,
+    rows: [u64; 3],
+) {
+    let last = rows[rows.len() - 1];
+    for rows in rows.into_iter().chain(std::iter::repeat_n(last, 20)) {
+        let watch = FillWatch::default();
+        let outcome = std::thread::scope(|scope| {
+            let filling = scope.spawn(|| fill(workload, parameters, place, 5, &watch));
+            while watch.rows_done.load(Ordering::Relaxed) < rows && !filling.is_finished() {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+            watch.cancelled.store(true, Ordering::Relaxed);
+            filling.join().unwrap()
+        });
+        match outcome {
+            Err(FillError::Cancelled) => return,
+            Ok(_) => clear(workload, parameters, place).unwrap(),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    panic!("no fill was cancelled in time");
+}
+
 #[test(on = ALL)]
 fn an_interrupted_fill_is_gone_on_with(server: &Server) {
     let database = Database::create(server, "again");
@@ -121,16 +149,7 @@ fn an_interrupted_fill_is_gone_on_with(server: &Server) {
     };
 
     // Stopped when a batch of 40,000 rows of each table is in.
-    let watch = FillWatch::default();
-    let outcome = std::thread::scope(|scope| {
-        let filling = scope.spawn(|| fill(workload, &parameters, &place, 5, &watch));
-        while watch.rows_done.load(Ordering::Relaxed) < 210_000 && !filling.is_finished() {
-            std::thread::sleep(Duration::from_micros(200));
-        }
-        watch.cancelled.store(true, Ordering::Relaxed);
-        filling.join().unwrap()
-    });
-    assert!(matches!(outcome, Err(FillError::Cancelled)), "{outcome:?}");
+    fill_in_part(workload, &parameters, &place, [210_000, 150_000, 100_000]);
 
     let other = fill(workload, &parameters, &place, 6, &FillWatch::default());
     assert!(

@@ -160,6 +160,25 @@ impl Lab {
         }
     }
 
+    /// Drives slices until their sum holds what is wanted, however busy the machine is.
+    #[track_caller]
+    pub fn run_until(
+        &self,
+        clients: u32,
+        measured_s: f64,
+        what: &str,
+        is_enough: impl Fn(&SliceAnswer) -> bool,
+    ) -> SliceAnswer {
+        let mut sum = self.run(clients, measured_s);
+        for _ in 0..30 {
+            if is_enough(&sum) {
+                return sum;
+            }
+            sum.append(self.run(clients, measured_s)).unwrap();
+        }
+        panic!("no {what}: {sum:?}");
+    }
+
     /// Drives short slices until one has committed something, however busy the machine is.
     pub fn run_until_committed(&self, clients: u32) -> SliceAnswer {
         let mut slice = self.run_at_once(clients, 0.1);
