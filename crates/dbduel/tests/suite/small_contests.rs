@@ -28,7 +28,7 @@ fn endless(contender: &str, workload: &str) -> String {
 
 const MARIADB: &str = "server = \"mariadb-10.11\"\nsettings = { innodb_buffer_pool_size = \"32M\", \
     innodb_log_file_size = \"8M\", innodb_flush_log_at_trx_commit = 2 }";
-const MYSQL: &str = "server = \"mysql-8.0.33\"\nsettings = { innodb_buffer_pool_size = \"32M\", \
+const MYSQL: &str = "server = \"mysql-9.7\"\nsettings = { innodb_buffer_pool_size = \"32M\", \
     innodb_redo_log_capacity = \"8M\" }";
 const POSTGRESQL: &str = "server = \"postgresql-16\"\nsettings = { shared_buffers = \"16MB\" }";
 
@@ -127,7 +127,7 @@ fn mariadb_is_killed_with_the_lab_resumed_and_its_record_can_be_trusted() {
     assert!(said.contains("slices.csv"), "{said}");
 }
 
-#[test(needs = &["mysql-8.0.33"])]
+#[test(needs = &["mysql-9.7"])]
 fn mysql_listens_on_no_port_and_its_record_is_whole() {
     let lab = Lab::new(&endless(MYSQL, "oltp-read-write"));
     let mut run = lab.spawn();
@@ -218,7 +218,7 @@ fn the_sysbench_front_counts_what_it_did() {
     let run = |command: &str| {
         let mut sysbench = program();
         sysbench.args(["sysbench", "oltp_read_write", &socket, "--mysql-user=root"]);
-        let options = "--table-size=500 --tables=2 --threads=2 --time=0 --events=50";
+        let options = "--table-size=500 --tables=2 --threads=1 --time=0 --events=50";
         let output = sysbench.args(options.split(' ')).arg(command).output();
         let output = output.unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();

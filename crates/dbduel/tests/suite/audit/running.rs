@@ -6,9 +6,9 @@ use super::super::bare_server::BareServer;
 use super::{audit, check_error, data, json, rules, text};
 
 /// MySQL makes a certificate with its data.
-#[test(needs = &["mysql-8.0.33"])]
+#[test(needs = &["mysql-9.7"])]
 fn a_server_whose_account_demands_tls_is_audited_with_tls() {
-    let server = BareServer::start("mysql-8.0.33");
+    let server = BareServer::start("mysql-9.7");
     server.query("CREATE USER auditor@localhost REQUIRE SSL");
     let address = format!("unix://auditor@{}", server.socket().display());
     let pair = [address.as_str(), &address];

@@ -11,7 +11,7 @@ use dbduel_load::driver::TlsMode;
 use dbduel_wire::auth::Method;
 
 use super::harness::skip;
-use offers::{MARIADB_10_11, MYSQL_8, OTHERS, Offer};
+use offers::{MARIADB_10_11, MYSQL_9, OTHERS, Offer};
 use place::{Place, Seen};
 
 mod accounts;
@@ -63,12 +63,12 @@ fn accounts_of_mariadb_let_in_whom_they_should() {
     every_login(&MARIADB_10_11);
 }
 
-#[test(needs = &["mysql-8.0.33"])]
-fn accounts_of_mysql_8_let_in_whom_they_should() {
-    every_login(&MYSQL_8);
+#[test(needs = &["mysql-9.7"])]
+fn accounts_of_mysql_9_let_in_whom_they_should() {
+    every_login(&MYSQL_9);
 }
 
-#[test(lab, needs = &["mysql-5.5.34", "mysql-5.6.24", "mysql-9.7", "mariadb-10.1.23", "mariadb-11.8"])]
+#[test(lab, needs = &["mysql-5.5.34", "mysql-5.6.24", "mysql-8.0.33", "mariadb-10.1.23", "mariadb-11.8"])]
 fn accounts_of_all_other_servers_let_in_whom_they_should() {
     for offer in &OTHERS {
         every_login(offer);

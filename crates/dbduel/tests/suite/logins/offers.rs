@@ -74,15 +74,10 @@ pub const MARIADB_10_11: Offer = Offer {
     out_of_reach: &[],
 };
 
-pub const MYSQL_8: Offer = Offer {
-    server: "mysql-8.0.33",
+pub const MYSQL_9: Offer = Offer {
+    server: "mysql-9.7",
     dialect: Dialect::MySql,
-    methods: &[
-        Method::CachingSha2,
-        Method::Native,
-        Method::Sha256,
-        Method::PeerUser,
-    ],
+    methods: &[Method::CachingSha2, Method::Sha256, Method::PeerUser],
     tls: TlsOffer::Current,
     options: &[],
     foreign: &[],
@@ -119,9 +114,14 @@ pub const OTHERS: [Offer; 5] = [
         out_of_reach: &["sha256_password"],
     },
     Offer {
-        server: "mysql-9.7",
+        server: "mysql-8.0.33",
         dialect: Dialect::MySql,
-        methods: &[Method::CachingSha2, Method::Sha256, Method::PeerUser],
+        methods: &[
+            Method::CachingSha2,
+            Method::Native,
+            Method::Sha256,
+            Method::PeerUser,
+        ],
         tls: TlsOffer::Current,
         options: &[],
         foreign: &[],

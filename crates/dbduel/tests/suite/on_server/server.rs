@@ -8,7 +8,7 @@ use dbduel_load::driver::Credentials;
 use super::super::bare_server::{BareServer, free_port};
 
 pub const MARIADB: &str = "mariadb-10.11";
-pub const MYSQL: &str = "mysql-8.0.33";
+pub const MYSQL: &str = "mysql-9.7";
 /// Those that every test runs on unless it has a reason to choose.
 pub const ALL: &[&str] = &[MARIADB, MYSQL];
 
