@@ -172,8 +172,6 @@ fn the_explanation_adds_up(lab: &Lab) {
     let findings = json["findings"].as_array().unwrap().iter();
     let mut rules = findings.map(|finding| finding["rule"].as_str().unwrap());
     assert!(rules.any(|rule| rule == "observe.waits-one-sided"));
-    // Divided where threads were sampled often enough; parts of a divided one add up in tests of synthetic records.
-    assert!(explanation["latency"]["state"].is_string());
 }
 
 fn export(lab: &Lab, formats: &str) -> std::process::Output {
