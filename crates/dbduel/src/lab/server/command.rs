@@ -9,6 +9,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use anstream::adapter::strip_str;
 use anyhow::{Context, Result, bail};
 
 use super::copy::tree_size;
@@ -150,12 +151,10 @@ impl<'a> Tool<'a> {
         let name = self.name.clone();
         let finished = self.run(deadline)?;
         if !finished.status.success() {
-            let said = if finished.stderr.trim().is_empty() {
-                &finished.stdout
-            } else {
-                &finished.stderr
-            };
-            bail!("`{name}` failed with {}{}", finished.status, quote(said));
+            let said = [&finished.stderr, &finished.stdout].map(|text| quote(text));
+            let said = said.iter().find(|said| !said.is_empty());
+            let said = said.map_or("", String::as_str);
+            bail!("`{name}` failed with {}{said}", finished.status);
         }
         Ok(finished)
     }
@@ -188,8 +187,9 @@ impl<'a> Tool<'a> {
     }
 }
 
-/// The last lines of a text, set off from the sentence before them; empty when there are none.
+/// The last lines of a text without the codes of a terminal, set off from the sentence before them; empty when there are none.
 pub fn quote(text: &str) -> String {
+    let text = strip_str(text).to_string();
     let lines: Vec<&str> = text
         .lines()
         .map(str::trim_end)
@@ -271,6 +271,17 @@ mod tests {
             error.contains("was not done") && error.contains("waiting"),
             "{error}"
         );
+    }
+
+    /// As Maven does, which resets the colour of both and explains itself on the other.
+    #[test]
+    fn codes_of_a_terminal_are_no_words() {
+        let error = shell("printf '\\033[0m' >&2; echo 'no such artifact'; exit 1")
+            .run_ok(Duration::from_secs(20))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("no such artifact"), "{error}");
+        assert!(!error.contains('\u{1b}'), "{error:?}");
     }
 
     #[test]

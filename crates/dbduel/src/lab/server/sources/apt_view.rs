@@ -194,6 +194,8 @@ impl<'a> AptView<'a> {
             "APT::Sandbox::User=".to_owned(),
             "APT::Get::Assume-Yes=true".to_owned(),
             "Acquire::Retries=2".to_owned(),
+            // Else it warns of lists that it could not fetch, ends well, and every package seems not to exist.
+            "APT::Update::Error-Mode=any".to_owned(),
         ];
         // The first is the machine's own, which apt adds by itself.
         let guest = self
