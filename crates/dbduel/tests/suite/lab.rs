@@ -402,14 +402,18 @@ pub fn lost_blocks(record: &Record) -> BTreeSet<u32> {
     lost.collect()
 }
 
-/// What was run is what the plan says: blocks in the plan's order of their level, none left out, and in each the
-/// contenders in the drawn order.
+/// What was run is what the plan says: blocks were begun in the plan's order of their level, none was left out, and in each the
+/// contenders ran in the drawn order.
 pub fn follows_the_plan(record: &Record, plan: &Plan) -> bool {
     let lost = lost_blocks(record);
     let rounds_follow = (0..plan.levels.len()).all(|level| {
-        let mut rounds: Vec<u32> = record
-            .finished_slices()
-            .map(|slice| &plan.blocks[slice.block as usize])
+        // Of a block in which the run was killed no slice may have finished.
+        let started = record.events.iter().filter_map(|event| match &event.what {
+            Event::SliceStarted { slice, .. } => Some(slice.block),
+            _ => None,
+        });
+        let mut rounds: Vec<u32> = started
+            .map(|block| &plan.blocks[block as usize])
             .filter(|block| block.level == level)
             .map(|block| block.round)
             .collect();

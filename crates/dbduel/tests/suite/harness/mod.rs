@@ -303,6 +303,7 @@ fn run_gate(arguments: &Arguments) -> ExitCode {
     if !arguments.list {
         print_long();
         print_ignored();
+        servers::print_failures();
     }
     conclusion.exit_code()
 }

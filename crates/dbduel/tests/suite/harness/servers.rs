@@ -9,7 +9,7 @@ use crate::suite::lab::{home, program};
 /// A mirror may fail for a moment. Pauses between attempts.
 const PAUSES: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(10)];
 
-/// Servers that were asked for, and why one is not here.
+/// Servers that were asked for, and why one is not here. Printed at the end.
 static TRIED: Mutex<BTreeMap<&'static str, Result<(), String>>> = Mutex::new(BTreeMap::new());
 
 /// Fetches those servers that are not in the home yet, and says what that takes.
@@ -25,20 +25,30 @@ pub fn fetch(names: impl Iterator<Item = &'static str>) {
         match &outcome {
             Ok(()) if is_here => {}
             Ok(()) => println!("fetched {name} in {:.0} s", began.elapsed().as_secs_f64()),
-            Err(why) => println!("{why}"),
+            Err(_) => println!("{name} could not be fetched; the reason is at the end"),
         }
         let mut tried = TRIED.lock().unwrap_or_else(PoisonError::into_inner);
         tried.insert(name, outcome);
     }
 }
 
-/// Whether all of these were fetched; else the first reason.
+/// Whether all of these were fetched; else which was not.
 pub fn presence(names: impl Iterator<Item = &'static str>) -> Result<(), String> {
     let tried = TRIED.lock().unwrap_or_else(PoisonError::into_inner);
     for name in names {
-        tried.get(name).expect("fetched before the tests").clone()?;
+        if tried.get(name).expect("fetched before the tests").is_err() {
+            return Err(format!("{name} could not be fetched"));
+        }
     }
     Ok(())
+}
+
+/// Prints why servers could not be fetched.
+pub fn print_failures() {
+    let tried = TRIED.lock().unwrap_or_else(PoisonError::into_inner);
+    for why in tried.values().filter_map(|outcome| outcome.as_ref().err()) {
+        println!("{why}");
+    }
 }
 
 fn install(name: &str) -> Result<(), String> {
@@ -62,6 +72,6 @@ fn install(name: &str) -> Result<(), String> {
     }
     outcome.map_err(|why| {
         let attempts = PAUSES.len() + 1;
-        format!("no {name}: `dbduel servers install {name}` failed {attempts} times: {why}")
+        format!("\n`dbduel servers install {name}` failed {attempts} times:\n{why}")
     })
 }
