@@ -64,14 +64,18 @@ fn statements_do_not_allocate() {
         load.order(&Order::Open(order));
         load.answer();
         cost(&mut load, 0.1);
-        let (short_allocations, short_statements) = cost(&mut load, 0.1);
+        // On a busy machine a slice may end before its first transaction.
+        let (short_allocations, short_statements) = (0..100)
+            .map(|_| cost(&mut load, 0.1))
+            .find(|(_, statements)| *statements > 0)
+            .expect("one of 100 slices has a transaction");
         let enough = short_statements + 5_000;
         // A machine that is busy with other things gets more time.
-        let (long_allocations, long_statements) = [1.0, 4.0, 16.0]
+        let (long_allocations, long_statements) = [1.0, 4.0, 16.0, 64.0]
             .into_iter()
             .map(|measured_s| cost(&mut load, measured_s))
             .find(|(_, statements)| *statements > enough)
-            .expect("the null server answers 5,000 statements in 16 s");
+            .expect("the null server answers 5,000 statements in 64 s");
         // Encoding a histogram with more distinct values takes a little more memory.
         assert!(
             long_allocations < short_allocations + 100,

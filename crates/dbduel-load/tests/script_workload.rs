@@ -15,7 +15,7 @@ use dbduel_load::mock_server::Role;
 use dbduel_load::order::{Answer, Order, SliceOrder};
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::Parameters;
-use support::{Load, mock, open_order, slice_order};
+use support::{Load, SLICE_MAX_S, mock, ok_in, open_order, slice_order};
 
 /// Events that call a function before their first statement, after it, or not at all.
 const MIXED: &str = r#"
@@ -73,7 +73,8 @@ fn functions_that_are_named_are_classes_of_their_own() {
     let given = given(&folder, &[("classes", "reading, writing")]);
     let (_directory, server) = mock(Role::Null);
     let mut load = opened(&server.address(), &given, 2);
-    let slice = load.slice(&slice_order(2, 0.5));
+    // Of so many, one client has had several rounds of four.
+    let slice = load.slice_until_ok(&slice_order(2, 0.5), 24);
     load.end();
     let classes: BTreeMap<&str, (u64, u64)> = slice
         .classes
@@ -100,7 +101,10 @@ fn functions_that_are_named_are_classes_of_their_own() {
 #[test]
 fn a_client_that_sleeps_over_the_slice_of_another_contender_wakes_up() {
     let folder = tempfile::tempdir().unwrap();
-    let given = given_text("function event() os.execute('sleep 0.7') end", &folder, &[]);
+    let over = folder.path().join("over");
+    let text = "function event() os.execute('while [ ! -e OVER ]; do sleep 0.01; done') end";
+    let text = text.replace("OVER", over.to_str().unwrap());
+    let given = given_text(&text, &folder, &[]);
     let workload = workloads::find("script").unwrap();
     let (_directory, server) = mock(Role::Null);
     let mut load = Load::start(1);
@@ -122,9 +126,10 @@ fn a_client_that_sleeps_over_the_slice_of_another_contender_wakes_up() {
     };
     let cut_short = load.slice(&slice("sleeper", 0.05));
     assert_eq!(cut_short.classes[0].counts.unfinished, 1);
-    assert!(load.slice(&slice("other", 1.0)).classes[0].counts.ok > 0);
+    load.slice_until_ok(&slice("other", 1.0), 1);
+    std::fs::write(&over, "").unwrap();
     // Waits for the event that is still running, and is lost when that never ends.
-    load.slice(&slice("sleeper", 10.0));
+    load.slice(&slice("sleeper", 60.0));
     load.end();
 }
 
@@ -136,17 +141,27 @@ fn a_client_whose_server_is_gone_is_given_up_when_the_slice_is_over() {
     let given = given_text(text, &folder, &[("ignore_errors", "2006,2013")]);
     let (_directory, server) = mock(Role::Null);
     let mut load = opened(&server.address(), &given, 1);
-    let slice = Order::Slice(SliceOrder {
-        drain_s: 0.2,
-        ..slice_order(1, 0.5)
-    });
-    load.order(&slice);
-    std::thread::sleep(Duration::from_millis(200));
+    let slice = |measured_s| {
+        Order::Slice(SliceOrder {
+            drain_s: 0.2,
+            ..slice_order(1, measured_s)
+        })
+    };
+    load.order(&slice(SLICE_MAX_S));
+    let mut ticks = Vec::new();
+    while ok_in(&ticks) == 0 {
+        match load.answer() {
+            Answer::Begun { .. } => {}
+            Answer::Tick(tick) => ticks.push(tick),
+            other => panic!("{other:?}"),
+        }
+    }
     drop(server);
+    load.order(&Order::Stop);
     let mut answer = load.last_answer();
     // The slice may be answered right before.
     if matches!(answer, Answer::Slice(_)) {
-        load.order(&slice);
+        load.order(&slice(0.5));
         answer = load.last_answer();
     }
     // It would go on for minutes, through the slices of other contenders.

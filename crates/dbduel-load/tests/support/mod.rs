@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test program uses its own part of this")]
 
 pub mod script;
+pub mod valve;
 
 use std::io::{BufRead, BufReader, Lines, PipeReader, PipeWriter, Write, pipe};
 use std::thread::JoinHandle;
@@ -13,7 +14,7 @@ use dbduel_load::address::Address;
 use dbduel_load::drive::{DriveError, Threads, drive};
 use dbduel_load::driver::TlsMode;
 use dbduel_load::mock_server::{MockServer, Role};
-use dbduel_load::order::{Answer, ClassAnswer, OpenOrder, Order, SliceAnswer, SliceOrder};
+use dbduel_load::order::{Answer, ClassAnswer, OpenOrder, Order, SliceAnswer, SliceOrder, Tick};
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::latency;
 use dbduel_record::plan::{Arrival, Parameters, Workload};
@@ -54,9 +55,17 @@ pub fn quantile_ms(slice: &SliceAnswer, q: f64) -> f64 {
         / 1e6
 }
 
-/// What counts as prompt. Far above what it takes, since the machine may be busy; far below the lengths that it is to
-/// be told from.
-pub const PROMPT: Duration = Duration::from_secs(15);
+/// Turns a hang into a failure. Far above what anything takes on a busy machine, and half of [`SLICE_MAX_S`].
+pub const PROMPT: Duration = Duration::from_secs(60);
+
+/// Measured part of a slice that ends by an order, by a loss or not at all, seconds.
+pub const SLICE_MAX_S: f64 = 120.0;
+
+/// Transactions that ended well in the measured part.
+pub fn ok_in(ticks: &[Tick]) -> u64 {
+    let measured = ticks.iter().filter(|tick| tick.offset_s > -1e-9);
+    measured.map(|tick| tick.ok).sum()
+}
 
 pub struct Load {
     orders: Option<PipeWriter>,
@@ -116,6 +125,45 @@ impl Load {
             }
             other => panic!("{other:?}"),
         }
+    }
+
+    /// Drives a slice until its ticks have counted enough, however long that takes on a busy machine, and then stops it.
+    /// The slice ends at [`SLICE_MAX_S`] in any case.
+    pub fn slice_until(
+        &mut self,
+        order: &SliceOrder,
+        mut is_enough: impl FnMut(&[Tick]) -> bool,
+    ) -> SliceAnswer {
+        self.order(&Order::Slice(SliceOrder {
+            measured_s: SLICE_MAX_S,
+            ..order.clone()
+        }));
+        let (mut ticks, mut is_stopped) = (Vec::new(), false);
+        loop {
+            match self.answer() {
+                Answer::Begun { .. } => {}
+                Answer::Tick(tick) => {
+                    ticks.push(tick);
+                    if !is_stopped && is_enough(&ticks) {
+                        self.order(&Order::Stop);
+                        is_stopped = true;
+                    }
+                }
+                Answer::Slice(slice) => {
+                    check_accounts(&slice);
+                    return slice;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// Drives a slice until so many transactions have ended well in its measured part.
+    pub fn slice_until_ok(&mut self, order: &SliceOrder, ok_min: u64) -> SliceAnswer {
+        let slice = self.slice_until(order, |ticks| ok_in(ticks) >= ok_min);
+        let ok: u64 = slice.classes.iter().map(|class| class.counts.ok).sum();
+        assert!(ok >= ok_min, "{ok} of {ok_min} in {SLICE_MAX_S} s");
+        slice
     }
 
     /// Ends the input and waits for the end; returns how long that took.
