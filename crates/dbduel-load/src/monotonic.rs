@@ -44,10 +44,11 @@ mod tests {
             now + Duration::from_secs(9),
             now - Duration::from_millis(20),
         ] {
+            let began = Instant::now();
             let back = instant_of(ns_of(instant));
-            // Another process may have the processor between two readings.
+            // What passes between two readings of the clock is the error.
             let error = back.max(instant) - back.min(instant);
-            assert!(error < Duration::from_secs(5), "{error:?}");
+            assert!(error <= began.elapsed(), "{error:?}");
         }
     }
 }

@@ -94,6 +94,9 @@ pub struct Reactor {
     timer: TimerFd,
     timers: RefCell<BinaryHeap<Reverse<(Instant, Token)>>>,
     armed: Cell<Option<Instant>>,
+    /// Waits that slept.
+    #[cfg(test)]
+    sleeps: Cell<u32>,
     owner_timer: Cell<Option<Instant>>,
     turn_began: Cell<Instant>,
     buffer: RefCell<Box<[u8]>>,
@@ -121,6 +124,8 @@ impl Reactor {
             timer,
             timers: RefCell::default(),
             armed: Cell::new(None),
+            #[cfg(test)]
+            sleeps: Cell::new(0),
             owner_timer: Cell::new(None),
             turn_began: Cell::new(Instant::now()),
             buffer: RefCell::new(vec![0; READ_BUFFER].into_boxed_slice()),
@@ -175,10 +180,10 @@ impl Reactor {
         self.timers.borrow().len()
     }
 
-    /// Whether the kernel's timer was set for the latest wait, which it is before the thread sleeps.
+    /// How many waits slept in the kernel.
     #[cfg(test)]
-    pub(super) fn is_armed(&self) -> bool {
-        self.armed.get().is_some()
+    pub(super) fn sleeps(&self) -> u32 {
+        self.sleeps.get()
     }
 
     /// Ends the wait of a turn at `at` for the executor's owner; replaces an earlier wish.
@@ -214,6 +219,8 @@ impl Reactor {
             return Ok(());
         }
         self.arm_timer()?;
+        #[cfg(test)]
+        self.sleeps.set(self.sleeps.get() + 1);
         self.take(events, None)
     }
 

@@ -1,4 +1,3 @@
-use super::policy::CpuTime;
 use super::*;
 
 /// Longer than any test lasts.
@@ -83,37 +82,38 @@ fn the_token_of_an_ended_task_is_used_again_after_a_turn_and_not_before() {
     assert_eq!(executor.poll(fourth), None);
 }
 
-/// One turn that only the owner's instant ends, `after` from now.
-fn wait_for_owner(executor: &mut Executor<()>, after: Duration) {
-    let at = Instant::now() + after;
-    executor.reactor().wake_owner_at(Some(at));
-    while Instant::now() < at {
-        executor.turn(&mut Vec::new()).unwrap();
-    }
-    executor.reactor().wake_owner_at(None);
-}
-
 #[test]
 fn a_thread_without_busy_polling_sleeps() {
-    let mut executor = Executor::new().unwrap();
-    let before = CpuTime::of_this_thread();
-    wait_for_owner(&mut executor, Duration::from_millis(50));
-    let used = CpuTime::of_this_thread().since(before);
-    assert!(used.user_s + used.system_s < 0.01, "{used:?}");
-    assert_eq!(executor.reactor().polled(), Polled::default());
+    let mut executor: Executor<()> = Executor::new().unwrap();
+    let reactor = Rc::clone(executor.reactor());
+    let at = Instant::now() + Duration::from_millis(50);
+    reactor.wake_owner_at(Some(at));
+    // Nothing else ends a wait, so one turn is all that it takes.
+    executor.turn(&mut Vec::new()).unwrap();
+    assert!(reactor.turn_began() >= at);
+    assert_eq!(reactor.sleeps(), 1);
+    assert_eq!(reactor.polled(), Polled::default());
 }
 
 #[test]
 fn an_event_ends_polling() {
     let mut executor: Executor<()> = Executor::polling(FOREVER).unwrap();
-    let bell = executor.reactor().bell();
-    let ringer = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(5));
-        bell.ring();
-    });
-    assert!(executor.turn(&mut Vec::new()).unwrap().rung);
-    ringer.join().unwrap();
-    assert!(executor.reactor().polled().used > Duration::ZERO);
+    let reactor = Rc::clone(executor.reactor());
+    // On a busy machine the bell may ring before the polling begins.
+    for _ in 0..100 {
+        let bell = reactor.bell();
+        let ringer = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(5));
+            bell.ring();
+        });
+        assert!(executor.turn(&mut Vec::new()).unwrap().rung);
+        ringer.join().unwrap();
+        if reactor.polled().used > Duration::ZERO {
+            break;
+        }
+    }
+    assert!(reactor.polled().used > Duration::ZERO);
+    assert_eq!(reactor.sleeps(), 0);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn an_instant_within_polling_is_met_without_the_timer_and_never_early() {
     reactor.wake_owner_at(Some(owner_at));
     executor.turn(&mut ended).unwrap();
     assert!(reactor.turn_began() >= owner_at);
-    assert!(!reactor.is_armed(), "it went to sleep");
+    assert_eq!(reactor.sleeps(), 0);
 }
 
 #[test]
@@ -162,14 +162,14 @@ fn each_wait_polls_up_to_its_limit_and_then_sleeps() {
     const LIMIT: Duration = Duration::from_millis(1);
     let mut executor: Executor<()> = Executor::polling(LIMIT).unwrap();
     let reactor = Rc::clone(executor.reactor());
-    let mut polled = Duration::ZERO;
-    for _ in 0..3 {
+    // A busy machine may take the processor away until the instant has come, and then there is nothing left to sleep for.
+    for _ in 0..1_000 {
         reactor.wake_owner_at(Some(Instant::now() + Duration::from_millis(30)));
         executor.turn(&mut Vec::new()).unwrap();
-        let each = reactor.polled().used - polled;
-        polled = reactor.polled().used;
-        // The last look may have been interrupted.
-        assert!(each < 10 * LIMIT, "{each:?}");
+        if reactor.sleeps() >= 3 {
+            break;
+        }
     }
-    assert!(polled > Duration::ZERO);
+    assert_eq!(reactor.sleeps(), 3);
+    assert!(reactor.polled().used > Duration::ZERO);
 }
