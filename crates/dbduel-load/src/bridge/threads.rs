@@ -114,15 +114,23 @@ fn sleep_until(due: Instant, gate: &Gate) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
     use crate::machine::Worker;
     use crate::run::{IntervalStats, Limits};
 
     /// Sleeps in each event; worker 1 has only three of them.
-    struct Sleepers(Duration);
-
-    struct Sleeper {
+    struct Sleepers {
         length: Duration,
+        /// The first event of worker 0 ends after the last one of worker 1.
+        first_waits: bool,
+        is_used_up: AtomicBool,
+    }
+
+    struct Sleeper<'a> {
+        of: &'a Sleepers,
+        number: u32,
         left: u64,
     }
 
@@ -130,21 +138,28 @@ mod tests {
         fn worker(&self, number: u32) -> Result<Box<dyn Worker + '_>, String> {
             let left = if number == 1 { 3 } else { u64::MAX };
             Ok(Box::new(Sleeper {
-                length: self.0,
+                of: self,
+                number,
                 left,
             }))
         }
     }
 
-    impl Worker for Sleeper {
+    impl Worker for Sleeper<'_> {
         fn event(&mut self, _number: u64, counts: &mut Counts) -> Result<Next, String> {
             if self.left == 0 {
+                self.of.is_used_up.store(true, Ordering::Relaxed);
                 return Ok(Next::NoMore);
             }
             self.left -= 1;
             counts.writes += 1;
-            std::thread::sleep(self.length);
-            Ok(Next::Done)
+            let waits = || self.of.first_waits && !self.of.is_used_up.load(Ordering::Relaxed);
+            loop {
+                std::thread::sleep(self.of.length);
+                if self.number != 0 || !waits() {
+                    return Ok(Next::Done);
+                }
+            }
         }
 
         fn finish(&mut self, counts: &mut Counts) -> Result<(), String> {
@@ -153,8 +168,8 @@ mod tests {
         }
     }
 
-    fn run(limits: Limits, length: Duration) -> (IntervalStats, Vec<u64>, Duration) {
-        let test: Arc<dyn Machine> = Arc::new(Sleepers(length));
+    fn run(sleepers: Sleepers, limits: Limits) -> (IntervalStats, Vec<u64>, Duration) {
+        let test: Arc<dyn Machine> = Arc::new(sleepers);
         let (gate, metrics) = (
             Arc::new(Gate::new(limits, 2)),
             Arc::new(RunMetrics::new(2, 2)),
@@ -179,7 +194,13 @@ mod tests {
             warm_up: Duration::ZERO,
             seed: 1,
         };
-        let (interval_stats, events, _) = run(limits, Duration::from_millis(2));
+        // Otherwise worker 0 might have taken all tickets before worker 1 begins.
+        let sleepers = Sleepers {
+            length: Duration::from_millis(2),
+            first_waits: true,
+            is_used_up: AtomicBool::new(false),
+        };
+        let (interval_stats, events, _) = run(sleepers, limits);
         assert_eq!(events[1], 3);
         // The ticket that worker 1 could not use is gone.
         assert_eq!(interval_stats.counts.events, 19);
@@ -198,8 +219,17 @@ mod tests {
             warm_up: Duration::ZERO,
             seed: 1,
         };
-        // One worker that takes 10 ms for what falls due every millisecond.
-        let (interval_stats, _, took) = run(limits, Duration::from_millis(10));
+        // One worker that takes 10 ms for what falls due every millisecond. Its last event ends after the run, and 30 are the
+        // most that it can have had before; on a busy machine the run may be over before the first.
+        let sleepers = || Sleepers {
+            length: Duration::from_millis(10),
+            first_waits: false,
+            is_used_up: AtomicBool::new(false),
+        };
+        let (interval_stats, _, took) = (0..100)
+            .map(|_| run(sleepers(), limits))
+            .find(|(_, events, _)| events[0] > 0)
+            .unwrap();
         assert!(took >= Duration::from_millis(300), "{took:?}");
         assert!(
             interval_stats.latency_ns_max > 150_000_000,

@@ -1,6 +1,5 @@
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use dbduel_record::plan::Parameters;
@@ -119,16 +118,24 @@ fn failing_once(code: u16, sqlstate: &[u8; 5]) -> Role {
 #[test]
 fn the_number_of_events_is_exact_and_statements_are_counted_by_effect() {
     let bench = Bench::new(Role::Null);
-    let (counts, shares) =
-        drive(bench.run_of(workload("oltp-read-only"), 5), events(1_000)).unwrap();
-    assert_eq!(counts.events, 1_000);
-    // The null server says of BEGIN and COMMIT that they changed a row.
-    assert_eq!(
-        (counts.reads, counts.writes, counts.others),
-        (14_000, 2_000, 0)
-    );
-    assert_eq!(shares.iter().sum::<u64>(), 1_000);
-    assert!(shares.iter().all(|events| *events > 0), "{shares:?}");
+    let mut have_all_a_share = false;
+    // On a busy machine a thread may have done all before the other begins.
+    for _ in 0..20 {
+        let (counts, shares) =
+            drive(bench.run_of(workload("oltp-read-only"), 5), events(1_000)).unwrap();
+        assert_eq!(counts.events, 1_000);
+        // The null server says of BEGIN and COMMIT that they changed a row.
+        assert_eq!(
+            (counts.reads, counts.writes, counts.others),
+            (14_000, 2_000, 0)
+        );
+        assert_eq!(shares.iter().sum::<u64>(), 1_000);
+        have_all_a_share = shares.iter().all(|events| *events > 0);
+        if have_all_a_share {
+            break;
+        }
+    }
+    assert!(have_all_a_share);
 }
 
 #[test]
@@ -234,11 +241,8 @@ fn a_connection_that_does_not_come_back_before_the_end_gives_its_event_up() {
     drop(folder);
 }
 
-/// Offers TLS to whoever connects and then goes away, as a server does that is being shut down.
-fn leave_in_the_handshake(listener: &UnixListener) {
-    let Ok((mut stream, _)) = listener.accept() else {
-        return;
-    };
+/// Offers TLS to a client and then goes away, as a server does that is being shut down.
+fn leave_in_the_handshake(mut stream: UnixStream) {
     let mut greeting = Vec::new();
     append_greeting(
         &mut greeting,
@@ -267,31 +271,40 @@ fn a_server_that_leaves_in_the_handshake_is_sought_like_one_that_left_before() {
     };
     let limits = Limits {
         events: None,
-        time: Some(Duration::from_secs(1)),
+        time: None,
         ..events(0)
     };
-    let (met, is_over) = (
-        Arc::new(AtomicU32::new(0)),
-        Arc::new(AtomicBool::new(false)),
-    );
-    let mut leaving = None;
-    let outcome = drive_while(run, limits, || {
-        drop(server);
-        let listener = UnixListener::bind(folder.path().join("s.sock")).unwrap();
-        let (met, is_over) = (Arc::clone(&met), Arc::clone(&is_over));
-        leaving = Some(std::thread::spawn(move || {
-            while !is_over.load(Ordering::Relaxed) {
-                leave_in_the_handshake(&listener);
-                met.fetch_add(1, Ordering::Relaxed);
+    let gate = Arc::new(Gate::new(limits, run.clients));
+    let metrics = Arc::new(RunMetrics::new(run.clients, 2));
+    let loads = start(run, 2, &gate, &metrics).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    assert!(gate.wait_until_ready(2, deadline));
+    drop(server);
+    let listener = UnixListener::bind(folder.path().join("s.sock")).unwrap();
+    gate.open();
+    loads.ring();
+    listener.set_nonblocking(true).unwrap();
+    // More often than there are clients: one has come again after it was left.
+    let mut left = 0;
+    while left < 3 && !gate.has_failed() && Instant::now() < deadline {
+        match listener.accept() {
+            Ok((client, _)) => {
+                leave_in_the_handshake(client);
+                left += 1;
             }
-        }));
-    });
-    is_over.store(true, Ordering::Relaxed);
-    // So that it looks up from its listening.
-    drop(UnixStream::connect(folder.path().join("s.sock")));
-    leaving.unwrap().join().unwrap();
-    assert_eq!(outcome.unwrap().0.reconnects, 0);
-    assert!(met.load(Ordering::Relaxed) > 1, "nobody came");
+            Err(_) => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+    drop(listener);
+    gate.close();
+    loads.ring();
+    let ended = gate.wait_until_finished(deadline);
+    assert_eq!(gate.failure(), None);
+    assert_eq!(left, 3);
+    assert!(ended.is_some(), "the run did not end");
+    let mut interval_stats = IntervalStats::default();
+    metrics.take(&mut interval_stats);
+    assert_eq!(interval_stats.counts.reconnects, 0);
 }
 
 #[test]
@@ -356,8 +369,24 @@ fn an_event_that_runs_at_the_end_of_the_time_is_finished_and_counted() {
         time: Some(Duration::from_millis(200)),
         ..events(0)
     };
-    let (counts, _) = drive(bench.run_of(workload("oltp-point-select"), 3), limits).unwrap();
-    assert_eq!(counts.events, 3);
+    // Each client begins one event, unless the machine is so busy that the time is over before.
+    let mut counted = Vec::new();
+    while counted.last() != Some(&3) && counted.len() < 50 {
+        let run = bench.run_of(workload("oltp-point-select"), 3);
+        let gate = Arc::new(Gate::new(limits, run.clients));
+        let metrics = Arc::new(RunMetrics::new(run.clients, 2));
+        let loads = start(run, 2, &gate, &metrics).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        assert!(gate.wait_until_ready(3, deadline));
+        gate.open();
+        loads.ring();
+        assert!(gate.wait_until_finished(deadline).is_some());
+        let mut interval_stats = IntervalStats::default();
+        metrics.take(&mut interval_stats);
+        assert_eq!(interval_stats.counts.events, gate.begun());
+        counted.push(gate.begun());
+    }
+    assert_eq!(counted.last(), Some(&3), "{counted:?}");
 }
 
 #[test]

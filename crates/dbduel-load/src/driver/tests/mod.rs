@@ -63,8 +63,8 @@ fn a_server_that_stays_silent_is_given_up_at_the_deadline() {
 #[test]
 fn a_server_that_drips_bytes_is_given_up_at_the_deadline() {
     let (address, server) = server(|mut stream| {
-        // A greeting of 200 bytes that would take ten seconds.
-        let greeting = [&[196, 0, 0, 0, 10][..], &[b'x'; 195]].concat();
+        // A greeting of 600 bytes that would take thirty seconds.
+        let greeting = [&[0x54, 2, 0, 0, 10][..], &[b'x'; 595]].concat();
         for byte in greeting {
             if stream.write_all(&[byte]).is_err() {
                 return;
