@@ -170,7 +170,7 @@ fn every_workload_of_sysbench_runs_on_its_own_data() {
             assert!(session.variables.len() > 200);
             let is_prepared = protocol == "prepared" && workload.name() != "oltp-insert";
             assert_eq!(session.prepared, Some(is_prepared), "{}", workload.name());
-            let slice = load.slice(&slice_order(3, 0.3));
+            let slice = load.slice_until_ok(&slice_order(3, 0.3), 20);
             let counts = slice.classes[0].counts;
             assert!(counts.ok > 0, "{}: {slice:?}", workload.name());
             assert_eq!(counts.failed, 0, "{}: {slice:?}", workload.name());

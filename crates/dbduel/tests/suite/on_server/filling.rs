@@ -327,7 +327,7 @@ fn every_workload_runs_on_its_own_data(server: &Server) {
             "{}: {answer:?}",
             workload.name()
         );
-        let slice = load.slice(&slice_order(3, 0.3));
+        let slice = load.slice_until_ok(&slice_order(3, 0.3), 20);
         assert!(
             slice.classes[0].counts.ok > 0,
             "{}: {:?}",
@@ -368,7 +368,7 @@ fn a_load_over_tls_reads_the_same_rows(server: &Server) {
     load.order(&Order::Open(order));
     let answer = load.answer();
     assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
-    let slice = load.slice(&slice_order(3, 0.3));
+    let slice = load.slice_until_ok(&slice_order(3, 0.3), 20);
     let class = &slice.classes[0];
     assert!(
         class.counts.ok > 0 && class.counts.failed == 0,

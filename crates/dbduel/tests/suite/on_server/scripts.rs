@@ -199,7 +199,7 @@ fn a_script_is_a_workload_like_any_other(server: &Server) {
     let answer = load.answer();
     assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
     for _ in 0..2 {
-        let slice = load.slice(&slice_order(3, 0.5));
+        let slice = load.slice_until_ok(&slice_order(3, 0.5), 20);
         let class = &slice.classes[0];
         assert!(
             class.counts.ok > 0 && class.counts.failed == 0,
