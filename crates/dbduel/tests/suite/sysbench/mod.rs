@@ -60,7 +60,8 @@ fn shape(output: &Output) -> Vec<String> {
             Some(&"sysbench") => "sysbench".to_owned(),
             // Bins differ from run to run; their form is held by a test of its own.
             Some(&"#") if shaped.contains('|') => "bin".to_owned(),
-            _ => words.join(" "),
+            // A small number is padded.
+            _ => words.join(" ").replace("( #", "(#"),
         };
         if line != "bin" || lines.last().is_none_or(|last| last != "bin") {
             lines.push(line);
