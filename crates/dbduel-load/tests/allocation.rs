@@ -69,16 +69,17 @@ fn statements_do_not_allocate() {
             .map(|_| cost(&mut load, 0.1))
             .find(|(_, statements)| *statements > 0)
             .expect("one of 100 slices has a transaction");
-        let enough = short_statements + 5_000;
+        let enough = short_statements + 50_000;
         // A machine that is busy with other things gets more time.
         let (long_allocations, long_statements) = [1.0, 4.0, 16.0, 64.0]
             .into_iter()
             .map(|measured_s| cost(&mut load, measured_s))
             .find(|(_, statements)| *statements > enough)
-            .expect("the null server answers 5,000 statements in 64 s");
-        // Encoding a histogram with more distinct values takes a little more memory.
+            .expect("the null server answers 50,000 statements in 64 s");
+        // Encoding a histogram with more distinct values takes a few hundred more on a busy machine; a transaction, of which
+        // there are a twentieth as many as statements, takes none.
         assert!(
-            long_allocations < short_allocations + 100,
+            long_allocations < short_allocations + (long_statements - short_statements) / 40,
             "{protocol}: {short_allocations} allocations for {short_statements} statements, \
              {long_allocations} for {long_statements}"
         );

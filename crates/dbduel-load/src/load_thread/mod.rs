@@ -6,6 +6,7 @@
 mod handle;
 mod running;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
@@ -90,7 +91,7 @@ pub enum Report {
     Finished,
     /// The slice is over.
     Done(Box<SliceReport>),
-    /// A client's connection is of no use any more.
+    /// A client's connection is of no use any more. Comes before the report of the slice that it ends.
     Lost {
         /// Name of its contender.
         contender: String,
@@ -232,7 +233,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
     }
 
     fn close(&mut self, contender: &str) {
-        self.end_slice_early(contender);
+        self.end_slice_early(contender, self.report);
         self.drop_clients(contender);
         (self.report)(Report::Closed);
     }
@@ -267,19 +268,25 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         let Some(contender) = owner.map(|(contender, _)| contender.clone()) else {
             return;
         };
-        self.end_slice_early(&contender);
+        let (report, counted) = (self.report, RefCell::new(None));
+        self.end_slice_early(&contender, &|early| match early {
+            Report::Done(_) => *counted.borrow_mut() = Some(early),
+            other => report(other),
+        });
         self.drop_clients(&contender);
-        (self.report)(Report::Lost { contender, why });
+        report(Report::Lost { contender, why });
+        // Where all threads lose their clients at once and had reported this before, the slice would be taken for a whole one.
+        counted.take().into_iter().for_each(report);
     }
 
     /// Reports what was counted of a contender's running slice; transactions in flight count as unfinished.
-    fn end_slice_early(&mut self, contender: &str) {
+    fn end_slice_early(&mut self, contender: &str, report: &impl Fn(Report)) {
         if let Some(running) = &mut self.running
             && running.contender() == contender
         {
             running.stop();
             let polled = self.executor.reactor().polled();
-            running.look(Instant::now(), true, polled, &self.report);
+            running.look(Instant::now(), true, polled, report);
         }
     }
 
@@ -350,5 +357,90 @@ fn hand_over(group: &Group, contender: &str, report: &impl Fn(Report)) {
             contender: contender.to_owned(),
             acknowledged,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use dbduel_record::plan::{Arrival, Parameters};
+    use dbduel_wire::server::{Act, Answer};
+
+    use super::*;
+    use crate::driver::{Credentials, Dialect, Tls, TlsMode};
+    use crate::mock_server::{MockServer, Role};
+    use crate::monotonic;
+    use crate::share::HostShare;
+    use crate::tally::Window;
+    use crate::workloads::{find, parameters};
+
+    #[test]
+    fn a_loss_is_reported_before_the_slice_that_it_ends() {
+        const SECOND: u64 = 1_000_000_000;
+        let act = |answer| Act {
+            after: Duration::ZERO,
+            answer,
+        };
+        let acts = [vec![act(Answer::Proper); 20], vec![act(Answer::Close)]].concat();
+        let folder = tempfile::tempdir().unwrap();
+        let server =
+            MockServer::start(&folder.path().join("s.sock"), Role::Scripted(acts)).unwrap();
+        let workload = find("oltp-point-select").unwrap();
+        let parameters = parameters::resolve(workload, &Parameters::new()).unwrap();
+        let config = ClientConfig {
+            dialect: Dialect::MySql,
+            address: server.address(),
+            credentials: Credentials::default(),
+            tls: Arc::new(Tls::new(TlsMode::Off)),
+            database: "dbduel".to_owned(),
+            workload,
+            shared: workload.shared(&parameters),
+            parameters,
+            sequence: Arc::default(),
+            host: HostShare::WHOLE,
+            examples: None,
+        };
+        let (sender, reports) = channel();
+        let thread = LoadThread::start(0, Duration::ZERO, move |report| {
+            let _ = sender.send(report);
+        });
+        let thread = thread.unwrap();
+        thread.command(Command::Open {
+            contender: "only".to_owned(),
+            config: Arc::new(config),
+            clients: vec![0],
+        });
+        let report = || reports.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert!(matches!(report(), Report::Opened(_)));
+        let start = Instant::now();
+        let window = Window {
+            open_ns: 0,
+            close_ns: 600 * SECOND,
+            tick_ns: 60 * SECOND,
+        };
+        thread.command(Command::Begin(Box::new(BeginSlice {
+            contender: "only".to_owned(),
+            spec: SliceSpec {
+                start,
+                start_ns: monotonic::ns_of(start),
+                arrival: Arrival::Closed { think_ms: 0.0 },
+                share: HostShare::WHOLE.of_thread(0, 1, 1),
+                retries: 0,
+                seed: 1,
+            },
+            tally: Tally::new(1, window),
+            drain: Duration::ZERO,
+        })));
+        let first = loop {
+            match report() {
+                Report::Tick { .. } => {}
+                other => break other,
+            }
+        };
+        assert!(matches!(first, Report::Lost { .. }), "{first:?}");
+        let second = report();
+        assert!(matches!(second, Report::Done(_)), "{second:?}");
+        thread.end();
     }
 }

@@ -192,7 +192,7 @@ pub fn open_order(address: &Address, workload: &str, clients: u32) -> OpenOrder 
         },
         clients,
         retries: 3,
-        connect_s: PROMPT.as_secs_f64(),
+        connect_s: 60.0,
     }
 }
 
