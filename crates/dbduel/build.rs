@@ -54,15 +54,22 @@ fn main() -> io::Result<()> {
 }
 
 /// Programs that unit tests run, of those that not every machine has.
-const PROGRAMS: &[&str] = &["chromium", "curl", "perf", "python3"];
+const PROGRAMS: &[&str] = &["chromium", "curl", "perf", "postgres", "python3"];
+/// Where Debian puts PostgreSQL, not on the path: one folder for each major version below this one.
+const POSTGRESQL_VERSIONS: &str = "/usr/lib/postgresql";
 
-/// Sets `has_program = "NAME"` for each that is on the path.
+/// Sets `has_program = "NAME"` for each that is on the path or, as PostgreSQL, where Debian puts it.
 fn look_for_programs() {
     println!("cargo::rerun-if-env-changed=PATH");
     let path = env::var_os("PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = env::split_paths(&path).collect();
+    if let Ok(versions) = fs::read_dir(POSTGRESQL_VERSIONS) {
+        println!("cargo::rerun-if-changed={POSTGRESQL_VERSIONS}");
+        folders.extend(versions.flatten().map(|version| version.path().join("bin")));
+    }
     for name in PROGRAMS {
         println!("cargo::rustc-check-cfg=cfg(has_program, values(\"{name}\"))");
-        let mut places = env::split_paths(&path).map(|folder| folder.join(name));
+        let mut places = folders.iter().map(|folder| folder.join(name));
         if let Some(program) = places.find(|place| place.is_file()) {
             println!("cargo::rerun-if-changed={}", program.display());
             println!("cargo::rustc-cfg=has_program=\"{name}\"");
