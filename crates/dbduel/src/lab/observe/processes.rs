@@ -60,7 +60,7 @@ mod tests {
             pid: Some(child.id()),
             ..Subject::default()
         };
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
         while forked_by(child.id()).len() < 2 && std::time::Instant::now() < deadline {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }

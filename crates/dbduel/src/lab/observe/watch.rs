@@ -131,11 +131,18 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
     use std::time::Duration;
 
     use dbduel_load::driver::{ConnectOptions, Credentials};
     use dbduel_load::mock_server::{MockServer, Role};
     use dbduel_wire::server::{Act, Answer};
+    use nix::libc;
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
 
     use super::*;
 
@@ -146,13 +153,77 @@ mod tests {
         }
     }
 
-    /// What is seen of a slice of that length.
-    fn watch_for(observer: Observer, length: Duration) -> (Observer, Observed) {
-        let watch = Watch::start(observer, own(), own()).unwrap();
-        let opens = Instant::now();
-        watch.measure(opens..opens + length);
-        std::thread::sleep(length + Duration::from_millis(20));
-        watch.finish()
+    /// A device whose counters are read from a pipe, so that every look of the samplers is seen while it is taken.
+    struct ObservedDevice {
+        folder: tempfile::TempDir,
+        looks: Arc<AtomicU32>,
+        is_over: Arc<AtomicBool>,
+        thread: Option<JoinHandle<()>>,
+    }
+
+    impl ObservedDevice {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let (stat, next) = (folder.path().join("stat"), folder.path().join("next"));
+            mkfifo(&stat, Mode::S_IRWXU).unwrap();
+            let (looks, is_over): (Arc<AtomicU32>, Arc<AtomicBool>) = Default::default();
+            let (seen, ends) = (Arc::clone(&looks), Arc::clone(&is_over));
+            let thread = std::thread::spawn(move || {
+                while !ends.load(Ordering::Relaxed) {
+                    let mut options = std::fs::OpenOptions::new();
+                    // Fails while nobody reads.
+                    let pipe = options
+                        .write(true)
+                        .custom_flags(libc::O_NONBLOCK)
+                        .open(&stat);
+                    let Ok(mut pipe) = pipe else {
+                        std::thread::sleep(Duration::from_millis(1));
+                        continue;
+                    };
+                    // The next look has a pipe of its own.
+                    mkfifo(&next, Mode::S_IRWXU).unwrap();
+                    std::fs::rename(&next, &stat).unwrap();
+                    pipe.write_all("1 ".repeat(17).as_bytes()).unwrap();
+                    seen.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            Self {
+                folder,
+                looks,
+                is_over,
+                thread: Some(thread),
+            }
+        }
+
+        fn subject(&self) -> Subject {
+            Subject {
+                disk: Some(self.folder.path().to_owned()),
+                ..own()
+            }
+        }
+
+        /// Waits for so many looks. Two at the same time may count as one.
+        fn wait_for_looks(&self, count: u32) {
+            wait_until(&format!("{count} looks"), || {
+                self.looks.load(Ordering::Relaxed) >= count
+            });
+        }
+    }
+
+    impl Drop for ObservedDevice {
+        fn drop(&mut self) {
+            self.is_over.store(true, Ordering::Relaxed);
+            let _ = self.thread.take().map(JoinHandle::join);
+        }
+    }
+
+    #[track_caller]
+    fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !is_so() {
+            assert!(Instant::now() < deadline, "no {what} within a minute");
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     fn reading(observed: &Observed, source: &str, metric: &str) -> Option<f64> {
@@ -163,17 +234,16 @@ mod tests {
 
     #[test]
     fn a_server_that_answers_late_does_not_move_the_window_of_the_kernels_counters() {
-        const ANSWERS_AFTER: Duration = Duration::from_secs(3);
-        const SLICE: Duration = Duration::from_secs(1);
         let directory = tempfile::tempdir().unwrap();
-        let late = Act {
-            after: ANSWERS_AFTER,
-            answer: Answer::Proper,
+        let never = Act {
+            after: Duration::ZERO,
+            answer: Answer::Stall,
         };
         let path = directory.path().join("s.sock");
-        let server = MockServer::start(&path, Role::Scripted(vec![late])).unwrap();
+        let server = MockServer::start(&path, Role::Scripted(vec![never])).unwrap();
         let options = ConnectOptions {
             deadline: Duration::from_secs(60),
+            statement_deadline: Duration::from_secs(600),
             ..ConnectOptions::default()
         };
         let credentials = Credentials::new("dbduel", "");
@@ -182,30 +252,47 @@ mod tests {
             connection: Some(connection.unwrap()),
             ..Observer::default()
         };
-        let (_, observed) = watch_for(observer, SLICE);
-        let window_s = reading(&observed, "observer", "window_s").unwrap();
-        // It was asked when the slice began, and answered when that was long over.
-        let limit_s = ANSWERS_AFTER.as_secs_f64();
-        assert!((0.9..limit_s).contains(&window_s), "{window_s}");
+        let device = ObservedDevice::new();
+        let watch = Watch::start(observer, device.subject(), own()).unwrap();
+        let opens = Instant::now();
+        watch.measure(opens..opens + Duration::from_millis(100));
+        wait_until("question", || !server.heard().is_empty());
+        // Both ends of the window are read while the first question is not answered.
+        device.wait_for_looks(2);
+        drop(server);
+        let (_, observed) = watch.finish();
+        assert!(reading(&observed, "observer", "window_s").is_some());
         assert!(reading(&observed, "server", "on_cpu_s").is_some());
     }
 
     #[test]
     fn a_watch_sees_the_slice_counts_its_cost_and_says_what_is_missing_once() {
-        let (observer, observed) = watch_for(Observer::default(), Duration::from_millis(1300));
+        let device = ObservedDevice::new();
+        // A process of which nothing is known.
+        let load = Subject::default;
+        let watch = Watch::start(Observer::default(), device.subject(), load()).unwrap();
+        let opens = Instant::now();
+        watch.measure(opens..opens + Duration::from_secs(3600));
+        // When the slice opens, before its first second, and after it.
+        device.wait_for_looks(3);
+        let (observer, observed) = watch.finish();
+        let at_most_s = opens.elapsed().as_secs_f64();
         let value = |source: &str, metric: &str| reading(&observed, source, metric);
         let window_s = value("observer", "window_s").unwrap();
-        assert!((1.2..30.0).contains(&window_s), "{window_s}");
+        assert!(window_s > 0.0 && window_s <= at_most_s, "{window_s}");
         assert!(value("observer", "cpu_s").unwrap() > 0.0);
         assert!(value("server", "on_cpu_s").is_some());
         assert!(value("server", "state_looks_count").unwrap() >= 1.0);
         assert!(!observed.seconds.is_empty());
-        let device =
-            |missing: &[(&str, String)]| missing.iter().any(|one| one.1.starts_with("device of"));
-        assert!(device(&observed.missing), "{:?}", observed.missing);
+        let of_load = |missing: &[(&str, String)]| missing.iter().any(|one| one.0 == "load");
+        assert!(of_load(&observed.missing), "{:?}", observed.missing);
 
-        let (_, again) = watch_for(observer, Duration::ZERO);
-        assert!(!device(&again.missing), "{:?}", again.missing);
+        let watch = Watch::start(observer, device.subject(), load()).unwrap();
+        let opens = Instant::now();
+        watch.measure(opens..opens);
+        let (_, again) = watch.finish();
+        assert!(reading(&again, "observer", "window_s").is_some());
+        assert!(!of_load(&again.missing), "{:?}", again.missing);
     }
 
     #[test]
