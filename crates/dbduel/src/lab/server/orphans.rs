@@ -246,7 +246,7 @@ mod tests {
     use dbduel_record::files::LocalFiles;
     use std::process::{Child, Command};
 
-    const TIMEOUT: Duration = Duration::from_secs(10);
+    const TIMEOUT: Duration = Duration::from_secs(60);
 
     /// A process with the command line of a server, which ignores SIGTERM when `stubborn`.
     fn impostor(sandbox: &Path, stubborn: bool) -> Child {

@@ -215,7 +215,7 @@ fn check_kept(dir: &Path, safe: &Safe, fault: &str) {
 /// program.
 #[track_caller]
 fn verified(dir: &Path, fault: &str) -> Verification {
-    for _ in 0..1000 {
+    for _ in 0..6000 {
         match examine(dir, 100) {
             Err(error) if matches!(error.downcast_ref(), Some(RecordError::InUse(_))) => {
                 std::thread::sleep(Duration::from_millis(10));

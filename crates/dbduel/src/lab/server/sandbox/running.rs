@@ -312,9 +312,8 @@ mod tests {
             ready_after: Duration::ZERO,
             stop_signals: &[Signal::SIGTERM],
         };
-        let begun = Instant::now();
+        // And not that its threads did not stop in time.
         let error = server.wait_until_stopped().unwrap_err().to_string();
         assert!(error.contains("it ended with signal: 9"), "{error}");
-        assert!(begun.elapsed() < FREEZE_DEADLINE);
     }
 }
