@@ -1,9 +1,8 @@
 //! Due, sent and done: exact delays, stalls and overload come back as what they are.
 
-mod support;
-
 use std::time::{Duration, Instant};
 
+use crate::support::{Load, act, mock, quantile_ms, scripted, slice_order};
 use dbduel_load::drive::Threads;
 use dbduel_load::mock_server::{Role, Served};
 use dbduel_load::order::{SliceOrder, Tick};
@@ -12,7 +11,6 @@ use dbduel_record::latency;
 use dbduel_record::plan::Arrival;
 use dbduel_wire::server::Act;
 use dbduel_wire::server::Answer as Reply;
-use support::{Load, act, mock, quantile_ms, scripted, slice_order};
 
 /// What the client must have seen of its transactions, one after the other over one connection, by what the server saw.
 /// A request is sent before the server has heard it and after the answer to the one before; its reply arrives after the

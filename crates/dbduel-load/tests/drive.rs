@@ -1,16 +1,16 @@
 //! The load process obeys its orders, against servers that answer at once.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use crate::support::{
+    Load, SLICE_MAX_S, act, mock, open_order, quantile_ms, scripted, slice_order,
+};
 use dbduel_load::mock_server::Role;
 use dbduel_load::monotonic;
 use dbduel_load::order::{Answer, Order, SliceOrder, Tick};
 use dbduel_record::plan::Arrival;
 use dbduel_wire::server::Answer as Reply;
-use support::{Load, SLICE_MAX_S, act, mock, open_order, quantile_ms, scripted, slice_order};
 
 #[test]
 fn slices_follow_one_another_and_everything_adds_up() {
@@ -258,7 +258,7 @@ fn a_stop_ends_the_slice_and_keeps_what_was_measured() {
         let Answer::Slice(slice) = load.last_answer() else {
             panic!("no slice")
         };
-        support::check_accounts(&slice);
+        crate::support::check_accounts(&slice);
         assert!(
             (last.offset_s + last.length_s - 1e-9..60.0).contains(&slice.measured_s),
             "{} s, and a tick before the end {last:?}",
@@ -276,12 +276,12 @@ fn the_end_of_the_input_ends_everything_before_its_time() {
     acts.push(act(0, Reply::Stall));
     let (_directory, server) = scripted(acts);
     let idle = Load::start(2);
-    assert!(idle.end() < support::PROMPT);
+    assert!(idle.end() < crate::support::PROMPT);
     let mut busy = Load::start(2);
     busy.open(&server.address(), "oltp-point-select", 2);
     busy.order(&Order::Slice(slice_order(2, SLICE_MAX_S)));
     busy.answer();
-    assert!(busy.end() < support::PROMPT);
+    assert!(busy.end() < crate::support::PROMPT);
 }
 
 #[test]

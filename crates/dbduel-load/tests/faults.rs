@@ -1,17 +1,17 @@
 //! Errors, broken connections and servers that fall silent cost what they must and no more.
 
-mod support;
-
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
+use crate::support::valve::Valve;
+use crate::support::{
+    Load, SLICE_MAX_S, act, error, mock, ok_in, open_order, scripted, slice_order,
+};
 use dbduel_load::driver::TlsMode;
 use dbduel_load::mock_server::Role;
 use dbduel_load::monotonic;
 use dbduel_load::order::{Answer, Order, SliceOrder, Tick};
 use dbduel_wire::server::Answer as Reply;
-use support::valve::Valve;
-use support::{Load, SLICE_MAX_S, act, error, mock, ok_in, open_order, scripted, slice_order};
 
 /// Statements that the first client sends before anything else, to learn what its session is.
 const SESSION_QUESTIONS: u64 = 4;

@@ -2,18 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
-mod support;
-
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::support::mock;
+use crate::support::script::{Printed, Size, alone, load_of, ready, run};
 use dbduel_load::address::Address;
 use dbduel_load::lua::{Host, Script, Settings};
 use dbduel_load::mock_server::{MockServer, Role};
 use dbduel_load::run::{IgnoredErrors, IntervalStats};
-use support::mock;
-use support::script::{Printed, Size, alone, load_of, ready, run};
 
 /// A script whose connections go to these addresses in turns.
 fn settings(text: &str, addresses: Vec<Address>) -> Settings {
@@ -64,7 +62,7 @@ fn accept_one(path: &Path) {
     listener.set_nonblocking(true).unwrap();
     let began = Instant::now();
     while listener.accept().is_err() {
-        assert!(began.elapsed() < support::PROMPT, "nobody connects");
+        assert!(began.elapsed() < crate::support::PROMPT, "nobody connects");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -82,7 +80,7 @@ fn run_without_server(text: &str) -> IntervalStats {
     load.begin();
     let began = Instant::now();
     while load.look().counts.events == 0 {
-        assert!(began.elapsed() < support::PROMPT, "no event ends");
+        assert!(began.elapsed() < crate::support::PROMPT, "no event ends");
         std::thread::sleep(Duration::from_millis(5));
     }
     drop(server);

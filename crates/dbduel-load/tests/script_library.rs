@@ -2,14 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
-mod support;
-
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use crate::support::script::{Printed, Size, alone, load_of, run};
 use dbduel_load::lua::{Host, Script};
 use mlua::{Lua, LuaOptions, StdLib};
-use support::script::{Printed, Size, alone, load_of, run};
 
 /// Bodies of functions whose results are compared. Where an error names the function there is no tail call, of which Lua
 /// knows no name.

@@ -1,11 +1,9 @@
 //! What scripts may rely on and what they may not do, without a server.
 
-mod support;
-
 use std::time::{Duration, Instant};
 
+use crate::support::script::{Printed, Size, alone, given, load_of, ready, run};
 use dbduel_load::lua::{CommandKind, Host, Limits, OptionError, OptionValue, Script, ScriptError};
-use support::script::{Printed, Size, alone, given, load_of, ready, run};
 
 /// A host of `text`, and what it prints.
 fn host(text: &str, command: &str) -> (Host, Printed) {

@@ -2,12 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
-mod support;
-
+use crate::support::mock;
+use crate::support::script::{Printed, Size, alone, load_of, run};
 use dbduel_load::lua::{Host, Script};
 use dbduel_load::mock_server::Role;
-use support::mock;
-use support::script::{Printed, Size, alone, load_of, run};
 
 /// What a script with a prepared statement and a connection prints in so many events of one client.
 fn printed(text: &str, events: u64) -> String {
@@ -102,7 +100,7 @@ fn a_statement_has_the_parameters_that_it_was_last_given_and_no_others() {
 
 #[test]
 fn an_error_of_the_server_is_told_in_the_middle_of_a_library_function() {
-    let error = support::error(1213, b"40001");
+    let error = crate::support::error(1213, b"40001");
     let text = "function event()
                     print(pcall(table.sort, { 2, 1 }, function(a, b)
                         statement:execute()
@@ -110,7 +108,7 @@ fn an_error_of_the_server_is_told_in_the_middle_of_a_library_function() {
                     end))
                     print(con.sql_errno, con.sql_state)
                 end";
-    let outcome = told_by(Role::Scripted(vec![support::act(0, error)]), text, 1);
+    let outcome = told_by(Role::Scripted(vec![crate::support::act(0, error)]), text, 1);
     let (first, second) = outcome.split_once('\n').unwrap();
     assert!(first.starts_with("false\ttable: "), "{first}");
     assert_eq!(second, "1213\t40001\n");

@@ -2,12 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use crate::support::{Load, SLICE_MAX_S, mock, ok_in, open_order, slice_order};
 use dbduel_load::address::Address;
 use dbduel_load::driver::{Credentials, TlsMode};
 use dbduel_load::fill::{FillError, FillReport, FillWatch, Place, fill};
@@ -15,7 +14,6 @@ use dbduel_load::mock_server::Role;
 use dbduel_load::order::{Answer, Order, SliceOrder};
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::Parameters;
-use support::{Load, SLICE_MAX_S, mock, ok_in, open_order, slice_order};
 
 /// Events that call a function before their first statement, after it, or not at all.
 const MIXED: &str = r#"
@@ -228,10 +226,10 @@ fn a_cancelled_prepare_sends_nothing_any_more() {
     let parameters = parameters::resolve(workload, &given(&folder, &[])).unwrap();
     // Answers the first question on a connection, such as that for the fill's lock, and then nothing.
     let acts = vec![
-        support::act(0, dbduel_wire::server::Answer::Proper),
-        support::act(0, dbduel_wire::server::Answer::Stall),
+        crate::support::act(0, dbduel_wire::server::Answer::Proper),
+        crate::support::act(0, dbduel_wire::server::Answer::Stall),
     ];
-    let (_directory, server) = support::scripted(acts);
+    let (_directory, server) = crate::support::scripted(acts);
     let began = Instant::now();
     let outcome = cancelled_fill(&server.address(), &parameters, || server.heard().len() == 3);
     assert!(matches!(outcome, Err(FillError::Cancelled)), "{outcome:?}");
@@ -267,9 +265,9 @@ fn a_script_that_is_cancelled_in_compiled_code_is_closed_in_order() {
          end",
         closed.display()
     );
-    let mut acts = vec![support::act(0, dbduel_wire::server::Answer::Proper); EXECUTED];
-    acts.push(support::act(0, dbduel_wire::server::Answer::Stall));
-    let (_directory, server) = support::scripted(acts);
+    let mut acts = vec![crate::support::act(0, dbduel_wire::server::Answer::Proper); EXECUTED];
+    acts.push(crate::support::act(0, dbduel_wire::server::Answer::Stall));
+    let (_directory, server) = crate::support::scripted(acts);
     let workload = workloads::find("script").unwrap();
     let given = given_text(&text, &folder, &[]);
     let parameters = parameters::resolve(workload, &given).unwrap();
@@ -310,7 +308,10 @@ fn a_cancelled_prepare_leaves_no_process_behind() {
     assert_eq!(numbers.lines().count(), 2, "{numbers}");
     let began = Instant::now();
     while numbers.lines().any(is_alive) {
-        assert!(began.elapsed() < support::PROMPT, "still there: {numbers}");
+        assert!(
+            began.elapsed() < crate::support::PROMPT,
+            "still there: {numbers}"
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
 }
