@@ -244,6 +244,8 @@ fn folders(path: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::*;
     use dbduel_record::files::LocalFiles;
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
     use std::process::{Child, Command};
 
     const TIMEOUT: Duration = Duration::from_secs(60);
@@ -251,11 +253,12 @@ mod tests {
     /// A process with the command line of a server, which ignores SIGTERM when `stubborn`.
     fn impostor(sandbox: &Path, stubborn: bool) -> Child {
         let trap = if stubborn { "trap '' TERM; " } else { "" };
+        let fifo = sandbox.join("marker.fifo");
+        mkfifo(&fifo, Mode::S_IRWXU).unwrap();
+        // Waits without a child, which would look like a second server for a moment.
         Command::new("sh")
             .arg("-c")
-            .arg(format!(
-                "{trap}touch \"$0.ready\"; while :; do sleep 0.05; done"
-            ))
+            .arg(format!("{trap}: >\"$0.ready\"; read line <\"$0.fifo\""))
             .arg(sandbox.join("marker"))
             .arg(format!(
                 "--defaults-file={}",
