@@ -130,7 +130,7 @@ impl Round {
     fn check(&self, holds: bool, what: &str) {
         assert!(
             holds,
-            "chaos seed {} (again: DBDUEL_CHAOS_SEED={} DBDUEL_CHAOS_SECONDS=1 cargo test -p dbduel --test main -- chaos):\n{what}\n{}\n\
+            "chaos seed {} (again: DBDUEL_CHAOS_SEED={} DBDUEL_CHAOS_SECONDS=1 just lab chaos::):\n{what}\n{}\n\
              the run said:\n{}",
             self.seed,
             self.seed,

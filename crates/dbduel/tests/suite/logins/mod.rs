@@ -1,9 +1,9 @@
 //! Accounts of every kind and every mode of TLS, on real servers, through what `dbduel load` logs in with.
 //!
-//! Two servers belong to every run of the tests. All of them, and a table of what was seen:
+//! Two servers belong to every run of the tests, the others to the lab tier (`just lab logins`). A table of what was seen:
 //!
 //! ```text
-//! cargo test -p dbduel --test main logins -- --include-ignored --nocapture
+//! cargo test -p dbduel --test main logins -- --nocapture
 //! ```
 
 use dbduel_load::address::Address;
