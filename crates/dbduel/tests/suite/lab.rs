@@ -96,6 +96,29 @@ pub fn check_refused(experiment: &str, old: &str, new: &str, place: &str, part: 
     assert!(!lab.has_results(), "a wrong experiment starts nothing");
 }
 
+/// A contest of seconds, which needs no server.
+pub const SQLITE_DUEL: &str = r#"
+question = "What does a write-ahead log save?"
+budget = "6 s"
+horizon = "25 %"
+about = ["journal_mode"]
+[contenders.rollback-journal]
+server = "sqlite"
+settings = { journal_mode = "delete", synchronous = "off" }
+[contenders.write-ahead-log]
+like = "rollback-journal"
+settings = { journal_mode = "wal" }
+[workload]
+name = "oltp-update-non-index"
+table_size = 500
+[load]
+clients = 1
+[schedule]
+slice = "50 ms"
+guard = "5 ms"
+warm_up = "200 ms"
+"#;
+
 /// An experiment of two contenders that is over in about a quarter of a minute when they are equal.
 pub fn short_experiment(servers: [&str; 2], extra: &str) -> String {
     let mut text = String::from("budget = \"26 s\"\nhorizon = \"25 %\"\nseed = 7\n");

@@ -14,7 +14,9 @@ use nix::unistd::Pid;
 
 use super::finished;
 use super::harness::skip;
-use super::lab::{Lab, assert_verified, follows_the_plan, program, servers_left, verify};
+use super::lab::{
+    Lab, SQLITE_DUEL, assert_verified, follows_the_plan, program, servers_left, verify,
+};
 use super::reserved::listening;
 
 /// Two equal contenders, on which no test and no search for turns can end early.
@@ -31,29 +33,6 @@ const MARIADB: &str = "server = \"mariadb-10.11\"\nsettings = { innodb_buffer_po
 const MYSQL: &str = "server = \"mysql-9.7\"\nsettings = { innodb_buffer_pool_size = \"32M\", \
     innodb_redo_log_capacity = \"8M\" }";
 const POSTGRESQL: &str = "server = \"postgresql-16\"\nsettings = { shared_buffers = \"16MB\" }";
-
-/// SQLite to its end, decided or not.
-const SQLITE: &str = r#"
-budget = "6 s"
-horizon = "25 %"
-seed = 7
-about = ["journal_mode"]
-[contenders.rollback-journal]
-server = "sqlite"
-settings = { journal_mode = "delete", synchronous = "off" }
-[contenders.write-ahead-log]
-like = "rollback-journal"
-settings = { journal_mode = "wal" }
-[workload]
-name = "oltp-update-non-index"
-table_size = 500
-[load]
-clients = 1
-[schedule]
-slice = "100 ms"
-guard = "10 ms"
-warm_up = "200 ms"
-"#;
 
 /// Kills the run after some slices, lets `disturb` do more, resumes the record, and interrupts that run after more slices. All
 /// that holds of a resumed record is checked; what the second run said is returned.
@@ -171,7 +150,7 @@ fn sqlite_is_killed_and_resumed() {
 
 #[test(contest)]
 fn a_contest_comes_to_its_end() {
-    let lab = finished::contest(SQLITE);
+    let lab = finished::contest(SQLITE_DUEL);
     let record = lab.record();
     assert_eq!(record.complaints, []);
     assert!(follows_the_plan(&record, &record.plan));
@@ -185,7 +164,7 @@ fn a_contest_comes_to_its_end() {
 
 #[test(contest)]
 fn the_page_of_a_contest_opens_in_a_browser() {
-    let lab = finished::contest(SQLITE);
+    let lab = finished::contest(SQLITE_DUEL);
     let profile = tempfile::tempdir().unwrap();
     let browser = Command::new("chromium")
         .args(["--headless", "--no-sandbox", "--disable-gpu"])

@@ -11,9 +11,9 @@ use serde_json::json;
 use super::nats_server::NatsServer;
 use super::network::Network;
 use super::relay::Relay;
-use super::{Fleet, SHORT, TIMEOUT, phase_of, undecided};
+use super::{Fleet, TIMEOUT, phase_of, undecided};
 use crate::suite::harness::skip_always;
-use crate::suite::lab::{program, signal, verify};
+use crate::suite::lab::{SQLITE_DUEL, program, signal, verify};
 
 /// Processes whose command line names a folder.
 fn processes_of(folder: &str) -> usize {
@@ -27,7 +27,7 @@ fn processes_of(folder: &str) -> usize {
 
 #[test(lab)]
 fn a_killed_worker_and_a_killed_nats_server_cost_no_cell() {
-    let Some(mut fleet) = Fleet::start(SHORT) else {
+    let Some(mut fleet) = Fleet::start(SQLITE_DUEL) else {
         return;
     };
     assert!(fleet.submit(6).contains("6 queued"));
@@ -151,7 +151,7 @@ const RESET_EVERY: Duration = Duration::from_secs(3);
 
 #[test(lab)]
 fn a_slow_connection_that_is_reset_again_and_again_costs_no_cell() {
-    let Some(mut fleet) = Fleet::start(SHORT) else {
+    let Some(mut fleet) = Fleet::start(SQLITE_DUEL) else {
         return;
     };
     let relay = Relay::start(fleet.nats.port(), DELAY);
@@ -232,7 +232,7 @@ fn store_of(bytes: u32) -> String {
 
 #[test(lab)]
 fn a_record_that_does_not_fit_is_kept_until_there_is_room() {
-    let Some(mut fleet) = Fleet::start(SHORT) else {
+    let Some(mut fleet) = Fleet::start(SQLITE_DUEL) else {
         return;
     };
     let made = fleet.nats.request(

@@ -18,37 +18,14 @@ use tempfile::TempDir;
 
 use self::nats_server::NatsServer;
 use self::network::Network;
-use super::lab::{program_in, signal};
+use super::lab::{SQLITE_DUEL, program_in, signal};
 
 /// How long anything may take that a test waits for.
 const TIMEOUT: Duration = Duration::from_secs(180);
 
-/// A contest of a few seconds.
-const SHORT: &str = r#"
-question = "What does a write-ahead log save?"
-budget = "6 s"
-horizon = "25 %"
-about = ["journal_mode"]
-[contenders.rollback-journal]
-server = "sqlite"
-settings = { journal_mode = "delete", synchronous = "off" }
-[contenders.write-ahead-log]
-like = "rollback-journal"
-settings = { journal_mode = "wal" }
-[workload]
-name = "oltp-update-non-index"
-table_size = 500
-[load]
-clients = 1
-[schedule]
-slice = "50 ms"
-guard = "5 ms"
-warm_up = "200 ms"
-"#;
-
 /// A contest that nothing decides before its budget is used up.
 fn undecided(budget: &str) -> String {
-    SHORT
+    SQLITE_DUEL
         .replace("\"6 s\"", &format!("\"{budget}\""))
         .replace("\"25 %\"", "\"0.1 %\"")
         .replace("about = [\"journal_mode\"]\n", "")

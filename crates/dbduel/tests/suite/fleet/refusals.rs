@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::{Fleet, SHORT, phase_of, undecided};
-use crate::suite::lab::{Lab, program};
+use super::{Fleet, phase_of, undecided};
+use crate::suite::lab::{Lab, SQLITE_DUEL, program};
 
 #[test]
 fn what_agents_refuse_is_refused_at_its_place_before_anything_is_submitted() {
@@ -22,7 +22,7 @@ fn what_agents_refuse_is_refused_at_its_place_before_anything_is_submitted() {
         ),
         ("table_size = 500", "config = \"x\"", "14:1", "no files"),
     ] {
-        let lab = Lab::new(&SHORT.replacen(old, new, 1));
+        let lab = Lab::new(&SQLITE_DUEL.replacen(old, new, 1));
         let output = program()
             .args(["fleet", "submit", "--nats", "nats://127.0.0.1:1"])
             .arg(lab.experiment())
@@ -52,7 +52,7 @@ fn other_machines_need_tls_and_credentials_and_an_absent_server_is_named() {
 
 #[test(lab)]
 fn agents_say_who_they_are_and_what_their_clocks_say_and_others_are_refused() {
-    let Some(mut fleet) = Fleet::start(SHORT) else {
+    let Some(mut fleet) = Fleet::start(SQLITE_DUEL) else {
         return;
     };
     fleet.start_agent("watcher", &[]);
@@ -117,7 +117,7 @@ fn an_agent_that_ends_gives_its_cell_back_and_checks_by_itself_what_it_is_given(
 
     // As one who may publish and does not use `dbduel fleet submit`.
     let digest = "0".repeat(64);
-    let text = SHORT.replacen("\"sqlite\"", "\"path:/opt/mysql\"", 1);
+    let text = SQLITE_DUEL.replacen("\"sqlite\"", "\"path:/opt/mysql\"", 1);
     let entry = json!({
         "digest": digest, "campaign": "default", "experiment": "evil", "label": "", "submitted_ms": 0,
     });
