@@ -62,7 +62,10 @@ fn accept_one(path: &Path) {
     listener.set_nonblocking(true).unwrap();
     let began = Instant::now();
     while listener.accept().is_err() {
-        assert!(began.elapsed() < crate::support::PROMPT, "nobody connects");
+        assert!(
+            began.elapsed() < crate::support::PROMPT,
+            "no client connects"
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
 }

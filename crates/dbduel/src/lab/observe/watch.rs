@@ -171,7 +171,7 @@ mod tests {
             let thread = std::thread::spawn(move || {
                 while !ends.load(Ordering::Relaxed) {
                     let mut options = std::fs::OpenOptions::new();
-                    // Fails while nobody reads.
+                    // Fails without a reader.
                     let pipe = options
                         .write(true)
                         .custom_flags(libc::O_NONBLOCK)
