@@ -102,15 +102,21 @@ impl Inversion<'_> {
         })
     }
 
-    fn differences(&self) -> impl Iterator<Item = f64> {
-        self.units.iter().map(|unit| unit.difference)
+    /// The effects that units show by themselves, of those that show one.
+    fn own_effects(&self) -> impl Iterator<Item = f64> {
+        let effects = self.units.iter().map(Unit::own_effect);
+        effects.filter(|effect| effect.is_finite())
     }
 
-    /// The smallest and the largest difference.
+    /// The smallest and the largest of them; zero twice where there are none.
     fn range(&self) -> (f64, f64) {
-        let smallest = self.differences().fold(f64::INFINITY, f64::min);
-        let largest = self.differences().fold(f64::NEG_INFINITY, f64::max);
-        (smallest, largest)
+        let smallest = self.own_effects().fold(f64::INFINITY, f64::min);
+        let largest = self.own_effects().fold(f64::NEG_INFINITY, f64::max);
+        if smallest <= largest {
+            (smallest, largest)
+        } else {
+            (0.0, 0.0)
+        }
     }
 
     /// The mean, or when an early look has rejected it, another value between the units: the median and
@@ -119,17 +125,17 @@ impl Inversion<'_> {
         let n = self.units.len();
         let early = (1..RESCUE_MEANS).rev().map(|part| n * part / RESCUE_MEANS);
         let early = early.map(|count| mean_effect(&self.units[..count]));
-        let early = early.filter(|effect| effect.is_finite());
         let (smallest, largest) = self.range();
         let step = (largest - smallest) / RESCUE_POINTS as f64;
         let between = (0..=RESCUE_POINTS).map(|number| smallest + step * number as f64);
         [
             mean_effect(self.units),
-            median(&mut self.differences().collect::<Vec<_>>()),
+            median(&mut self.own_effects().collect::<Vec<_>>()),
         ]
         .into_iter()
         .chain(early)
         .chain(between)
+        .filter(|effect| effect.is_finite())
         .find(|shift| self.accepts(*shift))
     }
 
@@ -191,7 +197,12 @@ impl Inversion<'_> {
         if self.units.len() < 2 {
             return 0.0;
         }
-        END_PRECISION * standard_error(self.units)
+        let precision = END_PRECISION * standard_error(self.units);
+        if precision.is_finite() {
+            precision
+        } else {
+            0.0
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Verdicts on a sequence of paired differences, looked at after every unit without inflating the
+//! Verdicts on a sequence of paired differences or of the totals of blocks, looked at after every unit without inflating the
 //! error rate.
 //!
 //! Two tests share the error budget. The sign-flip test with alpha spending has four fifths and a declared weight of all
@@ -8,7 +8,9 @@
 //! Larger is called `Faster`, so differences of latencies go in with their sign turned.
 //!
 //! A unit is a difference with its weight, such as that of a block whose slices were longer than those of another. Weights
-//! of 1 and their number as the total are what is meant where nothing is said of weights.
+//! of 1 and their number as the total are what is meant where nothing is said of weights. Or it is what two contenders did in a
+//! block, work and time ([`Unit::of_totals`]): then the effect is the log ratio of their throughputs over all blocks together,
+//! which stalls that fall into few of the blocks move by what they cost.
 //!
 //! Limit: a kind of stall rarer than the measured time cannot be seen by any rule here; see
 //! [`crate::stalls`].
@@ -21,6 +23,7 @@ mod plan;
 mod share;
 mod sign_e_process;
 mod statistic;
+mod totals;
 mod unit;
 mod unit_length;
 mod verdict;
@@ -29,6 +32,7 @@ pub use decision::{Decider, decide};
 pub use flip_spend::{Rejection, Side};
 pub use plan::{DEFAULT_N_MIN, DEFAULT_PATHS, DEFAULT_RESERVE, SequentialPlan};
 pub use share::{Share, WholeShare, share_of_whole};
+pub use totals::{BlockTotals, Totals};
 pub use unit::Unit;
 pub use unit_length::{UNIT_FIRST_S, unit_length_s};
 pub use verdict::{Decision, Interval, Method, Verdict};

@@ -30,6 +30,13 @@ pub fn share_of_whole(
     plan.check()?;
     check_all(part)?;
     check_all(whole)?;
+    let mut all = part.iter().chain(whole);
+    if all.any(|unit| unit.difference().is_none()) {
+        return Err(StatsError::Shape {
+            what: "units of a part and of its whole",
+            problem: "totals, of which no share can be taken".to_owned(),
+        });
+    }
     if part.len() != whole.len() {
         return Err(StatsError::Shape {
             what: "units of a part and of its whole",
@@ -106,7 +113,8 @@ impl Inversion<'_> {
     fn accepts(&self, share: f64) -> bool {
         let mut test = ShiftTest::new(0.0, self.plan);
         self.part.iter().zip(self.whole).all(|(part, whole)| {
-            let rest = Unit::new(part.difference - share * whole.difference, part.weight);
+            let [one, other] = [part, whole].map(Unit::own_effect);
+            let rest = Unit::new(one - share * other, part.weight);
             test.push(&rest, self.coins);
             test.rejection().is_none()
         })
@@ -191,7 +199,7 @@ mod tests {
     fn a_share_that_changes_during_the_run_is_no_share() {
         let [mut part, whole] = units(3, 1.0, 0.5, 40);
         for unit in &mut part[20..] {
-            unit.difference = -unit.difference;
+            *unit = Unit::new(-unit.own_effect(), unit.weight);
         }
         let plan = SequentialPlan::new(40.0, 0.05, 0.0, 1);
         let share = share_of_whole(&part, &whole, &plan);

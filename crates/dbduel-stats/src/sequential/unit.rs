@@ -1,26 +1,40 @@
-//! What a test takes: one paired difference with its weight.
+//! What a test takes: a paired difference, or the totals of a block, with its weight.
 
+use super::totals::{BlockTotals, PooledBlock};
 use crate::error::{MAGNITUDE_MAX, StatsError, finite};
 
-/// One paired difference, with what the plan gives it of the whole.
+/// One block's say on the effect of a pair, with what the plan gives it of the whole.
 ///
-/// Blocks of different length are units of different weight. Weights in proportion to the length make the mean of all units
-/// the most precise one where noise is fast; others cost precision and not the error rate.
+/// It is a paired difference, whose weighted mean is estimated, or it has the work and the time of two contenders, of which the
+/// log ratio of total throughputs is estimated. All units of a sequence are of one sort.
+///
+/// Blocks of different length are units of different weight. Weights in proportion to the length make the mean of all differences
+/// the most precise one where noise is fast; others cost precision and not the error rate. Totals count by the work and the time
+/// that they hold; the weight of theirs spends the error probability.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Unit {
-    /// The difference.
-    pub difference: f64,
+    measured: Measured,
     /// What the plan gives the unit of the information that all units together shall have, and of the error probability
     /// that goes with it. Positive, and fixed by the plan or by figures that would be the same if the
     /// contenders had changed places; a weight that depends on who was faster makes the error probability void.
     pub weight: f64,
 }
 
+/// What was measured in a block.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Measured {
+    Difference(f64),
+    Totals(PooledBlock),
+}
+
 impl Unit {
     /// A difference with its weight.
     #[must_use]
     pub fn new(difference: f64, weight: f64) -> Self {
-        Unit { difference, weight }
+        Unit {
+            measured: Measured::Difference(difference),
+            weight,
+        }
     }
 
     /// Differences of equal weight: 1 each.
@@ -32,14 +46,105 @@ impl Unit {
             .collect()
     }
 
-    /// The weighted difference as it would be without an effect, if the effect were `effect`.
+    /// Units for the log ratio of total throughputs, contender ÷ reference, from the totals of blocks in the order in which they
+    /// were measured, each with its planned weight.
+    ///
+    /// A unit knows the blocks before it, so that units of the first blocks are the first units: they can be given to a
+    /// [`super::Decider`] one by one. They must not be left out, taken twice or put in another order.
+    ///
+    /// ```
+    /// use dbduel_stats::sequential::{BlockTotals, SequentialPlan, Totals, Unit, Verdict, decide};
+    ///
+    /// # fn main() -> Result<(), dbduel_stats::StatsError> {
+    /// // Twelve blocks of 10 s; the contender completes 6 % more in a second, and waits for a second in every third block.
+    /// let blocks: Vec<(BlockTotals, f64)> = (0..12_u32)
+    ///     .map(|block| {
+    ///         let level = 1000.0 + f64::from(block * 7 % 5);
+    ///         let stall = if block % 3 == 2 { 1.0 } else { 0.0 };
+    ///         let contender = Totals { work: 10.6 * level, time: 10.0 + stall };
+    ///         let reference = Totals { work: 10.0 * level, time: 10.0 };
+    ///         (BlockTotals { contender, reference }, 1.0)
+    ///     })
+    ///     .collect();
+    /// let plan = SequentialPlan::new(12.0, 0.05, 0.0, 7);
+    /// let decision = decide(&Unit::of_totals(&blocks)?, &plan)?;
+    /// // 4 s of 124 s are lost.
+    /// assert!((decision.estimate - (1.06_f64 * 120.0 / 124.0).ln()).abs() < 1e-9);
+    /// assert_eq!(decision.verdict, Verdict::Undecided);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`StatsError::OutOfRange`] for work or time that cannot be computed with or negative work, [`StatsError::NotPositive`] for
+    /// a time or a weight that is not above zero, or where one of the two has no work in any block.
+    pub fn of_totals(blocks: &[(BlockTotals, f64)]) -> Result<Vec<Unit>, StatsError> {
+        let mut so_far = BlockTotals::default();
+        let mut units = Vec::with_capacity(blocks.len());
+        for (index, (totals, weight)) in blocks.iter().enumerate() {
+            totals.check(index)?;
+            so_far = so_far.plus(*totals);
+            let unit = Unit {
+                measured: Measured::Totals(PooledBlock::new(*totals, &so_far)),
+                weight: *weight,
+            };
+            unit.check(index)?;
+            units.push(unit);
+        }
+        for (what, all) in [
+            ("work of the contender in all blocks", so_far.contender),
+            ("work of the reference in all blocks", so_far.reference),
+        ] {
+            if !blocks.is_empty() && all.work < MAGNITUDE_MAX.recip() {
+                return Err(StatsError::NotPositive {
+                    what,
+                    index: blocks.len() - 1,
+                    value: all.work,
+                });
+            }
+        }
+        Ok(units)
+    }
+
+    /// The paired difference, where the unit is one.
+    #[must_use]
+    pub fn difference(&self) -> Option<f64> {
+        match self.measured {
+            Measured::Difference(difference) => Some(difference),
+            Measured::Totals(_) => None,
+        }
+    }
+
+    /// What the unit would add to a sum that is centred at zero if the effect were `effect`: the weighted difference without it,
+    /// or the contribution of the totals.
     pub(super) fn without(&self, effect: f64) -> f64 {
-        self.weight * (self.difference - effect)
+        match self.measured {
+            Measured::Difference(difference) => self.weight * (difference - effect),
+            Measured::Totals(block) => block.without(effect),
+        }
+    }
+
+    /// By how much [`Unit::without`] falls when the effect rises, per unit of effect.
+    fn slope(&self, effect: f64) -> f64 {
+        match self.measured {
+            Measured::Difference(_) => self.weight,
+            Measured::Totals(block) => block.slope(effect),
+        }
+    }
+
+    /// The effect that the unit shows by itself, at which [`Unit::without`] is zero. Infinite where there is none.
+    pub(super) fn own_effect(&self) -> f64 {
+        match self.measured {
+            Measured::Difference(difference) => difference,
+            Measured::Totals(block) => block.own_effect(),
+        }
     }
 
     /// Checks that the unit, at `index` of its sequence, can be computed with.
     pub(crate) fn check(&self, index: usize) -> Result<(), StatsError> {
-        finite("paired differences", index, self.difference)?;
+        if let Measured::Difference(difference) = self.measured {
+            finite("paired differences", index, difference)?;
+        }
         finite("weights", index, self.weight)?;
         if self.weight < MAGNITUDE_MAX.recip() {
             return Err(StatsError::NotPositive {
@@ -50,28 +155,53 @@ impl Unit {
         }
         Ok(())
     }
+
+    /// Fails unless the unit, at `index` of its sequence, is of the same sort as the first one.
+    pub(super) fn check_sort(&self, first: &Unit, index: usize) -> Result<(), StatsError> {
+        if self.difference().is_some() == first.difference().is_some() {
+            return Ok(());
+        }
+        Err(StatsError::Shape {
+            what: "units",
+            problem: format!("number {index} is of another sort than the first"),
+        })
+    }
 }
 
 /// Fails on the first unit that cannot be computed with.
 pub(super) fn check_all(units: &[Unit]) -> Result<(), StatsError> {
-    let mut numbered = units.iter().enumerate();
-    numbered.try_for_each(|(index, unit)| unit.check(index))
+    for (index, unit) in units.iter().enumerate() {
+        unit.check(index)?;
+        unit.check_sort(&units[0], index)?;
+    }
+    Ok(())
 }
 
-/// The weighted mean of the units' differences.
+/// The effect of all units together: the weighted mean of differences, or the log ratio of total throughputs, which is infinite
+/// while one of the two has no work.
 pub(super) fn mean_effect(units: &[Unit]) -> f64 {
+    let mut all: Option<BlockTotals> = None;
+    for unit in units {
+        if let Measured::Totals(block) = unit.measured {
+            all = Some(all.unwrap_or_default().plus(block.totals));
+        }
+    }
+    if let Some(all) = all {
+        return all.log_ratio();
+    }
     let differences: f64 = units.iter().map(|unit| unit.without(0.0)).sum();
-    differences / total_weight(units)
+    differences / units.iter().map(|unit| unit.weight).sum::<f64>()
 }
 
-fn total_weight(units: &[Unit]) -> f64 {
-    units.iter().map(|unit| unit.weight).sum()
-}
-
-/// Standard error of [`mean_effect`] from the scatter of two or more units.
+/// Standard error of [`mean_effect`] from the scatter of two or more units: that of the mean of independent differences, or that of
+/// a linearised ratio of sums (Cochran 1977, ch. 6). In the unit of the effect; not finite where it has none.
 pub(super) fn standard_error(units: &[Unit]) -> f64 {
     let n = units.len() as f64;
     let centre = mean_effect(units);
     let squares: f64 = units.iter().map(|unit| unit.without(centre).powi(2)).sum();
-    (squares / (n - 1.0) / n).sqrt() / (total_weight(units) / n)
+    let slope: f64 = units.iter().map(|unit| unit.slope(centre)).sum();
+    (squares / (n - 1.0) / n).sqrt() / (slope / n)
 }
+
+#[cfg(test)]
+mod tests;

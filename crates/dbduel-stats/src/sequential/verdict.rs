@@ -52,7 +52,8 @@ pub struct Decision {
     /// Confidence interval, valid at every look at once. `None`: no constant effect fits the units, so
     /// the ratio changed during the duel, and the verdict is `Undecided`.
     pub interval: Option<Interval>,
-    /// Mean of the differences, or where that is outside of the interval, the end next to it.
+    /// Mean of the differences, or log ratio of the totals; where that is outside of the interval, the end next to it. Of totals it
+    /// is infinite while one of the two contenders has completed nothing.
     pub estimate: f64,
     /// Number of units seen.
     pub n: usize,

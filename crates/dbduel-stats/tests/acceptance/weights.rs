@@ -58,10 +58,8 @@ fn weights_that_look_at_the_difference_are_wrong_more_often() {
     let wrong = |seed: &u64| {
         let mut units = units(&[1.0; 40], 0.0, *seed);
         for unit in &mut units {
-            *unit = Unit::new(
-                unit.difference,
-                if unit.difference > 0.0 { 4.0 } else { 1.0 },
-            );
+            let difference = unit.difference().unwrap();
+            *unit = Unit::new(difference, if difference > 0.0 { 4.0 } else { 1.0 });
         }
         let plan = SequentialPlan::new(100.0, 0.05, 0.0, *seed);
         decide(&units, &plan).unwrap().decided_at.is_some()

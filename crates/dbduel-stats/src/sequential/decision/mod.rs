@@ -46,10 +46,12 @@ impl Decider {
     /// Adds the next unit.
     ///
     /// # Errors
-    /// [`StatsError::OutOfRange`], or [`StatsError::NotPositive`] for a weight that is not; the state is then unchanged.
+    /// [`StatsError::OutOfRange`], [`StatsError::NotPositive`] for a weight that is not, or [`StatsError::Shape`] for a unit of
+    /// another sort than the first; the state is then unchanged.
     pub fn push(&mut self, unit: Unit) -> Result<(), StatsError> {
         let number = self.units.len();
         unit.check(number)?;
+        unit.check_sort(self.units.first().unwrap_or(&unit), number)?;
         self.units.push(unit);
         self.coins.extend_to(number + 1);
         for test in self.margins.iter_mut().flatten().chain([&mut self.zero]) {

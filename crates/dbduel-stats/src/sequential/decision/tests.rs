@@ -49,7 +49,7 @@ fn turning_the_sign_mirrors_the_decision() {
     let units = noise(2, 20, 0.05, 0.02);
     let turned: Vec<Unit> = units
         .iter()
-        .map(|unit| Unit::new(-unit.difference, 1.0))
+        .map(|unit| Unit::new(-unit.own_effect(), 1.0))
         .collect();
     let (one, other) = (
         decide(&units, &plan).unwrap(),
@@ -106,10 +106,10 @@ fn a_unit_of_double_weight_counts_twice_in_the_estimate() {
     let plan = SequentialPlan::new(90.0, 0.05, 0.02, 1);
     let mut units = noise(11, 60, 0.0, 0.05);
     for unit in units.iter_mut().step_by(2) {
-        *unit = Unit::new(unit.difference, 2.0);
+        *unit = Unit::new(unit.own_effect(), 2.0);
     }
     let decision = decide(&units, &plan).unwrap();
-    let weighted = units.iter().map(|unit| unit.weight * unit.difference);
+    let weighted = units.iter().map(|unit| unit.weight * unit.own_effect());
     assert_eq!(decision.estimate, weighted.sum::<f64>() / 90.0);
     let interval = decision.interval.unwrap();
     assert!(interval.low < decision.estimate && decision.estimate < interval.high);
@@ -123,7 +123,7 @@ fn a_large_difference_has_an_interval_as_soon_as_it_has_a_verdict() {
         let mut decider = Decider::new(plan).unwrap();
         for (place, unit) in noise(seed, 60, 0.7, 0.05).iter().enumerate() {
             let weight = 0.4 + 0.02 * place as f64;
-            decider.push(Unit::new(unit.difference, weight)).unwrap();
+            decider.push(Unit::new(unit.own_effect(), weight)).unwrap();
             if decider.has_verdict() {
                 break;
             }
@@ -140,7 +140,7 @@ fn the_budget_ends_with_its_last_unit_whatever_the_scale_of_weights() {
     for scale in [1.0, 0.1, 1.0 / 3.0, 7.7] {
         let plan = SequentialPlan::new(20.0 * scale, 0.05, 0.02, 1);
         let scaled = |units: Vec<Unit>| -> Vec<Unit> {
-            let scaled = units.iter().map(|unit| Unit::new(unit.difference, scale));
+            let scaled = units.iter().map(|unit| Unit::new(unit.own_effect(), scale));
             scaled.collect()
         };
         let mut units = scaled(noise(6, 20, 0.0, 1.0));

@@ -3,6 +3,7 @@
 use super::*;
 use crate::random::RandomStream;
 use crate::sequential::coins::CoinRow;
+use crate::sequential::{BlockTotals, Totals, Unit};
 
 fn flip_spend(weight_max: f64, alpha: f64, paths: usize) -> FlipSpend {
     let plan = SequentialPlan {
@@ -109,6 +110,51 @@ fn the_error_is_exact_with_unequal_weights() {
                 "{weights:?}: {stopped} of {allowed}"
             );
         }
+    }
+}
+
+/// Totals of blocks, with stalls that fall into few of them, under any hypothesis on their ratio: in each duel some of the blocks
+/// have the contenders in each other's place.
+#[test]
+fn the_error_is_exact_for_totals_of_blocks() {
+    let mut random = RandomStream::new(8, 0);
+    let every_path = every_sign_path(10);
+    for (alpha, effect) in [(0.05, 0.0), (0.2, 0.0), (0.2, 0.7), (0.2, -2.0)] {
+        let mut totals = |stall: f64| Totals {
+            work: 10.0 * (0.1 * random.normal()).exp(),
+            time: 10.0 + random.uniform() + stall,
+        };
+        let places: Vec<[Totals; 2]> = (0..10)
+            .map(|block| [totals(0.0), totals(if block % 4 == 1 { 5.0 } else { 0.0 })])
+            .collect();
+        let is_rejected = |signs: &usize| {
+            let blocks = places.iter().enumerate().map(|(block, [one, other])| {
+                let is_turned = signs >> block & 1 == 1;
+                let (mut contender, reference) = if is_turned {
+                    (*other, *one)
+                } else {
+                    (*one, *other)
+                };
+                contender.work *= f64::exp(effect);
+                (
+                    BlockTotals {
+                        contender,
+                        reference,
+                    },
+                    1.0,
+                )
+            });
+            let units = Unit::of_totals(&blocks.collect::<Vec<_>>()).unwrap();
+            let contributions: Vec<f64> = units.iter().map(|unit| unit.without(effect)).collect();
+            let mut test = flip_spend(10.0, alpha, 1023);
+            run(&contributions, &mut test, &every_path).is_some()
+        };
+        let stopped = (0..1024).filter(is_rejected).count() as f64;
+        let allowed = alpha * 1024.0;
+        assert!(
+            allowed - 2.0 <= stopped && stopped <= allowed,
+            "{alpha} {effect}: {stopped} of {allowed}"
+        );
     }
 }
 
