@@ -1,7 +1,12 @@
 //! Stalls: how often contenders stood still, and what unseen stalls could still cost.
 //!
 //! This is the limit of every verdict: stalls rarer than the measured time are invisible to it. The ledger counts the
-//! ones seen, tests whether two contenders stall equally often and bounds the unseen.
+//! ones seen, tests whether two contenders stall equally often and bounds the unseen. [`stall_chance`] says whether enough
+//! were seen.
+
+mod chance;
+
+pub use chance::{EFFECTIVE_STALLS_MIN, RatioStalls, StallChance, stall_chance};
 
 use crate::error::{StatsError, all_finite, at_least, bounded, not_negative, open_fraction};
 use crate::moments::median;
