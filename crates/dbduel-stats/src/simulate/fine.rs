@@ -9,6 +9,7 @@ use super::{
 };
 use crate::moments::{as_count, mean};
 use crate::random::RandomStream;
+use crate::sequential::{BlockTotals, Totals};
 
 /// What a contender lacks after it was thawed: cold caches.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -126,6 +127,8 @@ impl FineSpeed {
 pub struct FineBlock {
     /// Logarithm of the ratio of throughput, second contender ÷ first.
     pub log_ratio: f64,
+    /// Work of the second contender, and of the first as the reference, with the seconds in which it was done.
+    pub totals: BlockTotals,
     /// Seconds that the block took, with its guards and switches.
     pub wall_s: f64,
 }
@@ -176,18 +179,27 @@ impl FineDuel {
     pub fn block(&mut self, length_s: f64, guard_s: f64, repeats: u32) -> FineBlock {
         let first = self.machine.random.below(2);
         let order = [first, 1 - first, 1 - first, first];
-        let mut rates = [0.0; 4];
+        let mut rates = [0.0_f64; 4];
         for _ in 0..repeats {
             for (rate, contender) in rates.iter_mut().zip(order) {
                 *rate += self.turn(contender, length_s, guard_s);
             }
         }
         let mut level = [0.0; 2];
+        let mut totals = [Totals::default(); 2];
+        let turn_s = self.ticks(length_s) as f64 * self.fine.tick_s;
         for (rate, contender) in rates.iter().zip(order) {
             level[contender] += 0.5 * rate.ln();
+            totals[contender].work += rate * turn_s;
+            totals[contender].time += f64::from(repeats) * turn_s;
         }
+        let [reference, contender] = totals;
         FineBlock {
             log_ratio: level[1] - level[0],
+            totals: BlockTotals {
+                contender,
+                reference,
+            },
             wall_s: 4.0 * f64::from(repeats) * self.turn_s(length_s, guard_s),
         }
     }

@@ -27,5 +27,7 @@ mod short_duels;
 mod short_slices;
 mod single_blocks;
 mod slices;
+mod stalled_turns;
 mod steady;
+mod totals;
 mod weights;
