@@ -12,25 +12,25 @@ use dbduel_stats::simulate::{
     FINE_NASTY, FINE_QUIET, FINE_TYPICAL, FINE_WANDERING, FineDuel, FineNoise, Noise, QUIET,
     TYPICAL,
 };
-use stalled_turns::{ALPHA, Gaps, Law, STEADY, conduct, judge};
+use stalled_turns::{ALPHA, ContenderLaw, Gaps, STEADY, conduct, judge};
 
 const MACHINES: [(&str, Noise); 2] = [("quiet", QUIET), ("typical", TYPICAL)];
 const EVERY_S: [f64; 6] = [2.0, 4.0, 8.0, 16.0, 30.0, 60.0];
 
 /// The contenders of each row: a name, and what the two do by themselves.
-fn rows() -> Vec<(String, [Law; 2])> {
+fn rows() -> Vec<(String, [ContenderLaw; 2])> {
     let mut rows = vec![("none".to_owned(), [STEADY; 2])];
     for (name, gaps) in [("at random", Gaps::Random), ("in equal gaps", Gaps::Equal)] {
         for every_s in EVERY_S {
             let name = format!("every {every_s:.0} s, {name}");
-            rows.push((name, [Law::stalling(every_s, gaps), STEADY]));
+            rows.push((name, [ContenderLaw::stalling(every_s, gaps), STEADY]));
         }
     }
     for every_s in [4.0, 30.0] {
         let name = format!("both every {every_s:.0} s, at random");
-        rows.push((name, [Law::stalling(every_s, Gaps::Random); 2]));
+        rows.push((name, [ContenderLaw::stalling(every_s, Gaps::Random); 2]));
     }
-    let heavy = Law {
+    let heavy = ContenderLaw {
         is_heavy: true,
         ..STEADY
     };
@@ -41,13 +41,13 @@ fn rows() -> Vec<(String, [Law; 2])> {
 
 /// Counts of one row.
 #[derive(Default)]
-struct Row {
+struct CoverageRow {
     blocks: usize,
     held: u64,
     held_by_differences: u64,
     no_interval: u64,
     too_few: u64,
-    /// Intervals that hold the truth, or were said to rest on too few stalls, or are none.
+    /// Intervals that hold the truth, or were judged to rest on too few stalls, or are none.
     right: u64,
     unseen: u64,
     /// The same, or no stall was seen.
@@ -59,28 +59,28 @@ struct Row {
 
 fn coverage(
     noise: Noise,
-    laws: [Law; 2],
+    laws: [ContenderLaw; 2],
     [turn_s, budget_s]: [f64; 2],
     duels: u64,
-) -> Result<Row, StatsError> {
+) -> Result<CoverageRow, StatsError> {
     let truth = laws[0].log_throughput() - laws[1].log_throughput();
-    let mut row = Row::default();
+    let mut row = CoverageRow::default();
     for seed in 0..duels {
         let measured = conduct(noise, laws, turn_s, budget_s, seed);
-        let said = judge(&measured, truth, seed)?;
-        let interval = said.decision.interval;
-        let is_right = said.is_held || said.is_too_few || interval.is_none();
+        let judged = judge(&measured, truth, seed)?;
+        let interval = judged.decision.interval;
+        let is_right = judged.is_held || judged.is_too_few || interval.is_none();
         let is_unseen = laws[0].every_s.is_finite() && measured.stalls == 0;
         row.blocks = measured.blocks.len();
-        row.held += u64::from(said.is_held);
-        row.held_by_differences += u64::from(said.is_held_by_differences);
+        row.held += u64::from(judged.is_held);
+        row.held_by_differences += u64::from(judged.is_held_by_differences);
         row.no_interval += u64::from(interval.is_none());
-        row.too_few += u64::from(said.is_too_few);
+        row.too_few += u64::from(judged.is_too_few);
         row.right += u64::from(is_right);
         row.unseen += u64::from(is_unseen);
         row.right_or_unseen += u64::from(is_right || is_unseen);
-        row.widened += u64::from(said.is_held_widened || interval.is_none() || is_unseen);
-        row.verdicts += u64::from(said.decision.verdict != Verdict::Undecided);
+        row.widened += u64::from(judged.is_held_widened || interval.is_none() || is_unseen);
+        row.verdicts += u64::from(judged.decision.verdict != Verdict::Undecided);
         row.widths
             .extend(interval.map(|set| 0.5 * (set.high - set.low)));
     }

@@ -14,7 +14,7 @@
 //! * [`sequential`]: faster, slower, equivalent or undecided, looked at after every block.
 //!   [`epochs`]: the same for servers that were restarted in between.
 //! * [`attribution`]: contenders between two, and what each of their differing settings contributes.
-//! * [`stalls`]: the stalls seen, and what unseen ones could still overturn.
+//! * [`stalls`]: the stalls seen, whether they are enough, and what unseen ones could still overturn.
 //! * [`scaling`], [`crossover`], [`history`]: curves over concurrency, crossings over sizes, changes
 //!   over runs. [`pool`]: one comparison on several machines.
 //! * [`simulate`]: machines and contenders whose truth is known, to check a method on.

@@ -3,7 +3,7 @@
 use super::totals::{BlockTotals, PooledBlock};
 use crate::error::{MAGNITUDE_MAX, StatsError, finite};
 
-/// One block's say on the effect of a pair, with what the plan gives it of the whole.
+/// One block's measurement of the effect of a pair, with its planned weight.
 ///
 /// It is a paired difference, whose weighted mean is estimated, or it has the work and the time of two contenders, of which the
 /// log ratio of total throughputs is estimated. All units of a sequence are of one sort.
@@ -13,7 +13,7 @@ use crate::error::{MAGNITUDE_MAX, StatsError, finite};
 /// that they hold; the weight of theirs spends the error probability.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Unit {
-    measured: Measured,
+    measure: UnitMeasure,
     /// What the plan gives the unit of the information that all units together shall have, and of the error probability
     /// that goes with it. Positive, and fixed by the plan or by figures that would be the same if the
     /// contenders had changed places; a weight that depends on who was faster makes the error probability void.
@@ -22,7 +22,7 @@ pub struct Unit {
 
 /// What was measured in a block.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Measured {
+enum UnitMeasure {
     Difference(f64),
     Totals(PooledBlock),
 }
@@ -32,7 +32,7 @@ impl Unit {
     #[must_use]
     pub fn new(difference: f64, weight: f64) -> Self {
         Unit {
-            measured: Measured::Difference(difference),
+            measure: UnitMeasure::Difference(difference),
             weight,
         }
     }
@@ -85,7 +85,7 @@ impl Unit {
             totals.check(index)?;
             so_far = so_far.plus(*totals);
             let unit = Unit {
-                measured: Measured::Totals(PooledBlock::new(*totals, &so_far)),
+                measure: UnitMeasure::Totals(PooledBlock::new(*totals, &so_far)),
                 weight: *weight,
             };
             unit.check(index)?;
@@ -109,40 +109,40 @@ impl Unit {
     /// The paired difference, where the unit is one.
     #[must_use]
     pub fn difference(&self) -> Option<f64> {
-        match self.measured {
-            Measured::Difference(difference) => Some(difference),
-            Measured::Totals(_) => None,
+        match self.measure {
+            UnitMeasure::Difference(difference) => Some(difference),
+            UnitMeasure::Totals(_) => None,
         }
     }
 
     /// What the unit would add to a sum that is centred at zero if the effect were `effect`: the weighted difference without it,
     /// or the contribution of the totals.
     pub(super) fn without(&self, effect: f64) -> f64 {
-        match self.measured {
-            Measured::Difference(difference) => self.weight * (difference - effect),
-            Measured::Totals(block) => block.without(effect),
+        match self.measure {
+            UnitMeasure::Difference(difference) => self.weight * (difference - effect),
+            UnitMeasure::Totals(block) => block.without(effect),
         }
     }
 
     /// By how much [`Unit::without`] falls when the effect rises, per unit of effect.
     fn slope(&self, effect: f64) -> f64 {
-        match self.measured {
-            Measured::Difference(_) => self.weight,
-            Measured::Totals(block) => block.slope(effect),
+        match self.measure {
+            UnitMeasure::Difference(_) => self.weight,
+            UnitMeasure::Totals(block) => block.slope(effect),
         }
     }
 
     /// The effect that the unit shows by itself, at which [`Unit::without`] is zero. Infinite where there is none.
     pub(super) fn own_effect(&self) -> f64 {
-        match self.measured {
-            Measured::Difference(difference) => difference,
-            Measured::Totals(block) => block.own_effect(),
+        match self.measure {
+            UnitMeasure::Difference(difference) => difference,
+            UnitMeasure::Totals(block) => block.own_effect(),
         }
     }
 
     /// Checks that the unit, at `index` of its sequence, can be computed with.
     pub(crate) fn check(&self, index: usize) -> Result<(), StatsError> {
-        if let Measured::Difference(difference) = self.measured {
+        if let UnitMeasure::Difference(difference) = self.measure {
             finite("paired differences", index, difference)?;
         }
         finite("weights", index, self.weight)?;
@@ -182,7 +182,7 @@ pub(super) fn check_all(units: &[Unit]) -> Result<(), StatsError> {
 pub(super) fn mean_effect(units: &[Unit]) -> f64 {
     let mut all: Option<BlockTotals> = None;
     for unit in units {
-        if let Measured::Totals(block) = unit.measured {
+        if let UnitMeasure::Totals(block) = unit.measure {
             all = Some(all.unwrap_or_default().plus(block.totals));
         }
     }

@@ -13,8 +13,8 @@ use crate::sequential::Interval;
 
 /// From so many effective stalls on, an interval of the ratio is trusted with what they cost.
 ///
-/// In simulations with stalls of a second at random, intervals of `Unit::of_totals` held the truth in 93 to 99 of 100 duels with
-/// 37 stalls and more of one contender, and in 74 to 91 with 19 (the acceptance suite; `examples/stalled_turns_table.rs`).
+/// In simulated duels in which one contender stalls for a second at random, intervals of the ratio of totals hold the truth in 90 to
+/// 97 of 100 with 37 stalls on average or more, and in 72 to 91 with 19 (`examples/stalled_turns_table.rs`).
 pub const EFFECTIVE_STALLS_MIN: f64 = 25.0;
 
 /// Margins below this share of the interval's width do not matter.

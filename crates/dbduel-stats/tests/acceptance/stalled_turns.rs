@@ -1,5 +1,5 @@
 //! Turns of a closed loop whose contenders stall, as load accounting records them: work and time of each turn, where a client's
-//! time ends with the transaction that outlasts the turn; and what is said of a duel of them.
+//! time ends with the transaction that outlasts the turn; and what a report says of a duel of them.
 
 use dbduel_stats::StatsError;
 use dbduel_stats::random::RandomStream;
@@ -27,9 +27,9 @@ pub enum Gaps {
     Equal,
 }
 
-/// What a contender does by itself.
+/// Rate, stalls and durations of a contender.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Law {
+pub struct ContenderLaw {
     /// Logarithm of its rate while awake.
     pub level: f64,
     /// Seconds awake between stalls of a second, and how they vary; none where infinite.
@@ -40,16 +40,16 @@ pub struct Law {
 }
 
 /// A contender that never stalls.
-pub const STEADY: Law = Law {
+pub const STEADY: ContenderLaw = ContenderLaw {
     level: 0.0,
     every_s: f64::INFINITY,
     gaps: Gaps::Random,
     is_heavy: false,
 };
 
-impl Law {
-    pub fn stalling(every_s: f64, gaps: Gaps) -> Law {
-        Law {
+impl ContenderLaw {
+    pub fn stalling(every_s: f64, gaps: Gaps) -> ContenderLaw {
+        ContenderLaw {
             every_s,
             gaps,
             ..STEADY
@@ -64,7 +64,7 @@ impl Law {
 
 #[derive(Debug, Clone, Copy)]
 struct Contender {
-    law: Law,
+    law: ContenderLaw,
     /// Seconds awake until the next stall.
     awake_s: f64,
 }
@@ -90,7 +90,7 @@ fn count(mean: f64, random: &mut RandomStream) -> f64 {
 }
 
 impl Contender {
-    fn new(law: Law, random: &mut RandomStream) -> Self {
+    fn new(law: ContenderLaw, random: &mut RandomStream) -> Self {
         let phase = match law.gaps {
             Gaps::Random => exponential(random),
             Gaps::Equal => random.uniform(),
@@ -171,7 +171,7 @@ fn heavy_turn(length_s: f64, rate: f64, random: &mut RandomStream) -> Turn {
 
 /// What a duel measured.
 #[derive(Debug, Clone, Default)]
-pub struct Measured {
+pub struct MeasuredDuel {
     pub blocks: Vec<(BlockTotals, f64)>,
     /// The difference of the logarithms of the mean throughputs of a block's turns.
     pub differences: Vec<Unit>,
@@ -191,11 +191,17 @@ fn beyond_usual(mut numbers: Vec<f64>) -> Vec<f64> {
 }
 
 /// A duel of `budget_s` seconds of load, in turns of `turn_s`, in blocks as a contest plans them.
-pub fn conduct(noise: Noise, laws: [Law; 2], turn_s: f64, budget_s: f64, seed: u64) -> Measured {
+pub fn conduct(
+    noise: Noise,
+    laws: [ContenderLaw; 2],
+    turn_s: f64,
+    budget_s: f64,
+    seed: u64,
+) -> MeasuredDuel {
     let mut random = RandomStream::new(seed, 2000);
     let mut machine = Machine::new(noise, seed);
     let mut contenders = laws.map(|law| Contender::new(law, &mut random));
-    let mut measured = Measured::default();
+    let mut measured = MeasuredDuel::default();
     let (mut planned_s, mut wall_s, mut level) = (0.0, 0.0, machine.step());
     let mut late = [Vec::new(), Vec::new()];
     loop {
@@ -237,9 +243,9 @@ pub fn conduct(noise: Noise, laws: [Law; 2], turn_s: f64, budget_s: f64, seed: u
     }
 }
 
-/// What is said of a duel whose true log ratio is known.
+/// Interval and findings of a duel whose true log ratio is known.
 #[derive(Debug, Clone, Copy)]
-pub struct Said {
+pub struct JudgedDuel {
     pub decision: Decision,
     /// The interval holds the truth.
     pub is_held: bool,
@@ -251,11 +257,11 @@ pub struct Said {
     pub is_held_by_differences: bool,
 }
 
-pub fn plan(measured: &Measured, seed: u64) -> SequentialPlan {
+pub fn plan(measured: &MeasuredDuel, seed: u64) -> SequentialPlan {
     SequentialPlan::new(measured.weight_max, ALPHA, 0.0, seed)
 }
 
-pub fn judge(measured: &Measured, truth: f64, seed: u64) -> Result<Said, StatsError> {
+pub fn judge(measured: &MeasuredDuel, truth: f64, seed: u64) -> Result<JudgedDuel, StatsError> {
     let plan = plan(measured, seed);
     let decision = decide(&Unit::of_totals(&measured.blocks)?, &plan)?;
     let all = measured.blocks.iter();
@@ -276,7 +282,7 @@ pub fn judge(measured: &Measured, truth: f64, seed: u64) -> Result<Said, StatsEr
     for unit in shifted {
         by_differences.push(unit)?;
     }
-    Ok(Said {
+    Ok(JudgedDuel {
         decision,
         is_held: interval.is_some_and(|set| (set.low..=set.high).contains(&truth)),
         is_too_few: interval.is_some_and(|set| stalls.are_too_few(centre, &set)),

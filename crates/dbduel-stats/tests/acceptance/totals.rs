@@ -1,6 +1,8 @@
 //! Verdicts on the totals of blocks, where contenders stall and where they do not.
 
-use crate::stalled_turns::{ALPHA, Gaps, Law, Measured, STEADY, Said, conduct, judge, plan};
+use crate::stalled_turns::{
+    ALPHA, ContenderLaw, Gaps, JudgedDuel, MeasuredDuel, STEADY, conduct, judge, plan,
+};
 use dbduel_stats::random::RandomStream;
 use dbduel_stats::sequential::{
     BlockTotals, Decider, SequentialPlan, Totals, Unit, decide, unit_length_s,
@@ -13,36 +15,41 @@ use dbduel_stats::stalls::stall_chance;
 /// Seconds awake between stalls of a second.
 const EVERY_S: [f64; 6] = [2.0, 4.0, 8.0, 16.0, 30.0, 60.0];
 
-const HEAVY: Law = Law {
+const HEAVY: ContenderLaw = ContenderLaw {
     is_heavy: true,
     ..STEADY
 };
 
-/// What was measured and said in duels of these two.
-fn duels(noise: Noise, laws: [Law; 2], size: [f64; 2], count: u64) -> Vec<(Measured, Said)> {
+/// What was measured and judged in duels of these two.
+fn duels(
+    noise: Noise,
+    laws: [ContenderLaw; 2],
+    size: [f64; 2],
+    count: u64,
+) -> Vec<(MeasuredDuel, JudgedDuel)> {
     let [turn_s, budget_s] = size;
     let truth = laws[0].log_throughput() - laws[1].log_throughput();
     let duel = |seed| {
         let measured = conduct(noise, laws, turn_s, budget_s, seed);
-        let said = judge(&measured, truth, seed).unwrap();
-        (measured, said)
+        let judged = judge(&measured, truth, seed).unwrap();
+        (measured, judged)
     };
     (0..count).map(duel).collect()
 }
 
-/// Duels whose interval holds the truth or is said to rest on too few stalls, or which have none since no ratio fits, or in which
+/// Duels whose interval holds the truth or is judged to rest on too few stalls, or which have none since no ratio fits, or in which
 /// no stall was met: reports say how rare stalls must be to be missed.
-fn right(duels: &[(Measured, Said)]) -> usize {
-    let is_right = |duel: &&(Measured, Said)| {
-        let (measured, said) = duel;
-        let has_interval = said.decision.interval.is_some();
-        said.is_held || said.is_too_few || !has_interval || measured.stalls == 0
+fn right(duels: &[(MeasuredDuel, JudgedDuel)]) -> usize {
+    let is_right = |duel: &&(MeasuredDuel, JudgedDuel)| {
+        let (measured, judged) = duel;
+        let has_interval = judged.decision.interval.is_some();
+        judged.is_held || judged.is_too_few || !has_interval || measured.stalls == 0
     };
     duels.iter().filter(is_right).count()
 }
 
-fn count(duels: &[(Measured, Said)], holds: impl Fn(&Said) -> bool) -> usize {
-    duels.iter().filter(|(_, said)| holds(said)).count()
+fn count(duels: &[(MeasuredDuel, JudgedDuel)], holds: impl Fn(&JudgedDuel) -> bool) -> usize {
+    duels.iter().filter(|(_, judged)| holds(judged)).count()
 }
 
 /// Of 40 at a true 95 %, fewer than 32 are right once in a thousand builds.
@@ -54,20 +61,20 @@ fn intervals_hold_the_ratio_in_the_long_run_or_rest_on_too_few_stalls() {
             (0.15, Gaps::Equal),
             (1.5, Gaps::Random),
         ] {
-            let laws = [Law::stalling(every_s, gaps), STEADY];
+            let laws = [ContenderLaw::stalling(every_s, gaps), STEADY];
             let duels = duels(QUIET, laws, [turn_s, 300.0], 40);
             let right = right(&duels);
             assert!(right >= 32, "{every_s} {turn_s} {gaps:?}: {right} of 40");
-            let is_widened = |(measured, said): &&(Measured, Said)| {
-                let has_interval = said.decision.interval.is_some();
-                said.is_held_widened || !has_interval || measured.stalls == 0
+            let is_widened = |(measured, judged): &&(MeasuredDuel, JudgedDuel)| {
+                let has_interval = judged.decision.interval.is_some();
+                judged.is_held_widened || !has_interval || measured.stalls == 0
             };
             let widened = duels.iter().filter(is_widened).count();
             assert!(
                 widened >= 32,
                 "{every_s} {turn_s} {gaps:?}: {widened} of 40"
             );
-            let too_few = count(&duels, |said| said.is_too_few);
+            let too_few = count(&duels, |judged| judged.is_too_few);
             if every_s <= 4.0 {
                 assert!(too_few <= 4, "{every_s} {turn_s} {gaps:?}: {too_few} of 40");
             }
@@ -85,7 +92,7 @@ fn intervals_hold_the_ratio_in_the_long_run_in_many_duels() {
         for every_s in EVERY_S {
             for gaps in [Gaps::Random, Gaps::Equal] {
                 for size in [[0.15, 60.0], [0.15, 300.0], [1.5, 60.0], [1.5, 300.0]] {
-                    let laws = [Law::stalling(every_s, gaps), STEADY];
+                    let laws = [ContenderLaw::stalling(every_s, gaps), STEADY];
                     let right = right(&duels(noise, laws, size, 200));
                     // Of 200 at a true 95 %, fewer than 179 are right once in a thousand builds.
                     assert!(right >= 179, "{every_s} {size:?} {gaps:?}: {right} of 200");
@@ -99,9 +106,9 @@ fn intervals_hold_the_ratio_in_the_long_run_in_many_duels() {
 #[test]
 fn the_mean_of_log_ratios_is_wrong_where_turns_are_shorter_than_stalls() {
     for every_s in [2.0, 4.0, 8.0, 16.0] {
-        let laws = [Law::stalling(every_s, Gaps::Random), STEADY];
+        let laws = [ContenderLaw::stalling(every_s, Gaps::Random), STEADY];
         let duels = duels(QUIET, laws, [0.15, 300.0], 20);
-        let held = count(&duels, |said| said.is_held_by_differences);
+        let held = count(&duels, |judged| judged.is_held_by_differences);
         assert!(held <= 2, "{every_s}: {held} of 20");
     }
 }
@@ -110,15 +117,15 @@ fn the_mean_of_log_ratios_is_wrong_where_turns_are_shorter_than_stalls() {
 fn without_stalls_the_interval_holds_and_no_stall_is_missing() {
     for size in [[0.15, 60.0], [0.15, 300.0], [1.5, 300.0]] {
         let duels = duels(QUIET, [STEADY; 2], size, 100);
-        let held = count(&duels, |said| said.is_held);
+        let held = count(&duels, |judged| judged.is_held);
         // Of 100 at a true 95 %, fewer than 87 hold once in a thousand builds.
         assert!(held >= 87, "{size:?}: {held} of 100");
-        let too_few = count(&duels, |said| said.is_too_few);
+        let too_few = count(&duels, |judged| judged.is_too_few);
         assert_eq!(too_few, 0, "{size:?}");
     }
 }
 
-fn false_verdicts(noise: Noise, law: Law, size: [f64; 2], count: u64) -> usize {
+fn false_verdicts(noise: Noise, law: ContenderLaw, size: [f64; 2], count: u64) -> usize {
     let is_false = |seed: &u64| {
         let measured = conduct(noise, [law; 2], size[0], size[1], *seed);
         let mut decider = Decider::new(plan(&measured, *seed)).unwrap();
@@ -132,9 +139,9 @@ fn false_verdicts(noise: Noise, law: Law, size: [f64; 2], count: u64) -> usize {
 
 /// Of 200 at a true 5 % more than 21 happen once in a thousand builds, of 60 more than 9.
 #[test]
-fn equals_that_stall_by_the_same_law_are_told_apart_no_more_often_than_promised() {
+fn equals_that_stall_by_the_same_law_are_called_different_no_more_often_than_promised() {
     for every_s in [4.0, 30.0] {
-        let law = Law::stalling(every_s, Gaps::Random);
+        let law = ContenderLaw::stalling(every_s, Gaps::Random);
         for size in [[0.15, 300.0], [1.5, 300.0]] {
             let wrong = false_verdicts(QUIET, law, size, 200);
             assert!(wrong <= 21, "{every_s} {size:?}: {wrong} of 200");
@@ -148,11 +155,12 @@ fn equals_that_stall_by_the_same_law_are_told_apart_no_more_often_than_promised(
 #[test]
 fn durations_without_a_variance_are_held_or_rest_on_too_few() {
     let heavy = duels(QUIET, [HEAVY, STEADY], [0.15, 60.0], 40);
-    let is_right =
-        |said: &Said| said.is_held || said.is_too_few || said.decision.interval.is_none();
+    let is_right = |judged: &JudgedDuel| {
+        judged.is_held || judged.is_too_few || judged.decision.interval.is_none()
+    };
     let right = count(&heavy, is_right);
     assert!(right >= 32, "{right} of 40");
-    let held = count(&heavy, |said| said.is_held_by_differences);
+    let held = count(&heavy, |judged| judged.is_held_by_differences);
     assert!(held <= 32, "the control: {held} of 40");
 }
 
