@@ -14,6 +14,7 @@ mod evidence;
 pub mod explain;
 pub mod finding;
 mod identical;
+pub mod injected;
 pub mod levels;
 pub mod records;
 pub mod rules;

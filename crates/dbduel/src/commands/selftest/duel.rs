@@ -11,6 +11,7 @@ use dbduel_record::rows::ALL_CLASSES;
 
 use super::Arguments;
 use crate::commands::{record_reports, run};
+use crate::judge::injected::stopped_share;
 use crate::judge::records::steadiness::{Steadiness, steadiness};
 use crate::judge::summary::{Comparison, Verdict};
 use crate::judge::{Summary, decide_level};
@@ -238,21 +239,6 @@ fn resolution(record: &Record) -> Vec<Resolution> {
         reached.push(now);
     }
     reached
-}
-
-/// Share of its measured time in which the handicapped server was stopped; zero without a handicap.
-fn stopped_share(record: &Record) -> f64 {
-    let readings = record.readings.iter();
-    let stopped_s: f64 = readings
-        .filter(|reading| reading.source == "lab" && reading.metric == "server_stopped_s")
-        .map(|reading| reading.value)
-        .sum();
-    let rows = record.slices.iter();
-    let measured_s: f64 = rows
-        .filter(|row| row.class == ALL_CLASSES && row.contender == SAME)
-        .map(|row| row.measured_s)
-        .sum();
-    stopped_s / measured_s.max(f64::MIN_POSITIVE)
 }
 
 #[cfg(test)]

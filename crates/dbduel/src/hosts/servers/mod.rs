@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use observed::HostObserved;
 
+use crate::lab::contest::InjectedTime;
 use crate::lab::server::Build;
 use crate::lab::snapshots::Description;
 
@@ -64,10 +65,10 @@ pub enum ServerTask {
     Measure { opens_in_s: f64, length_s: f64 },
     /// Say what was seen of the turn.
     EndWatch,
-    /// Stop and wake it in turn from now on.
-    SlowDown { injection: Injection },
-    /// Leave it awake, and say for which share of the time it was stopped.
-    EndSlowDown,
+    /// Begin a turn with a handicap, which continues that of the turn before.
+    ResumeInjection { injection: Injection },
+    /// Leave it awake, and say for how long it was stopped.
+    PauseInjection,
     /// Say how large its files are.
     Sizes,
     /// Send its configuration and its log.
@@ -120,9 +121,8 @@ pub enum ServerAnswer {
     Observed {
         seen: HostObserved,
     },
-    SlowedDown {
-        stopped_share: f64,
-    },
+    /// How long the turn had the server stopped and awake.
+    Injected(InjectedTime),
     Sizes {
         files: FileSizes,
     },

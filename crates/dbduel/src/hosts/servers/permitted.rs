@@ -29,7 +29,7 @@ pub fn check(line: &[u8], shares: bool) -> Result<(), String> {
             }
             check_plan(plan, order.contender, sent.is_some())
         }
-        ServerTask::SlowDown { injection } => check_injection(injection),
+        ServerTask::ResumeInjection { injection } => check_injection(injection),
         ServerTask::Start { .. }
         | ServerTask::KeepData { .. }
         | ServerTask::Restart
@@ -39,7 +39,7 @@ pub fn check(line: &[u8], shares: bool) -> Result<(), String> {
         | ServerTask::Watch
         | ServerTask::Measure { .. }
         | ServerTask::EndWatch
-        | ServerTask::EndSlowDown
+        | ServerTask::PauseInjection
         | ServerTask::Sizes
         | ServerTask::Files
         | ServerTask::Stop
@@ -155,7 +155,7 @@ mod tests {
     fn slow_down(stopped_share: f64, period_s: f64) -> Result<(), String> {
         let order = ServerOrder {
             contender: 0,
-            what: ServerTask::SlowDown {
+            what: ServerTask::ResumeInjection {
                 injection: Injection {
                     contender: 0,
                     stopped_share,

@@ -22,7 +22,7 @@ use super::shared::{self, snapshots};
 use super::{HostObserved, ServerAnswer, ServerOrder, ServerTask, StartedServer};
 use crate::console;
 use crate::interrupt;
-use crate::lab::contest::{Health, Sandboxed, SlowdownInjector, sandboxed};
+use crate::lab::contest::{Health, Sandboxed, sandboxed};
 use crate::lab::drive::NatsAccess;
 use crate::lab::host;
 use crate::lab::observe::{Observer, Subject, Watch, write_accounting};
@@ -162,8 +162,6 @@ struct HostedServer {
     observer: Observer,
     /// During a turn.
     watch: Option<Watch>,
-    /// During a turn of one with a handicap.
-    slowdown: Option<SlowdownInjector>,
 }
 
 impl Host<'_> {
@@ -202,16 +200,13 @@ impl Host<'_> {
                 let seen = self.server(number)?.end_watch();
                 return Ok(ServerAnswer::Observed { seen });
             }
-            ServerTask::SlowDown { injection } => {
-                let server = self.server(number)?;
-                let running = server.own.server.as_ref();
-                let running = running.context("the server does not run")?;
-                server.slowdown = Some(SlowdownInjector::start(running.pid(), &injection));
+            ServerTask::ResumeInjection { injection } => {
+                let HostedServer { plan, own, .. } = self.server(number)?;
+                own.resume_injection(&injection, plan.seed)?;
             }
-            ServerTask::EndSlowDown => {
-                let slowdown = self.server(number)?.slowdown.take();
-                let stopped_share = slowdown.map_or(0.0, SlowdownInjector::end);
-                return Ok(ServerAnswer::SlowedDown { stopped_share });
+            ServerTask::PauseInjection => {
+                let injected = self.server(number)?.own.pause_injection();
+                return Ok(ServerAnswer::Injected(injected));
             }
             ServerTask::Sizes => {
                 let data = self.server(number)?.own.sandbox.data();
@@ -264,17 +259,13 @@ impl Host<'_> {
                 .map(|notice| (notice.name, notice.said))
                 .collect(),
         };
-        let own = Sandboxed {
-            sandbox,
-            server: None,
-        };
+        let own = Sandboxed::new(sandbox, None);
         let server = HostedServer {
             plan,
             number,
             own,
             observer: Observer::default(),
             watch: None,
-            slowdown: None,
         };
         self.servers.insert(number, server);
         Ok(answer)
@@ -435,7 +426,9 @@ impl HostedServer {
     }
 
     fn files(&self) -> ServerAnswer {
-        let Sandboxed { sandbox, server } = &self.own;
+        let Sandboxed {
+            sandbox, server, ..
+        } = &self.own;
         let config = fs::read(sandbox.config()).unwrap_or_default();
         let since_start = server.as_ref().map(RunningServer::log_since_start);
         ServerAnswer::Files {

@@ -13,10 +13,10 @@ use dbduel_record::plan::Injection;
 use dbduel_record::statements::StatementExample;
 
 use super::ContestConfig;
-use super::injector::SlowdownInjector;
+use super::injector::{InjectedTime, SlowdownInjector};
 use crate::lab::load_processes::LoadProcesses;
 use crate::lab::server::{DatabaseFile, RunningServer, Sandbox};
-use crate::lab::server_host::{RemoteServer, RemoteSlowdown, ServerHostMissing};
+use crate::lab::server_host::{RemoteServer, ServerHostMissing};
 
 /// Time from a broken connection until the server's process, if it was killed, has ended.
 const END_SHOWS: Duration = Duration::from_secs(1);
@@ -51,22 +51,54 @@ pub enum Place {
 
 /// A sandbox and the server in it.
 pub struct Sandboxed {
+    /// Its handicap, from its first turn with one on. Dropped before the server.
+    injector: Option<SlowdownInjector>,
     pub sandbox: Sandbox,
     /// The server, when it runs.
     pub server: Option<RunningServer>,
 }
 
 impl Sandboxed {
+    /// A sandbox and its server, if it runs.
+    pub fn new(sandbox: Sandbox, server: Option<RunningServer>) -> Self {
+        Self {
+            injector: None,
+            sandbox,
+            server,
+        }
+    }
+
     fn running(&mut self) -> Result<&mut RunningServer> {
         self.server.as_mut().context("the server does not run")
     }
 
-    /// As [`RunningServer::freeze`].
+    /// As [`RunningServer::freeze`]. A turn with a handicap ends before, since its end wakes the server.
     ///
     /// # Errors
     /// As there, and when it does not run.
     pub fn freeze(&mut self) -> Result<()> {
+        if let Some(injector) = &mut self.injector {
+            injector.pause();
+        }
         self.running()?.freeze()
+    }
+
+    /// Begins a turn with a handicap, which continues that of the turn before. `seed` is that of the plan.
+    ///
+    /// # Errors
+    /// When the server does not run.
+    pub fn resume_injection(&mut self, injection: &Injection, seed: u64) -> Result<()> {
+        let group = self.running()?.pid();
+        self.injector
+            .get_or_insert_with(|| SlowdownInjector::new(injection, seed))
+            .resume(group);
+        Ok(())
+    }
+
+    /// Ends the turn with a handicap and leaves the server awake.
+    pub fn pause_injection(&mut self) -> InjectedTime {
+        let injector = self.injector.as_mut();
+        injector.map_or_else(InjectedTime::default, SlowdownInjector::end_turn)
     }
 
     /// As [`RunningServer::thaw`].
@@ -97,24 +129,6 @@ impl Sandboxed {
             Err(error) => Health::Dead {
                 how: format!("{error:#}"),
             },
-        }
-    }
-}
-
-/// A handicap of a server during a turn.
-pub enum Slowdown {
-    /// On this machine.
-    Here(SlowdownInjector),
-    /// On the machine of its server.
-    There(RemoteSlowdown),
-}
-
-impl Slowdown {
-    /// Ends it; returns the share of the time in which the server was stopped.
-    pub fn end(self) -> f64 {
-        match self {
-            Slowdown::Here(pulses) => pulses.end(),
-            Slowdown::There(pulses) => pulses.end(),
         }
     }
 }
@@ -188,19 +202,26 @@ impl ContenderServer {
         }
     }
 
-    /// Begins to stop and wake its server in turn; nothing for one that cannot be.
+    /// Begins a turn with a handicap, which continues that of the turn before; nothing for a server that is not ours to stop.
+    /// `seed` is that of the plan.
     ///
     /// # Errors
-    /// When its host, which is another machine, does not do it.
-    pub fn slow_down(&mut self, injection: &Injection) -> Result<Option<Slowdown>> {
-        Ok(match &mut self.place {
-            Place::Sandboxed(own) => own
-                .server
-                .as_ref()
-                .map(|server| Slowdown::Here(SlowdownInjector::start(server.pid(), injection))),
-            Place::Remote(server) => Some(Slowdown::There(server.slow_down(injection)?)),
-            Place::InProcess(_) | Place::Running { .. } => None,
-        })
+    /// When the server does not run, or its host, which is another machine, does not do it.
+    pub fn resume_injection(&mut self, injection: &Injection, seed: u64) -> Result<()> {
+        match &mut self.place {
+            Place::Sandboxed(own) => own.resume_injection(injection, seed),
+            Place::Remote(server) => server.resume_injection(injection),
+            Place::InProcess(_) | Place::Running { .. } => Ok(()),
+        }
+    }
+
+    /// Ends the turn with a handicap and leaves the server awake. Returns for how long it was stopped and awake.
+    pub fn pause_injection(&mut self) -> InjectedTime {
+        match &mut self.place {
+            Place::Sandboxed(own) => own.pause_injection(),
+            Place::Remote(server) => server.pause_injection(),
+            Place::InProcess(_) | Place::Running { .. } => InjectedTime::default(),
+        }
     }
 
     /// Forgets that the machine of its server was out of reach.

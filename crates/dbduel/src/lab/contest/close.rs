@@ -203,7 +203,9 @@ fn leave(
     config
         .console
         .stage(&format!("{}: stopping", resident.name));
-    let super::arena::Sandboxed { sandbox, server } = *own;
+    let super::arena::Sandboxed {
+        sandbox, server, ..
+    } = *own;
     if let Some(server) = server {
         server.stop(Duration::from_secs_f64(config.plan.limits.server_stop_s))?;
     }

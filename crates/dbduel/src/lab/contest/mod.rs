@@ -51,7 +51,7 @@ use arena::Arena;
 pub use arena::{ContenderServer, Health, Sandboxed, run_name};
 use board::{Board, Phase};
 pub use conditions::facts as condition_facts;
-pub use injector::SlowdownInjector;
+pub use injector::InjectedTime;
 use journal::Journal;
 pub use journal::now_ms;
 use measure::Progress;

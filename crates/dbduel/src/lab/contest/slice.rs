@@ -10,6 +10,7 @@ use dbduel_record::rows::{
 };
 use dbduel_record::store::SliceResult;
 
+use super::injector::InjectedTime;
 use super::turn::Turn;
 use crate::lab::clock::RecordClock;
 use crate::lab::observe::Observed;
@@ -20,8 +21,8 @@ pub struct SliceSoFar {
     answer: Option<SliceAnswer>,
     guard_s: f64,
     observed: Observed,
-    /// How long the server was stopped on purpose, seconds; absent without an injection.
-    stopped_s: Option<f64>,
+    /// How long the server was stopped on purpose; absent without an injection.
+    injected: Option<InjectedTime>,
 }
 
 /// Which slice, and of whom.
@@ -43,11 +44,11 @@ impl SliceSoFar {
             answer,
             guard_s,
             observed,
-            stopped_s,
+            injected,
         } = turn;
         self.guard_s += guard_s;
-        self.stopped_s = match (self.stopped_s, stopped_s) {
-            (Some(before), Some(now)) => Some(before + now),
+        self.injected = match (self.injected, injected) {
+            (Some(before), Some(now)) => Some(before.plus(now)),
             (before, now) => before.or(now),
         };
         match &mut self.answer {
@@ -90,14 +91,20 @@ impl SliceSoFar {
         let SliceLabel {
             slice, contender, ..
         } = label;
+        let injected = self.injected.into_iter().flat_map(|time| {
+            [
+                ("server_stopped_s", time.stopped_s),
+                ("server_awake_s", time.awake_s),
+            ]
+        });
         result
             .readings
-            .extend(self.stopped_s.map(|value| ReadingRow {
+            .extend(injected.map(|(metric, value)| ReadingRow {
                 block: slice.block,
                 position: slice.position,
                 contender: contender.to_owned(),
                 source: "lab".to_owned(),
-                metric: "server_stopped_s".to_owned(),
+                metric: metric.to_owned(),
                 value,
             }));
         Ok(Some(result))

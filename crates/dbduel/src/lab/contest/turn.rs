@@ -9,7 +9,8 @@ use dbduel_record::plan::Block;
 use dbduel_record::seed::named_seed;
 
 use super::Contest;
-use super::arena::{Health, Slowdown};
+use super::arena::Health;
+use super::injector::InjectedTime;
 use super::observers::TurnWatch;
 use super::warm_up::{rate, workload_at};
 use crate::judge::summary::Comparison;
@@ -45,8 +46,8 @@ pub struct Turn {
     pub guard_s: f64,
     /// What samplers saw; nothing when it was not watched.
     pub observed: Observed,
-    /// How long the server was stopped on purpose, seconds; absent without an injection.
-    pub stopped_s: Option<f64>,
+    /// How long the server was stopped on purpose; absent without an injection.
+    pub injected: Option<InjectedTime>,
 }
 
 /// What came of a turn.
@@ -107,21 +108,17 @@ impl Contest<'_> {
         };
         let standing = standing(decision);
         let injection = plan.injection.as_ref();
+        let injection = injection.filter(|injection| injection.contender == contender);
         let resident = self.arena.resident(contender);
-        let slowdown = match injection.filter(|injection| injection.contender == contender) {
-            Some(injection) => resident.slow_down(injection),
-            None => Ok(None),
-        };
-        let slowdown = match slowdown {
-            Ok(slowdown) => slowdown,
-            Err(error) => {
-                if let Some(watch) = watch {
-                    self.observers.end(contender, watch);
-                }
-                return Ok(Outcome::Lost(format!("{error:#}")));
+        if let Some(injection) = injection
+            && let Err(error) = resident.resume_injection(injection, plan.seed)
+        {
+            if let Some(watch) = watch {
+                self.observers.end(contender, watch);
             }
-        };
-        self.arena.resident(contender).forget_silence();
+            return Ok(Outcome::Lost(format!("{error:#}")));
+        }
+        resident.forget_silence();
         let suspended = self.journal.clock().suspended();
         let length = Duration::from_secs_f64(block.slice_s);
         let on_begin = |opens: Instant| {
@@ -143,7 +140,7 @@ impl Contest<'_> {
             ControlFlow::Continue(())
         });
         // Ended before anything else, so that the server is awake whatever comes.
-        let stopped_share = slowdown.map(Slowdown::end);
+        let injected = injection.map(|_| self.arena.resident(contender).pause_injection());
         let suspended = self.journal.clock().suspended().saturating_sub(suspended);
         let asks_host = watch.as_ref().is_some_and(TurnWatch::asks_host);
         let observed = watch.map(|watch| self.observers.end(contender, watch));
@@ -180,7 +177,7 @@ impl Contest<'_> {
             observed.watched(answer.measured_s);
         }
         Ok(Outcome::Finished(Box::new(Turn {
-            stopped_s: stopped_share.map(|share| share * answer.measured_s),
+            injected,
             answer,
             guard_s,
             observed,

@@ -16,7 +16,7 @@ use crate::hosts::servers::shared::servers::{PackedServer, is_sent};
 use crate::hosts::servers::{ServerAnswer, ServerOrder};
 use crate::interrupt;
 
-pub use remote_server::{RemoteServer, RemoteSlowdown, RemoteWatch};
+pub use remote_server::{RemoteServer, RemoteWatch};
 
 /// The agent of a host obeys after this time at the latest, or the link has said why not.
 const ATTACH_TIMEOUT: Duration = Duration::from_secs(200);

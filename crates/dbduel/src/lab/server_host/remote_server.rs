@@ -13,7 +13,7 @@ use dbduel_record::event::LoadTime;
 use dbduel_record::facts::FileSizes;
 use dbduel_record::plan::{Injection, Limits};
 
-use super::super::contest::Health;
+use super::super::contest::{Health, InjectedTime};
 use super::super::server::{Build, Home, Progress, ServerName};
 use super::super::snapshots::Description;
 use super::{ServerHost, ServerHostMissing, ServerHosts, checked, lock};
@@ -298,24 +298,37 @@ impl RemoteServer {
         self.begin(ServerTask::Watch).map(RemoteWatch)
     }
 
-    /// Has its host stop and wake it in turn.
+    /// Has its host begin a turn with a handicap, which continues that of the turn before.
     ///
     /// # Errors
     /// When the host cannot.
-    pub fn slow_down(&mut self, injection: &Injection) -> Result<RemoteSlowdown> {
+    pub fn resume_injection(&mut self, injection: &Injection) -> Result<()> {
         let injection = injection.clone();
-        self.begin(ServerTask::SlowDown { injection })
-            .map(RemoteSlowdown)
+        self.begin(ServerTask::ResumeInjection { injection })
+            .map(drop)
+    }
+
+    /// Has its host end the turn with a handicap. Returns for how long the server was stopped and awake.
+    pub fn pause_injection(&mut self) -> InjectedTime {
+        match self.task().ask(ServerTask::PauseInjection) {
+            Ok(ServerAnswer::Injected(injected)) => injected,
+            // A host that does not obey is found when it is asked to freeze the server.
+            _ => InjectedTime::default(),
+        }
     }
 
     fn begin(&mut self, what: ServerTask) -> Result<RemoteTask> {
         if let Some(how) = self.ask_short(what)? {
             bail!(how);
         }
-        Ok(RemoteTask {
+        Ok(self.task())
+    }
+
+    fn task(&self) -> RemoteTask {
+        RemoteTask {
             host: Arc::clone(&self.host),
             number: self.number,
-        })
+        }
     }
 
     /// Sizes of the files of its data directory.
@@ -436,21 +449,6 @@ impl RemoteServer {
 
     fn out_of_turn(&self) -> anyhow::Error {
         lock(&self.host).out_of_turn()
-    }
-}
-
-/// A handicap that its host gives a remote server. To be ended.
-#[derive(Debug)]
-pub struct RemoteSlowdown(RemoteTask);
-
-impl RemoteSlowdown {
-    /// Ends it; returns the share of the time in which the server was stopped.
-    pub fn end(self) -> f64 {
-        match self.0.ask(ServerTask::EndSlowDown) {
-            Ok(ServerAnswer::SlowedDown { stopped_share }) => stopped_share,
-            // A host that does not obey is found when it is asked to freeze the server.
-            _ => 0.0,
-        }
     }
 }
 

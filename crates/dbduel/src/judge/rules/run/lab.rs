@@ -7,6 +7,7 @@ use dbduel_stats::stalls::{StallCount, compare_stalls};
 use super::RunEvidence;
 use crate::judge::evidence::slice_of;
 use crate::judge::finding::Finding;
+use crate::judge::injected::stopped_share;
 use crate::judge::summary::Duel;
 use crate::percent;
 
@@ -34,20 +35,10 @@ pub fn injected(run: &RunEvidence<'_>) -> Vec<Finding> {
     let name = run.evidence.plan().contenders[injection.contender]
         .name
         .as_str();
-    let readings = run.evidence.record.readings.iter();
-    let stopped_s: f64 = readings
-        .filter(|reading| reading.source == "lab" && reading.metric == "server_stopped_s")
-        .map(|reading| reading.value)
-        .sum();
-    let slices = run.evidence.record.slices.iter();
-    let measured_s: f64 = slices
-        .filter(|row| row.contender == name && row.class == dbduel_record::rows::ALL_CLASSES)
-        .map(|row| row.measured_s)
-        .sum();
     let claim = format!(
         "The lab stopped `{name}` for {} of its slices on purpose ({} planned); this duel validates the \
          lab and says nothing about the servers.",
-        percent::of(stopped_s / measured_s.max(f64::MIN_POSITIVE)),
+        percent::of(stopped_share(run.evidence.record)),
         percent::of(injection.stopped_share)
     );
     vec![Finding::new(

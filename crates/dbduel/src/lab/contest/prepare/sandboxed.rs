@@ -342,10 +342,7 @@ fn resident(
     server: RunningServer,
 ) -> Result<ContenderServer> {
     let dialect = sandbox.build().product()?.dialect();
-    let place = Place::Sandboxed(Box::new(Sandboxed {
-        sandbox,
-        server: Some(server),
-    }));
+    let place = Place::Sandboxed(Box::new(Sandboxed::new(sandbox, Some(server))));
     Ok(ContenderServer {
         name: contender.name.clone(),
         dialect,
