@@ -342,6 +342,18 @@ pub(crate) fn check_plan(plan: &Plan) -> Checked {
                 "`injection.stopped_share` is {share:e}, and a share is from 0 to 1"
             ));
         }
+        if let Some(stalls) = &injection.stalls {
+            check_time("injection.stalls.stall_s", stalls.stall_s)?;
+            for every_s in stalls.every_s {
+                check_time("injection.stalls.every_s", every_s)?;
+            }
+            if !stalls.every_s.is_sorted() {
+                return Err(
+                    "`injection.stalls.every_s` has its larger bound before the smaller one"
+                        .to_owned(),
+                );
+            }
+        }
     }
     plan.levels.iter().try_for_each(check_level)?;
     plan.blocks.iter().try_for_each(check_block)

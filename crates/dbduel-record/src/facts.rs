@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::plan::InjectedStalls;
+
 /// The machine that the duel ran on: `host.json`. A field that could not be read is absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -426,6 +428,9 @@ pub struct SelfTestSeries {
     pub server: String,
     /// Share of the slices in which the second server was to be stopped; zero for equal contenders.
     pub injected_share: f64,
+    /// The stops, where they were stalls of a given length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<InjectedStalls>,
     /// Share in which it really was, on average.
     pub stopped_share: f64,
     /// Budget of one duel, seconds.

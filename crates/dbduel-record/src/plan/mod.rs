@@ -8,6 +8,7 @@ mod schedule;
 mod workload;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -116,15 +117,67 @@ pub struct Plan {
     pub turns: BTreeMap<usize, TurnChoice>,
 }
 
-/// A known handicap: the server is stopped for a share of its slices.
+/// A known handicap: the server is stopped again and again while its turns run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Injection {
     /// Index into `Plan::contenders`.
     pub contender: usize,
-    /// Share of the time in which its processes are stopped.
+    /// Share of the time of its turns in which its processes are stopped, in the long run.
     pub stopped_share: f64,
-    /// Time from one stop to the next, seconds.
+    /// Mean time from one stop to the next, seconds.
     pub period_s: f64,
+    /// The stops, where the experiment gives their length; absent where it gives their share of each period.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<InjectedStalls>,
+}
+
+impl Injection {
+    /// A handicap by stalls.
+    #[must_use]
+    pub fn of_stalls(contender: usize, stalls: InjectedStalls) -> Self {
+        Self {
+            contender,
+            stopped_share: stalls.stopped_share(),
+            period_s: stalls.period_s(),
+            stalls: Some(stalls),
+        }
+    }
+}
+
+/// Stops of one length, each after a time in which the server was awake.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct InjectedStalls {
+    /// Length of a stop, seconds.
+    pub stall_s: f64,
+    /// Least and largest time awake before a stop, seconds. Every time between them is equally likely.
+    pub every_s: [f64; 2],
+}
+
+impl InjectedStalls {
+    /// Mean time from one stop to the next, seconds.
+    #[must_use]
+    pub fn period_s(&self) -> f64 {
+        let [least, most] = self.every_s;
+        self.stall_s + f64::midpoint(least, most)
+    }
+
+    /// Share of the time in which the server is stopped, in the long run.
+    #[must_use]
+    pub fn stopped_share(&self) -> f64 {
+        self.stall_s / self.period_s()
+    }
+}
+
+/// As experiments and the command line have it: `1 s every 4 s`, `1 s every 2 s to 6 s`.
+impl fmt::Display for InjectedStalls {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [least, most] = self.every_s;
+        write!(out, "{} s every {least} s", self.stall_s)?;
+        match least < most {
+            true => write!(out, " to {most} s"),
+            false => Ok(()),
+        }
+    }
 }
 
 impl Plan {

@@ -132,6 +132,7 @@ mod tests {
                 contender: 1,
                 stopped_share: 0.1,
                 period_s: 0.1,
+                stalls: None,
             });
         });
     }

@@ -45,6 +45,7 @@ mod tests {
             contender: 1,
             stopped_share: 0.2,
             period_s: 5.0,
+            stalls: None,
         });
         let name = record.plan.contenders[1].name.clone();
         let reading = |metric: &str, value| ReadingRow {

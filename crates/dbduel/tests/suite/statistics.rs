@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use dbduel_record::Record;
 use dbduel_record::event::Event;
 use dbduel_record::plan::LoadLevel;
 use nix::sys::signal::Signal;
@@ -128,17 +129,20 @@ fn a_known_handicap_is_given_measured_and_told() {
     ));
     lab.run_to_the_end();
     let record = lab.record();
-    let seconds = |name: &str, metric: &str| -> f64 {
-        let readings = record.readings.iter();
-        let own = readings.filter(|one| one.contender == name && one.metric == metric);
-        own.map(|reading| reading.value).sum()
-    };
     // A busy machine wakes the pulses late, so that the share is not the one asked for.
-    let stopped_s = seconds("second", "server_stopped_s");
-    assert!(stopped_s > 0.0 && seconds("second", "server_awake_s") > 0.0);
-    assert_eq!(seconds("first", "server_stopped_s"), 0.0);
+    for metric in ["server_stopped_s", "server_awake_s"] {
+        assert!(sum_of(&record, "second", metric) > 0.0, "{metric}");
+        assert_eq!(sum_of(&record, "first", metric), 0.0);
+    }
     let document = published(&lab.record_dir());
     assert!(has_finding(&document, "lab.injected"));
+}
+
+/// Sum of a reading of the lab over the slices of a contender.
+fn sum_of(record: &Record, contender: &str, metric: &str) -> f64 {
+    let readings = record.readings.iter();
+    let own = readings.filter(|one| one.contender == contender && one.metric == metric);
+    own.map(|reading| reading.value).sum()
 }
 
 #[test(lab, needs = &["mariadb-10.11"])]
@@ -182,23 +186,32 @@ fn the_lab_is_tested_against_itself_and_later_reports_cite_it() {
 
 #[test]
 fn a_self_test_that_could_prove_nothing_is_refused() {
-    let output = program()
-        .args([
-            "selftest",
-            "--duels",
-            "3",
-            "--inject",
-            "2 %",
-            "--horizon",
-            "5 %",
-            "--server",
-            "mariadb-10.11",
-        ])
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("rightly called equivalent"), "{said}");
+    for (options, expected) in [
+        (["--inject", "2 %"].as_slice(), "rightly called equivalent"),
+        (&["--stall", "50 ms every 4 s"], "rightly called equivalent"),
+        (
+            &["--stall", "1 s"],
+            "expected stalls such as `1 s every 4 s`",
+        ),
+        (
+            &["--stall", "1 min every 4 min"],
+            "expected stalls of 0.05 s to 10 s, found 60 s",
+        ),
+        (
+            &["--stall", "1 s every 4 s", "--inject", "10 %"],
+            "cannot be used with",
+        ),
+    ] {
+        let output = program()
+            .args(["selftest", "--duels", "3", "--horizon", "5 %"])
+            .args(["--server", "mariadb-10.11"])
+            .args(options)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(expected), "{said}");
+    }
 }
 
 /// Exit code and words of `run --plan`.
@@ -263,6 +276,31 @@ fn what_makes_no_sense_is_refused_with_its_place() {
             "clients = 4\n",
             "[injection]\nstopped = \"10 %\"\n",
             "needs `contender`",
+        ),
+        (
+            "clients = 4\n",
+            "[injection]\ncontender = \"second\"\nstall = \"1 s\"\n",
+            "`stall` and `every`, how long",
+        ),
+        (
+            "clients = 4\n",
+            "[injection]\ncontender = \"second\"\nstopped = \"10 %\"\nstall = \"1 s\"\nevery = \"4 s\"\n",
+            "either `stopped`",
+        ),
+        (
+            "clients = 4\n",
+            "[injection]\ncontender = \"second\"\nstall = \"1 min\"\nevery = \"4 min\"\n",
+            "`stall` in [injection]: expected between 0.05 s and 10 s, found 60 s",
+        ),
+        (
+            "clients = 4\n",
+            "[injection]\ncontender = \"second\"\nstall = \"1 s\"\nevery = \"6 s to 2 s\"\n",
+            "the smaller bound first",
+        ),
+        (
+            "clients = 4\n",
+            "[injection]\ncontender = \"second\"\nstall = \"100 ms\"\nevery = \"10 min\"\n",
+            "from 0.1 % to less than 90 %",
         ),
     ] {
         let (code, said, _) = planned(load, schedule);

@@ -7,6 +7,7 @@ use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::Record;
 use dbduel_record::event::EndReason;
 use dbduel_record::facts::Resolution;
+use dbduel_record::plan::InjectedStalls;
 use dbduel_record::rows::ALL_CLASSES;
 
 use super::Arguments;
@@ -41,6 +42,8 @@ pub struct Match {
     pub horizon: f64,
     /// Share of its slices in which the second server is stopped; zero for equal contenders.
     pub injected_share: f64,
+    /// The stops, where they are stalls of a given length.
+    pub stalls: Option<InjectedStalls>,
     /// Where the records go.
     pub results: PathBuf,
     /// True when only JSON may be printed.
@@ -78,7 +81,11 @@ impl Match {
             budget_s: arguments.budget.as_secs_f64(),
             slice_s: arguments.slice.map(|slice| slice.as_secs_f64()),
             horizon,
-            injected_share: arguments.inject.unwrap_or(0.0),
+            injected_share: match &arguments.stall {
+                Some(stalls) => stalls.stopped_share(),
+                None => arguments.inject.unwrap_or(0.0),
+            },
+            stalls: arguments.stall,
             results: arguments.results.clone(),
             is_quiet: arguments.json,
         }
@@ -151,11 +158,23 @@ impl Match {
         }
         if self.injected_share > 0.0 {
             text.push_str(&format!(
-                "\n[injection]\ncontender = \"{SAME}\"\nstopped = {}\n",
-                self.injected_share
+                "\n[injection]\ncontender = \"{SAME}\"\n{}\n",
+                self.stops()
             ));
         }
         text
+    }
+
+    /// When the handicapped server is stopped, as an experiment file has it.
+    fn stops(&self) -> String {
+        let Some(InjectedStalls {
+            stall_s,
+            every_s: [least, most],
+        }) = self.stalls
+        else {
+            return format!("stopped = {}", self.injected_share);
+        };
+        format!("stall = \"{stall_s} s\"\nevery = \"{least} s to {most} s\"")
     }
 }
 
@@ -270,7 +289,11 @@ mod tests {
             .into_iter()
             .flat_map(|budget_s| slices.map(|slice_s| (budget_s, slice_s)))
         {
-            for injected_share in [0.0, 0.1] {
+            let stalls = InjectedStalls {
+                stall_s: 1.0,
+                every_s: [2.0, 6.0],
+            };
+            for (injected_share, stalls) in [(0.0, None), (0.1, None), (0.2, Some(stalls))] {
                 let set = Match {
                     server: "mariadb-10.11".to_owned(),
                     workload: "oltp-point-select".to_owned(),
@@ -279,6 +302,7 @@ mod tests {
                     slice_s,
                     horizon: 0.05,
                     injected_share,
+                    stalls,
                     results: PathBuf::new(),
                     is_quiet: false,
                 };
@@ -289,6 +313,8 @@ mod tests {
                         .unwrap();
                 assert_eq!(plan.schedule.pilot.is_some(), slice_s.is_none());
                 assert_eq!(plan.injection.is_some(), injected_share > 0.0);
+                let planned = plan.injection.and_then(|injection| injection.stalls);
+                assert_eq!(planned, stalls);
             }
         }
     }

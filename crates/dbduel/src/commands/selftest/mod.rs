@@ -17,12 +17,14 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use dbduel_record::facts::{Resolution, SelfTest};
+use dbduel_record::plan::InjectedStalls;
 
 use crate::console;
 use crate::exit::Exit;
 use crate::home;
 use crate::interrupt;
-use crate::lab::experiment::quantity::{duration, share};
+use crate::lab::experiment::check_stalls;
+use crate::lab::experiment::quantity::{self, duration, share};
 use crate::lab::server::{Home, ServerName, Silent, install};
 use crate::report::words;
 use duel::Match;
@@ -51,6 +53,10 @@ pub struct Arguments {
     /// Inject a known difference: stop the second server for this share of its slices, such as `10 %`.
     #[arg(long, value_name = "SHARE", value_parser = injected, requires = "duels")]
     pub inject: Option<f64>,
+    /// Inject stalls: stop the second server for so long after each time awake, such as `1 s every 4 s` or
+    /// `1 s every 2 s to 6 s`. A stall lasts longer than a turn if need be.
+    #[arg(long, value_name = "STALLS", value_parser = stalls, requires = "duels", conflicts_with = "inject")]
+    pub stall: Option<InjectedStalls>,
     /// Differences within this count as equivalent in a series.
     #[arg(long, default_value = "5 %", value_name = "SHARE", value_parser = share)]
     pub horizon: f64,
@@ -69,6 +75,10 @@ fn injected(text: &str) -> Result<f64, String> {
     })
 }
 
+fn stalls(text: &str) -> Result<InjectedStalls, String> {
+    quantity::stalls(text).and_then(|stalls| check_stalls(&stalls).map(|()| stalls))
+}
+
 /// What is fetched where no server is installed.
 const FETCHED: &str = "mariadb-10.11";
 
@@ -79,7 +89,7 @@ const FETCHED: &str = "mariadb-10.11";
 pub fn selftest(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
     let home = home::find(home)?;
     let set = Match::of(arguments, server(&home, arguments)?);
-    if arguments.inject.is_some_and(|share| share <= set.horizon) {
+    if 0.0 < set.injected_share && set.injected_share <= set.horizon {
         return Err(UnfitInjection.into());
     }
     interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
@@ -103,8 +113,8 @@ pub fn selftest(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
 /// An injected difference that the verdict could rightly call equivalent.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "a difference within the horizon is rightly called equivalent, so it proves nothing; give `--inject` more than \
-     `--horizon`"
+    "a difference within the horizon is rightly called equivalent, so it proves nothing; stop the server for more \
+     with `--inject` or `--stall`, or give less `--horizon`"
 )]
 pub struct UnfitInjection;
 

@@ -22,6 +22,7 @@ const ALPHA: f64 = 0.05;
 pub fn run(home: &Home, set: &Match, duels: u32, kept: &mut SelfTest) -> Result<Exit> {
     let mut series = SelfTestSeries {
         injected_share: set.injected_share,
+        stalls: set.stalls,
         budget_s: set.budget_s,
         horizon: set.horizon,
         confidence: 0.95,
@@ -66,9 +67,10 @@ pub fn run(home: &Home, set: &Match, duels: u32, kept: &mut SelfTest) -> Result<
     let is_injected = series.injected_share > 0.0;
     say(set, &steadiness::table(&series.steadiness, is_injected))?;
     let is_too_wrong = is_worse_than_promised(&series)?;
-    // One series of each kind: the newest.
+    // One series of each handicap: the newest.
+    let handicap = |one: &SelfTestSeries| (one.injected_share > 0.0, one.stalls.is_some());
     kept.series
-        .retain(|other| (other.injected_share > 0.0) != (series.injected_share > 0.0));
+        .retain(|other| handicap(other) != handicap(&series));
     kept.series.push(series);
     if is_too_wrong && exit == Exit::Done {
         exit = Exit::Void;
@@ -94,12 +96,21 @@ fn count(series: &mut SelfTestSeries, outcome: &Outcome) {
         Verdict::Undecided => series.undecided += 1,
         Verdict::Void => series.void += 1,
     }
-    let truth = 1.0 - outcome.stopped_share;
+    let truth = truth(series, outcome.stopped_share);
     let holds = outcome
         .comparison()
         .and_then(|comparison| comparison.ratio.interval())
         .is_some_and(|(low, high)| low <= truth && truth <= high);
     series.intervals_hold += u32::from(holds);
+}
+
+/// The true ratio of a duel in which the second server was stopped for so large a share. A duel has few stalls, so their share is
+/// known for the long run alone.
+fn truth(series: &SelfTestSeries, stopped_share: f64) -> f64 {
+    1.0 - match series.stalls {
+        Some(stalls) => stalls.stopped_share(),
+        None => stopped_share,
+    }
 }
 
 /// Verdicts that say something false.
@@ -135,9 +146,15 @@ fn text(series: &SelfTestSeries) -> Result<String> {
             words::share(share.high)
         ))
     };
-    let truth = match series.injected_share {
-        0.0 => "The two were equal".to_owned(),
-        planned => format!(
+    let truth = match (series.injected_share, series.stalls) {
+        (0.0, _) => "The two were equal".to_owned(),
+        (planned, Some(stalls)) => format!(
+            "The second was stopped for {stalls} awake: {} of the time in the long run ({} measured). True ratio: {}",
+            words::share(planned),
+            words::share(series.stopped_share),
+            words::ratio(truth(series, series.stopped_share))
+        ),
+        (planned, None) => format!(
             "The second was stopped for {} of its slices ({} were planned)",
             words::share(series.stopped_share),
             words::share(planned)
@@ -168,6 +185,8 @@ fn text(series: &SelfTestSeries) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use dbduel_record::plan::InjectedStalls;
+
     use super::*;
 
     fn series(injected_share: f64, counts: [u32; 4]) -> SelfTestSeries {
@@ -190,6 +209,25 @@ mod tests {
         assert_eq!((right(&equal), wrong(&equal)), (30, 2));
         let injected = series(0.1, [0, 35, 1, 4]);
         assert_eq!((right(&injected), wrong(&injected)), (35, 1));
+    }
+
+    #[test]
+    fn the_truth_about_stalls_is_that_of_the_long_run() {
+        let pulses = series(0.2, [0, 9, 1, 0]);
+        assert_eq!(truth(&pulses, 0.25), 0.75);
+        let stalls = SelfTestSeries {
+            stalls: Some(InjectedStalls {
+                stall_s: 1.0,
+                every_s: [4.0, 4.0],
+            }),
+            stopped_share: 0.19,
+            ..pulses
+        };
+        assert_eq!(truth(&stalls, 0.25), 0.8);
+        let text = text(&stalls).unwrap();
+        let expected = "The second was stopped for 1 s every 4 s awake: 20 % of the time in the long run (19 % measured). \
+                        True ratio: −20.0 %.";
+        assert!(text.contains(expected), "{text}");
     }
 
     #[test]

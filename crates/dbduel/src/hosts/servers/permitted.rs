@@ -12,7 +12,7 @@ use super::{ServerOrder, ServerTask};
 use crate::fleet::permitted::{
     foreign_character, name_objection, server_objection, value_objection,
 };
-use crate::lab::experiment::{CLIENTS_MAX, STOP_PERIOD_S, STOPPED_SHARE};
+use crate::lab::experiment::{CLIENTS_MAX, STOP_PERIOD_S, STOPPED_SHARE, check_stalls};
 use crate::lab::server::{Meaning, ServerName, reserved};
 
 /// Refuses an order that an agent would not pass on, and what is no order. `shares` says whether it takes servers from others.
@@ -80,8 +80,12 @@ fn check_injection(injection: &Injection) -> Result<(), String> {
     let Injection {
         stopped_share,
         period_s,
+        stalls,
         ..
     } = injection;
+    if let Some(stalls) = stalls {
+        return check_stalls(stalls);
+    }
     match STOPPED_SHARE.contains(stopped_share) && STOP_PERIOD_S.contains(period_s) {
         true => Ok(()),
         false => Err(format!(
@@ -124,6 +128,8 @@ fn check_parameters<'a>(
 
 #[cfg(test)]
 mod tests {
+    use dbduel_record::plan::InjectedStalls;
+
     use super::*;
     use crate::judge::synthetic::Scenario;
 
@@ -151,19 +157,28 @@ mod tests {
         check(&serde_json::to_vec(&order).unwrap(), shares)
     }
 
-    /// The answer to an order to stop a server for a share of each period.
-    fn slow_down(stopped_share: f64, period_s: f64) -> Result<(), String> {
+    /// The answer to an order to give a server a handicap.
+    fn inject(injection: Injection) -> Result<(), String> {
         let order = ServerOrder {
             contender: 0,
-            what: ServerTask::ResumeInjection {
-                injection: Injection {
-                    contender: 0,
-                    stopped_share,
-                    period_s,
-                },
-            },
+            what: ServerTask::ResumeInjection { injection },
         };
         check(&serde_json::to_vec(&order).unwrap(), true)
+    }
+
+    /// The answer to an order to stop a server for a share of each period.
+    fn slow_down(stopped_share: f64, period_s: f64) -> Result<(), String> {
+        inject(Injection {
+            contender: 0,
+            stopped_share,
+            period_s,
+            stalls: None,
+        })
+    }
+
+    /// The answer to an order to stall a server.
+    fn stall(stall_s: f64, every_s: [f64; 2]) -> Result<(), String> {
+        inject(Injection::of_stalls(0, InjectedStalls { stall_s, every_s }))
     }
 
     #[track_caller]
@@ -177,6 +192,8 @@ mod tests {
         answer(|_| {}).unwrap();
         check(br#"{"contender":0,"what":{"task":"freeze"}}"#, false).unwrap();
         slow_down(0.5, 0.1).unwrap();
+        stall(1.0, [4.0, 4.0]).unwrap();
+        stall(10.0, [2.0, 600.0]).unwrap();
     }
 
     #[test]
@@ -242,6 +259,18 @@ mod tests {
         ] {
             let why = slow_down(share, period_s).unwrap_err();
             assert!(why.contains("of a period from 0.005 s"), "{why}");
+        }
+        for (stall_s, every_s) in [
+            (0.0, [4.0, 4.0]),
+            (60.0, [100.0, 100.0]),
+            (1.0, [0.0, 4.0]),
+            (1.0, [4.0, 2.0]),
+            (1.0, [4.0, 1e6]),
+            (10.0, [0.1, 0.1]),
+            (0.05, [600.0, 600.0]),
+        ] {
+            let why = stall(stall_s, every_s).unwrap_err();
+            assert!(why.contains("expected stalls"), "{why}");
         }
         // JSON has no such number.
         assert!(slow_down(0.5, f64::NAN).is_err());

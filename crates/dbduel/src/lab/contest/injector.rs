@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use dbduel_record::plan::Injection;
+use dbduel_record::plan::{InjectedStalls, Injection};
 use dbduel_record::seed::named_seed;
 use dbduel_stats::random::RandomStream;
 use nix::sys::signal::Signal;
@@ -119,14 +119,21 @@ impl Cycle {
     /// time awake between two.
     fn new(injection: &Injection, seed: u64) -> Self {
         let stop_s = injection.period_s * injection.stopped_share;
-        let awake_s = [injection.period_s - stop_s; 2];
+        let pulses = InjectedStalls {
+            stall_s: stop_s,
+            every_s: [injection.period_s - stop_s; 2],
+        };
+        let InjectedStalls {
+            stall_s,
+            every_s: awake_s,
+        } = injection.stalls.unwrap_or(pulses);
         let mut random = RandomStream::new(named_seed(seed, "injection"), 0);
         // A random moment is within a long time awake more often than within a short one, in proportion to their lengths.
         let [least, most] = awake_s;
         let around_s = (least * least + random.uniform() * (most * most - least * least)).sqrt();
         let rest = Duration::from_secs_f64(random.uniform() * around_s);
         Self {
-            stop: Duration::from_secs_f64(stop_s),
+            stop: Duration::from_secs_f64(stall_s),
             awake_s,
             random,
             is_stopped: false,
@@ -237,13 +244,16 @@ mod tests {
         contender: 0,
         stopped_share: 0.3,
         period_s: 0.02,
+        stalls: None,
     };
 
-    const STALLS: Injection = Injection {
-        contender: 0,
-        stopped_share: 0.2,
-        period_s: 5.0,
-    };
+    fn stalls(every_s: [f64; 2]) -> Injection {
+        let stalls = InjectedStalls {
+            stall_s: 1.0,
+            every_s,
+        };
+        Injection::of_stalls(0, stalls)
+    }
 
     fn ms(time: u64) -> Duration {
         Duration::from_millis(time)
@@ -324,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_stop_that_turns_cut_lasts_its_whole_length_over_several_of_them() {
-        let mut cycle = Cycle::new(&STALLS, 7);
+        let mut cycle = Cycle::new(&stalls([4.0, 4.0]), 7);
         cycle.rest = ms(400);
         assert_eq!(turn(&mut cycle, 300).0, []);
         let mut total = InjectedTime::default();
@@ -345,9 +355,54 @@ mod tests {
     }
 
     #[test]
+    fn times_awake_are_drawn_between_their_bounds_and_in_any_time_the_share_is_the_planned_one() {
+        let injection = stalls([2.0, 6.0]);
+        let mut awake_s = Vec::new();
+        let mut total = InjectedTime::default();
+        for seed in 0..2_000 {
+            let mut cycle = Cycle::new(&injection, seed);
+            let mut last_wake = None;
+            // Ten seconds awake, in turns that wait for the end of a stop.
+            let mut left_s = 10.0;
+            while left_s > 0.0 {
+                let (is_stopped, rest_s) = (cycle.is_stopped, cycle.rest.as_secs_f64());
+                let passed_s = if is_stopped {
+                    rest_s
+                } else {
+                    rest_s.min(left_s)
+                };
+                match is_stopped {
+                    true => {
+                        total.stopped_s += passed_s;
+                        last_wake = Some(left_s);
+                    }
+                    false => {
+                        total.awake_s += passed_s;
+                        left_s -= passed_s;
+                        if passed_s == rest_s {
+                            awake_s.extend(last_wake.map(|wake_s| wake_s - left_s));
+                        }
+                    }
+                }
+                cycle.advance(Duration::from_secs_f64(passed_s));
+            }
+        }
+        assert!(
+            awake_s.iter().all(|time| (1.999..6.001).contains(time)),
+            "{awake_s:?}"
+        );
+        let share = total.stopped_s / total.awake_s;
+        assert!((share - 0.25).abs() < 0.005, "{share}");
+        // The same seed draws the same times.
+        let first = |seed| Cycle::new(&injection, seed).rest;
+        assert_eq!(first(7), first(7));
+        assert_ne!(first(7), first(8));
+    }
+
+    #[test]
     fn a_server_that_cannot_be_stopped_gets_no_further_stops_and_is_left_awake() {
         for (is_stopped, awake_s) in [(false, 0.4), (true, 0.0)] {
-            let mut cycle = Cycle::new(&STALLS, 7);
+            let mut cycle = Cycle::new(&stalls([4.0, 4.0]), 7);
             cycle.rest = ms(400);
             cycle.is_stopped = is_stopped;
             let clock = Turn {

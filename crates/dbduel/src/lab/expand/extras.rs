@@ -5,7 +5,7 @@ use dbduel_record::plan::{Contender, Injection, Schedule, Workload};
 
 use super::super::crash;
 use super::super::experiment::document::{Located, Report};
-use super::super::experiment::{self, Experiment};
+use super::super::experiment::{self, Experiment, InjectedStops};
 use super::super::host;
 use super::super::server::{Meaning, ServerName};
 use super::Surroundings;
@@ -40,12 +40,14 @@ pub(super) fn complete_injection(
             report.add(&name.span, format!("`{}` {message}", name.value));
         }
     }
-    Some(Injection {
-        contender,
-        stopped_share: written.stopped.value,
-        period_s: written
-            .period
-            .map_or(INJECTION_PERIOD_S, |period| period.as_secs_f64()),
+    Some(match written.stops {
+        InjectedStops::Pulses { share, period } => Injection {
+            contender,
+            stopped_share: share,
+            period_s: period.map_or(INJECTION_PERIOD_S, |period| period.as_secs_f64()),
+            stalls: None,
+        },
+        InjectedStops::Stalls(stalls) => Injection::of_stalls(contender, stalls),
     })
 }
 

@@ -2,10 +2,13 @@
 
 use std::ops::{Range, RangeInclusive};
 
+use dbduel_record::plan::InjectedStalls;
+
 use super::document::{Located, Report, Section, boolean, describe, integer, string};
-use super::value::{duration_within, share_within, size};
-use super::{Injection, Limits, Schedule};
+use super::value::{duration_bounds, duration_within, share_within, size};
+use super::{InjectedStops, Injection, Limits, Schedule};
 use crate::judge::audit::codes::{check_subject, check_waiver};
+use crate::percent;
 
 /// Starts of all servers: three before the first look, a hundred at most; one is no series.
 const EPOCHS: RangeInclusive<i64> = 3..=100;
@@ -13,6 +16,10 @@ const EPOCHS: RangeInclusive<i64> = 3..=100;
 pub const STOPPED_SHARE: Range<f64> = 0.001..0.9;
 /// Time from one stop of a handicapped server to the next, seconds.
 pub const STOP_PERIOD_S: RangeInclusive<f64> = 0.005..=1.0;
+/// Length of a stall, seconds. A turn waits for its transactions in flight for longer.
+const STALL_S: RangeInclusive<f64> = 0.05..=10.0;
+/// Time awake before a stall, seconds.
+const EVERY_S: RangeInclusive<f64> = 0.1..=600.0;
 
 pub(super) fn read_schedule(section: &Section<'_, '_>) -> Schedule {
     let schedule = Schedule {
@@ -56,20 +63,80 @@ pub(super) fn read_injection(report: &Report<'_>, section: &Section<'_, '_>) -> 
     let period = section.get("period", |value| {
         duration_within(value, *STOP_PERIOD_S.start(), *STOP_PERIOD_S.end())
     });
-    let is_complete = ["contender", "stopped"]
-        .into_iter()
-        .all(|key| section.value(key).is_some());
+    let stall = section.get("stall", |value| {
+        duration_within(value, *STALL_S.start(), *STALL_S.end())
+    });
+    let every = section.get("every", |value| {
+        duration_bounds(value, *EVERY_S.start(), *EVERY_S.end())
+    });
+    let has = |key| section.entries().any(|(name, _)| name.value == key);
+    let is_complete = has("contender")
+        && match (has("stopped"), has("stall")) {
+            (true, false) => !has("every"),
+            (false, true) => has("every") && !has("period"),
+            _ => false,
+        };
     if section.refuse_unknown_keys() && !is_complete {
         report.add(
             &section.span(),
-            "[injection] needs `contender`, whose server is stopped, and `stopped`, the share of its slices",
+            "[injection] needs `contender`, whose server is stopped, and either `stopped`, the share of its slices, with or \
+             without `period`, or `stall` and `every`, how long it is stopped and how long it is awake before",
         );
     }
+    let stops = match (stopped, stall, every) {
+        (Some(share), ..) => InjectedStops::Pulses {
+            share: share.value,
+            period: period.map(|period| period.value),
+        },
+        (None, Some(stall), Some(every)) => {
+            let stalls = InjectedStalls {
+                stall_s: stall.value.as_secs_f64(),
+                every_s: every.value.map(|bound| bound.as_secs_f64()),
+            };
+            if let Err(message) = check_stalls(&stalls) {
+                report.add(&stall.span, format!("`stall` in [injection]: {message}"));
+            }
+            InjectedStops::Stalls(stalls)
+        }
+        _ => return None,
+    };
     Some(Injection {
         contender: contender?,
-        stopped: stopped?,
-        period: period.map(|period| period.value),
+        stops,
     })
+}
+
+/// Refuses stalls of a length, a rhythm or a share that shows nothing.
+///
+/// # Errors
+/// What was expected.
+pub fn check_stalls(stalls: &InjectedStalls) -> Result<(), String> {
+    let InjectedStalls { stall_s, every_s } = stalls;
+    if !STALL_S.contains(stall_s) {
+        return Err(format!(
+            "expected stalls of {} s to {} s, found {stall_s} s",
+            STALL_S.start(),
+            STALL_S.end()
+        ));
+    }
+    if !every_s.iter().all(|bound| EVERY_S.contains(bound)) || !every_s.is_sorted() {
+        let [least, most] = every_s;
+        return Err(format!(
+            "expected stalls every {} s to {} s, found {least} s to {most} s",
+            EVERY_S.start(),
+            EVERY_S.end()
+        ));
+    }
+    let share = stalls.stopped_share();
+    match STOPPED_SHARE.contains(&share) {
+        true => Ok(()),
+        false => Err(format!(
+            "expected stalls for a share of the time from {} to less than {}, found {stalls}, which is {}",
+            percent::of(STOPPED_SHARE.start),
+            percent::of(STOPPED_SHARE.end),
+            percent::of(share)
+        )),
+    }
 }
 
 /// The names of `about`, each known to the audit.

@@ -23,10 +23,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use attribute::{Attribute, read_attribute};
-pub use conduct::{STOP_PERIOD_S, STOPPED_SHARE};
+pub use conduct::{STOP_PERIOD_S, STOPPED_SHARE, check_stalls};
 use conduct::{read_about, read_injection, read_limits, read_schedule, read_waivers};
 use contenders::{check_contender_names, read_contenders};
-use dbduel_record::plan::{IoLimit, SuitePhase};
+use dbduel_record::plan::{InjectedStalls, IoLimit, SuitePhase};
 use document::{Located, Report, Section, Troubles, integer, string};
 pub use file::ExperimentFile;
 use hosts::read_hosts;
@@ -182,10 +182,19 @@ pub enum ServerCores {
 pub struct Injection {
     /// Whose server is stopped.
     pub contender: Located<String>,
-    /// Share of its slices.
-    pub stopped: Located<f64>,
-    /// Time from one stop to the next.
-    pub period: Option<Duration>,
+    pub stops: InjectedStops,
+}
+
+/// When and for how long a handicapped server is stopped.
+#[derive(Debug, Clone, Copy)]
+pub enum InjectedStops {
+    /// Short ones, for a share of each period.
+    Pulses {
+        share: f64,
+        period: Option<Duration>,
+    },
+    /// Those of a given length.
+    Stalls(InjectedStalls),
 }
 
 /// One `[contenders.NAME]`.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dbduel_record::plan::IoLimit;
+use dbduel_record::plan::{InjectedStalls, IoLimit};
 
 /// The longest that a wait may poll. Polling longer would take a processor for replies that come late by no noticeable part.
 const BUSY_POLL_MAX: Duration = Duration::from_millis(100);
@@ -47,6 +47,37 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         return Err(expected());
     }
     Ok(Duration::from_secs_f64(seconds))
+}
+
+/// Reads a duration as both bounds, or two of them in ascending order: `4 s`, `2 s to 6 s`.
+///
+/// # Errors
+/// Says what was expected.
+pub fn duration_bounds(text: &str) -> Result<[Duration; 2], String> {
+    let (least, most) = text.split_once(" to ").unwrap_or((text, text));
+    let bounds = [duration(least)?, duration(most)?];
+    match bounds.is_sorted() {
+        true => Ok(bounds),
+        false => Err(format!(
+            "expected the smaller bound first, such as `2 s to 6 s`, found `{text}`"
+        )),
+    }
+}
+
+/// Reads how long stalls are and how long a server is awake before each: `1 s every 4 s`, `1 s every 2 s to 6 s`.
+///
+/// # Errors
+/// Says what was expected.
+pub fn stalls(text: &str) -> Result<InjectedStalls, String> {
+    let expected = || {
+        format!("expected stalls such as `1 s every 4 s` or `1 s every 2 s to 6 s`, found `{text}`")
+    };
+    let (stall, every) = text.split_once("every").ok_or_else(expected)?;
+    let bounds = duration_bounds(every)?;
+    Ok(InjectedStalls {
+        stall_s: duration(stall)?.as_secs_f64(),
+        every_s: bounds.map(|bound| bound.as_secs_f64()),
+    })
 }
 
 /// Reads how long a wait of a load thread polls before it sleeps: a duration up to 100 ms.
@@ -196,6 +227,26 @@ mod tests {
         check_duration("1.5h", 5400.0);
         check_duration("250 ms", 0.25);
         check_duration("1_000 s", 1000.0);
+    }
+
+    #[test]
+    fn stalls_are_written_as_they_are_read() {
+        for text in ["1 s every 4 s", "0.25 s every 2 s to 6.5 s"] {
+            assert_eq!(stalls(text).unwrap().to_string(), text);
+        }
+        assert_eq!(
+            stalls("500 ms every 1 min").unwrap().to_string(),
+            "0.5 s every 60 s"
+        );
+        for (text, part) in [
+            ("1 s", "expected stalls such as `1 s every 4 s`"),
+            ("1 every 4 s", "expected a duration"),
+            ("1 s every 6 s to 2 s", "the smaller bound first"),
+            ("1 s every 2 s to", "expected a duration"),
+        ] {
+            let refused = stalls(text).unwrap_err();
+            assert!(refused.contains(part), "{refused}");
+        }
     }
 
     #[test]

@@ -75,6 +75,30 @@ pub(super) fn duration_within(
     ))
 }
 
+/// A duration as both bounds, or two: `"2 s to 6 s"`.
+pub(super) fn duration_bounds(
+    value: &DeValue<'_>,
+    least_s: f64,
+    most_s: f64,
+) -> Result<[Duration; 2], String> {
+    let bounds = match value {
+        DeValue::String(text) => quantity::duration_bounds(text)?,
+        other => {
+            return Err(format!(
+                "expected a duration such as \"4 s\" or bounds such as \"2 s to 6 s\", found {}",
+                describe(other)
+            ));
+        }
+    };
+    let mut seconds = bounds.iter().map(Duration::as_secs_f64);
+    match seconds.find(|bound| !(least_s..=most_s).contains(bound)) {
+        Some(bound_s) => Err(format!(
+            "expected between {least_s} s and {most_s} s, found {bound_s} s"
+        )),
+        None => Ok(bounds),
+    }
+}
+
 pub(super) fn share_within(value: &DeValue<'_>, above: f64, below: f64) -> Result<f64, String> {
     let share = match value {
         DeValue::String(text) => quantity::share(text)?,

@@ -35,11 +35,13 @@ pub fn injected(run: &RunEvidence<'_>) -> Vec<Finding> {
     let name = run.evidence.plan().contenders[injection.contender]
         .name
         .as_str();
+    let stalls = injection.stalls.map(|stalls| format!(", {stalls} awake"));
     let claim = format!(
-        "The lab stopped `{name}` for {} of its slices on purpose ({} planned); this duel validates the \
+        "The lab stopped `{name}` for {} of its slices on purpose ({} planned{}); this duel validates the \
          lab and says nothing about the servers.",
         percent::of(stopped_share(run.evidence.record)),
-        percent::of(injection.stopped_share)
+        percent::of(injection.stopped_share),
+        stalls.unwrap_or_default()
     );
     vec![Finding::new(
         Severity::Doubt,
