@@ -7,10 +7,13 @@ use std::time::Duration;
 use dbduel_record::Record;
 use dbduel_record::event::Event;
 use dbduel_record::plan::LoadLevel;
+use dbduel_record::rows::ReadingRow;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use super::lab::{Lab, count, plan_of, program, published, servers_left, short_experiment, signal};
+use super::lab::{
+    Lab, count, lost_blocks, plan_of, program, published, servers_left, short_experiment, signal,
+};
 use super::plans::plan;
 
 const SERVERS: [&str; 2] = ["mariadb-10.11", "mariadb-10.11"];
@@ -138,11 +141,73 @@ fn a_known_handicap_is_given_measured_and_told() {
     assert!(has_finding(&document, "lab.injected"));
 }
 
+/// The second server hangs for 1 s after every 4 s awake: a fifth of the time.
+const STALLS: &str = "[injection]\ncontender = \"second\"\nstall = \"1 s\"\nevery = \"4 s\"\n";
+
 /// Sum of a reading of the lab over the slices of a contender.
 fn sum_of(record: &Record, contender: &str, metric: &str) -> f64 {
     let readings = record.readings.iter();
     let own = readings.filter(|one| one.contender == contender && one.metric == metric);
     own.map(|reading| reading.value).sum()
+}
+
+#[test(lab, needs = &["mariadb-10.11"])]
+fn stalls_outlast_turns_and_come_after_the_time_awake_that_was_asked_for() {
+    let experiment = short_experiment(SERVERS, STALLS)
+        .replace("slice = \"500 ms\"", "slice = \"300 ms\"")
+        .replace("horizon = \"25 %\"", "horizon = \"0.1 %\"")
+        .replace("26 s", "40 s");
+    let lab = Lab::new(&experiment);
+    lab.run_to_the_end();
+    let record = lab.record();
+    let slice_s = |reading: &ReadingRow| -> f64 {
+        let rows = record.slices.iter();
+        let mut own =
+            rows.filter(|row| (row.block, row.position) == (reading.block, reading.position));
+        let row = own.next().unwrap();
+        row.guard_s + row.measured_s
+    };
+    let stopped = record.readings.iter();
+    let longer = stopped
+        .filter(|reading| reading.metric == "server_stopped_s")
+        .filter(|reading| reading.value > slice_s(reading));
+    let longer = longer.count();
+    assert!(longer >= 2, "{longer} slices with a stall longer than they");
+    let stopped_s = sum_of(&record, "second", "server_stopped_s");
+    let awake_s = sum_of(&record, "second", "server_awake_s");
+    // The first time awake is a part of one, so that there may be a stall less than fits, or one more, and a busy machine ends
+    // them late. Slices that are lost are not in the record, with their stalls.
+    assert_eq!(lost_blocks(&record), BTreeSet::new());
+    assert!(
+        (stopped_s - awake_s / 4.0).abs() < 1.25,
+        "stopped for {stopped_s} s, awake for {awake_s} s"
+    );
+    assert_eq!(sum_of(&record, "first", "server_stopped_s"), 0.0);
+    let document = published(&lab.record_dir());
+    let findings = document["findings"].to_string();
+    assert!(findings.contains("1 s every 4 s awake"), "{findings}");
+    assert_eq!(servers_left(), []);
+}
+
+/// A duel that leaves a transaction out which waits for the end of a stall calls these servers equivalent.
+#[test(lab, may_fail = 0.05, needs = &["mariadb-10.11"])]
+fn a_server_that_hangs_for_longer_than_a_turn_is_slower_by_the_time_that_it_hangs() {
+    let experiment = short_experiment(SERVERS, STALLS)
+        .replace("slice = \"500 ms\"\nguard = \"50 ms\"\n", "")
+        .replace("horizon = \"25 %\"", "horizon = \"2 %\"")
+        .replace("26 s", "4 min");
+    let lab = Lab::new(&experiment);
+    lab.run_to_the_end();
+    let document = published(&lab.record_dir());
+    let comparison = &document["summary"]["duels"][0]["comparisons"][0];
+    assert_eq!(comparison["verdict"], "slower", "{comparison:#}");
+    let end = |name: &str| comparison["ratio"][name].as_f64().unwrap();
+    // What a switch of servers costs is another percent or two than without stalls.
+    let truth = 0.78..0.82;
+    assert!(
+        end("low") < truth.end && end("high") > truth.start,
+        "{comparison:#}"
+    );
 }
 
 #[test(lab, needs = &["mariadb-10.11"])]
