@@ -133,6 +133,23 @@ fn servers_on_one_machine_with_load_from_another_give_the_verdict_of_one_machine
 }
 
 #[test(lab, needs = &[SERVER])]
+fn a_stall_of_a_server_on_its_host_outlasts_turns() {
+    let stalls = "[injection]\ncontender = \"second\"\nstall = \"1 s\"\nevery = \"1 s to 3 s\"\n";
+    let stalled = format!("{}{stalls}", two_machines()).replacen("25 %", "0.1 %", 1);
+    let Some(machines) = with_server_agents(&stalled) else {
+        return;
+    };
+    machines.run("duel.toml", "stalled");
+    assert_verified(&machines.record_dir("stalled").unwrap());
+    let record = machines.record("stalled");
+    let stopped = record.readings.iter();
+    let stopped = stopped.filter(|row| row.metric == "server_stopped_s");
+    let longest_s = stopped.map(|row| row.value).fold(0.0, f64::max);
+    // Slices take 0.5 s and a guard of 0.05 s.
+    assert!(longest_s > 0.6, "{longest_s}");
+}
+
+#[test(lab, needs = &[SERVER])]
 fn a_server_that_dies_on_its_host_is_started_again_there() {
     let Some(machines) = with_server_agents(&two_machines()) else {
         return;
