@@ -31,7 +31,7 @@ impl SliceAnswer {
 
     /// Adds what a later turn of the same slice brought; its ticks of the guard are left out.
     ///
-    /// The lag becomes the mean of the turns' quantiles, weighted by transactions; of the waits at the end the longest is kept.
+    /// The lag becomes the mean of the turns' quantiles, weighted by transactions.
     ///
     /// # Errors
     /// When a histogram is not one of ours.
@@ -47,18 +47,26 @@ impl SliceAnswer {
             ..*tick
         }));
         self.stalled_s += later.stalled_s;
+        self.drained_s += later.drained_s;
         self.add_work(later)
     }
 
     /// Adds what another load host brought in the same turn: counts and histograms exactly, ticks by their place, and of lag,
-    /// stall and wait at the end the greatest.
+    /// stall and the length of the drain the greatest. Each host ends a turn when its own transactions have ended; the length becomes the one at which
+    /// throughput is the sum of the hosts' throughputs.
     ///
     /// # Errors
     /// When a histogram is not one of ours.
     pub fn add_host(&mut self, other: SliceAnswer) -> Result<(), String> {
-        self.measured_s = self.measured_s.max(other.measured_s);
+        let per_s = self.ok() / self.measured_s + other.ok() / other.measured_s;
+        let measured_s = (self.ok() + other.ok()) / per_s;
+        self.measured_s = match measured_s.is_finite() {
+            true => measured_s,
+            false => self.measured_s.max(other.measured_s),
+        };
         self.lag_us_p99 = self.lag_us_p99.max(other.lag_us_p99);
         self.stalled_s = self.stalled_s.max(other.stalled_s);
+        self.drained_s = self.drained_s.max(other.drained_s);
         for (place, tick) in other.ticks.iter().enumerate() {
             match self.ticks.get_mut(place) {
                 Some(own) => own.add_host(tick),
@@ -93,7 +101,8 @@ impl SliceAnswer {
             lag_us_p99: _,
             service_times,
             stalled_s: _,
-            drained_s,
+            drained_s: _,
+            client_drained_s,
             rolled_back,
             commits,
             orchestration,
@@ -123,7 +132,7 @@ impl SliceAnswer {
             (Some(own), Some(later)) => Some(merged(&own, &later)?),
             (own, later) => own.or(later),
         };
-        self.drained_s = self.drained_s.max(drained_s);
+        self.client_drained_s += client_drained_s;
         self.rolled_back += rolled_back;
         self.commits.extend(commits);
         self.orchestration = match (self.orchestration.take(), orchestration) {
@@ -235,6 +244,7 @@ mod tests {
             service_times: None,
             stalled_s: 0.0,
             drained_s: 1.0 / ok as f64,
+            client_drained_s: 0.1,
             rolled_back: 1,
             commits: Vec::new(),
             orchestration: None,
@@ -255,7 +265,9 @@ mod tests {
         let offsets: Vec<f64> = slice.ticks.iter().map(|tick| tick.offset_s).collect();
         assert_eq!(offsets, [-0.1, 0.0, 0.5]);
         assert_eq!(slice.errors[0].count, 4);
-        assert_eq!((slice.lag_us_p99, slice.drained_s), (25.0, 0.1));
+        assert_eq!(slice.lag_us_p99, 25.0);
+        assert!((slice.drained_s - (0.1 + 1.0 / 30.0)).abs() < 1e-12);
+        assert_eq!(slice.client_drained_s, 0.2);
         assert_eq!(slice.rolled_back, 2);
     }
     #[test]
@@ -268,7 +280,12 @@ mod tests {
         whole.record_n(200_000, 10).unwrap();
         whole.record_n(400_000, 30).unwrap();
         assert_eq!(decode(&slice.classes[0].histogram).unwrap(), whole);
-        assert_eq!(slice.measured_s, 0.1);
+        assert!((slice.measured_s - 0.1).abs() < 1e-12);
+        let mut longer = turn(1_000_000_900, 30, 400_000);
+        longer.measured_s = 0.3;
+        let mut whole = turn(1_000_000_000, 10, 200_000);
+        whole.add_host(longer).unwrap();
+        assert!((40.0 / whole.measured_s - (10.0 / 0.1 + 30.0 / 0.3)).abs() < 1e-9);
         let ticks: Vec<(f64, u64)> = slice
             .ticks
             .iter()
@@ -276,6 +293,7 @@ mod tests {
             .collect();
         assert_eq!(ticks, [(-0.1, 40), (0.0, 40)]);
         assert_eq!((slice.lag_us_p99, slice.drained_s), (30.0, 0.1));
+        assert_eq!(slice.client_drained_s, 0.2);
         assert_eq!((slice.open_ns, slice.rolled_back), (1_000_000_000, 2));
     }
 }

@@ -44,8 +44,10 @@ pub enum Order {
     /// Write the statements of the next contender that is opened out as text and keep one of each class, for the
     /// [`Answer::Closed`] about it. Not answered itself.
     KeepExamples,
-    /// End the running slice now: no new transactions; what was measured so far is answered.
+    /// Put the ordered end of the running slice to now: it is answered when everything that was due until now has ended.
     Stop,
+    /// Begin no more transactions in the slice that was answered, whose server has been frozen meanwhile. Not answered itself.
+    Halt,
 }
 
 /// Connect the clients of one contender. Its debug output leaves the password out.
@@ -118,12 +120,16 @@ pub struct SliceOrder {
     pub arrival: Arrival,
     /// Load that is not counted, at the start, seconds.
     pub guard_s: f64,
-    /// Load that is counted, seconds.
+    /// Load that is counted, seconds; it goes on until everything that was due in it has ended.
     pub measured_s: f64,
     /// Resolution of the series, seconds.
     pub tick_s: f64,
-    /// Longest wait for transactions in flight at the end, seconds.
+    /// Longest wait for transactions that were due in the measured part and have not ended at its ordered end, seconds.
     pub drain_s: f64,
+    /// Clients go on after the answer, until [`Order::Halt`] or the next order: the server is to be frozen under load. What is in
+    /// flight then goes on in the contender's next slice. Otherwise all transactions have ended before the answer.
+    #[serde(default)]
+    pub until_halted: bool,
     /// Root of the clients' random streams in this slice.
     pub seed: u64,
 }
@@ -170,7 +176,7 @@ pub enum Answer {
         acknowledged: Vec<Acknowledged>,
     },
     /// The slice is over.
-    Slice(SliceAnswer),
+    Slice(Box<SliceAnswer>),
     /// The slice ended without a result: the server's connections broke.
     Lost {
         /// What happened.
@@ -230,7 +236,7 @@ pub struct Tick {
 pub struct SliceAnswer {
     /// Start of the measured part, nanoseconds of `CLOCK_MONOTONIC` ([`crate::monotonic`]).
     pub open_ns: u64,
-    /// Real length of the measured part, seconds; shorter than ordered after a stop.
+    /// Real length of the measured part, seconds. It ends when everything that was due in the ordered length has ended.
     pub measured_s: f64,
     /// The slice ended because all clients had done the work that each has to do in one.
     #[serde(default)]
@@ -265,8 +271,12 @@ pub struct SliceAnswer {
     /// gaps of 0.25 s and more. Nothing was sent then, whatever the server would have done.
     #[serde(default)]
     pub stalled_s: f64,
-    /// Seconds from the end of the measured part until the last transaction in flight was done.
+    /// How much of it was after its ordered end, until the last transaction was done that was due before that, seconds.
     pub drained_s: f64,
+    /// How long clients were in transactions that were due before the ordered end of the measured part, after that end, seconds,
+    /// summed over the clients.
+    #[serde(default)]
+    pub client_drained_s: f64,
     /// Transactions of the measured part, among the committed ones of their class, that were rolled back
     /// on purpose.
     #[serde(default)]

@@ -94,11 +94,6 @@ impl Schedule {
         Some(due_ns)
     }
 
-    /// Moves the end of the slice forward to `end_ns`; it is never moved back.
-    pub fn end_at(&mut self, end_ns: u64) {
-        self.end_ns = self.end_ns.min(end_ns);
-    }
-
     /// When the next transaction is due, with any client free; never in a closed loop.
     #[must_use]
     pub fn next_ns(&self) -> u64 {
@@ -118,11 +113,6 @@ impl Schedule {
         passed
     }
 
-    /// Counts the arrivals before the end that no client took, and takes them.
-    pub fn drop_rest(&mut self) -> u64 {
-        self.pass(u64::MAX, u64::MAX)
-    }
-
     /// Counts the arrivals up to `now_ns` that no client has taken, up to a million of them.
     #[must_use]
     pub fn waiting(&self, now_ns: u64) -> u64 {
@@ -138,6 +128,10 @@ impl Schedule {
         else {
             return;
         };
+        if share.own_clients() == 0 {
+            *next_ns = u64::MAX;
+            return;
+        }
         loop {
             let number = arrivals.count;
             *next_ns = arrivals.next();
@@ -324,15 +318,21 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_took_is_counted_up_to_the_end() {
-        let mut schedule =
-            Schedule::new(Arrival::Constant { per_second: 1000.0 }, ALONE, SECOND, 1);
+    fn a_schedule_without_an_end_goes_on_and_counts_up_to_any_instant() {
+        let arrival = Arrival::Constant { per_second: 1000.0 };
+        let mut schedule = Schedule::new(arrival, ALONE, u64::MAX, 1);
         for _ in 0..10 {
             schedule.take(0);
         }
-        schedule.end_at(SECOND / 2);
-        assert_eq!(schedule.drop_rest(), 490);
-        assert_eq!(schedule.drop_rest(), 0);
-        assert_eq!(schedule.take(0), None);
+        assert_eq!(schedule.pass(SECOND / 2 - 1, u64::MAX), 490);
+        assert_eq!(schedule.pass(SECOND / 2 - 1, u64::MAX), 0);
+        assert_eq!(schedule.take(0), Some(SECOND / 2));
+        let share = Share {
+            thread: 3,
+            threads: 4,
+            clients: 2,
+        };
+        let mut without_clients = Schedule::new(arrival, share, u64::MAX, 1);
+        assert_eq!(without_clients.take(0), None);
     }
 }

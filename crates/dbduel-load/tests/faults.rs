@@ -38,6 +38,7 @@ fn a_deadlock_is_rolled_back_and_tried_again() {
         guard_s: 0.0,
         // A rollback that runs at the end is waited for.
         drain_s: 60.0,
+        until_halted: false,
         ..slice_order(1, 0.3)
     };
     let slice = load.slice_until_ok(&order, 11);
@@ -142,6 +143,7 @@ fn a_server_that_stalls_to_the_end_costs_no_hang_and_no_transaction() {
     let order = SliceOrder {
         guard_s: 0.0,
         drain_s: DRAIN_S,
+        until_halted: false,
         ..slice_order(4, 0.5)
     };
     // After a whole tick without a transaction every client has sent one that the server does not answer.
@@ -169,6 +171,7 @@ fn a_late_reply_to_the_slice_before_is_waited_for() {
     let order = SliceOrder {
         guard_s: 0.0,
         drain_s: 0.1,
+        until_halted: false,
         ..slice_order(1, 0.2)
     };
     let first = load.slice_until(&order, |ticks| {
@@ -182,6 +185,7 @@ fn a_late_reply_to_the_slice_before_is_waited_for() {
         guard_s: 0.0,
         // Also the longest wait for the reply.
         drain_s: 60.0,
+        until_halted: false,
         ..slice_order(1, 0.2)
     }));
     // Time to begin without the reply. However long it is, a slice that waits for it begins later.

@@ -10,3 +10,4 @@ mod script_rules;
 mod script_stack;
 mod script_workload;
 mod support;
+mod turns;

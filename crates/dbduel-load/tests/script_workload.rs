@@ -119,7 +119,9 @@ fn a_client_that_sleeps_over_the_slice_of_another_contender_wakes_up() {
     }
     let slice = |contender: &str, drain_s| SliceOrder {
         contender: contender.to_owned(),
+        guard_s: 0.0,
         drain_s,
+        until_halted: false,
         ..slice_order(1, 0.1)
     };
     let cut_short = load.slice(&slice("sleeper", 0.05));
@@ -142,6 +144,7 @@ fn a_client_whose_server_is_gone_is_given_up_when_the_slice_is_over() {
     let slice = |measured_s| {
         Order::Slice(SliceOrder {
             drain_s: 0.2,
+            until_halted: false,
             ..slice_order(1, measured_s)
         })
     };

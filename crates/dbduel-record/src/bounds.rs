@@ -87,6 +87,7 @@ impl Bounded for SliceRow {
         whole("start_ms", self.start_ms, MOMENT_MS_MAX)?;
         seconds("guard_s", self.guard_s)?;
         seconds("measured_s", self.measured_s)?;
+        seconds("drained_s", self.drained_s.unwrap_or_default())?;
         for (name, value) in [
             ("due", self.due),
             ("ok", self.ok),
@@ -156,6 +157,7 @@ impl Bounded for Stamped {
             Event::Extended { budget_s, .. } => check_time("budget_s", *budget_s),
             Event::RateAdded { level, .. } => check_level(level),
             Event::TurnsChosen { choice, .. } => check_choice(choice),
+            Event::TurnsLengthened { drained_share, .. } => number("drained_share", *drained_share),
             Event::ServerReady { start_s, .. } => {
                 check_time("start_s", start_s.unwrap_or_default())
             }

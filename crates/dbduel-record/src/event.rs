@@ -78,6 +78,16 @@ pub enum Event {
         /// The blocks of the level, drawn from the plan's seed like all others.
         blocks: Vec<Block>,
     },
+    /// Transactions outlasted the turns of a level for too much of the clients' time, so those of its blocks that begin from here on are so
+    /// many times longer than planned, and as many fewer in a block.
+    TurnsLengthened {
+        /// Index into `Plan::levels`.
+        level: usize,
+        /// How many times longer than planned.
+        times: u32,
+        /// Share of the clients' time after the planned ends of the turns before, of the contender with the largest.
+        drained_share: f64,
+    },
     /// A server answers.
     ServerReady {
         /// Name of the contender.

@@ -26,8 +26,12 @@ pub struct SliceRow {
     pub start_ms: u64,
     /// Guard before it, seconds.
     pub guard_s: f64,
-    /// Length of the measured part, seconds.
+    /// Length of the measured part, seconds. It ends when everything has ended that was due in its planned length.
     pub measured_s: f64,
+    /// How long a client was inside such transactions after the planned length, seconds, the mean over the clients. Absent in records
+    /// of format 3.3 and before, whose measured parts were as long as planned and left out what outlasted them.
+    #[serde(default)]
+    pub drained_s: Option<f64>,
     /// Transactions that fell due; always `ok + failed + skipped + unfinished`.
     pub due: u64,
     /// Committed.
@@ -36,7 +40,8 @@ pub struct SliceRow {
     pub failed: u64,
     /// Never sent.
     pub skipped: u64,
-    /// Still running when the measured part ended.
+    /// Not ended when they had been waited for as long as the plan allows; in records of format 3.3 and before, still running when
+    /// the measured part ended.
     pub unfinished: u64,
     /// Additional attempts after a deadlock, a lock timeout or a changed record.
     pub retries: u64,
@@ -67,7 +72,7 @@ pub struct TransactionCounts {
     pub failed: u64,
     /// Never sent.
     pub skipped: u64,
-    /// Still running when the measured part ended.
+    /// Not ended when they had been waited for long enough.
     pub unfinished: u64,
     /// Additional attempts.
     pub retries: u64,

@@ -120,6 +120,7 @@ fn slice(position: u32) -> SliceResult {
             start_ms: 1_700_000_000_000,
             guard_s: 0.5,
             measured_s: 2.1,
+            drained_s: Some(0.1),
             due: 1,
             ok: 1,
             failed: 0,

@@ -357,6 +357,7 @@ fn give_orders(
         measured_s: f64::from(options.seconds),
         tick_s: 1.0,
         drain_s: 10.0,
+        until_halted: false,
         seed: 1,
     };
     for order in [Order::Open(open), Order::Slice(slice)] {

@@ -235,6 +235,7 @@ fn drive_slice(open: OpenOrder, measured_s: f64) -> SliceAnswer {
         measured_s,
         tick_s: 1.0,
         drain_s: 30.0,
+        until_halted: false,
         seed: 1,
     };
     let (order_reader, mut orders) = pipe().unwrap();
@@ -246,7 +247,7 @@ fn drive_slice(open: OpenOrder, measured_s: f64) -> SliceAnswer {
         match serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap() {
             Answer::Begun { .. } | Answer::Tick(_) => {}
             Answer::Opened { .. } if matches!(order, Order::Open(_)) => return None,
-            Answer::Slice(slice) => return Some(slice),
+            Answer::Slice(slice) => return Some(*slice),
             other => panic!("{other:?}"),
         }
     };

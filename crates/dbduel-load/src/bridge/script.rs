@@ -16,7 +16,7 @@ use crate::lua::{
     Context, Event, Resume, RetryDeadline, ScriptClients, ScriptError, Session, gather_states,
 };
 use crate::run::{Gate, RunMetrics};
-use crate::worker::{ClientWaits, Pacing as _, RunEvents};
+use crate::worker::{ClientWaits, Pacing as _, RunClock as _, RunEvents};
 
 /// What a connection may take that is being made when the run is over: far more than one to a server that is well, so that
 /// the event which needs it ends and counts.

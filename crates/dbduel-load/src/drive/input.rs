@@ -70,7 +70,10 @@ pub(super) fn read(input: impl BufRead + Send + 'static, inbox: Sender<Input>) -
 /// The times of a slice order, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stretches {
+    /// With the longest drain.
     pub window: Window,
+    /// The planned end.
+    pub close_ns: u64,
     pub drain: Duration,
 }
 
@@ -91,7 +94,8 @@ pub(super) fn stretches(order: &SliceOrder) -> Result<Stretches, String> {
     let measured_ns = read("measured_s", order.measured_s)?;
     let tick_ns = read("tick_s", order.tick_s)?;
     let drain = Duration::from_nanos(read("drain_s", order.drain_s)?);
-    if tick_ns == 0 || (open_ns + measured_ns) / tick_ns > TICKS_MAX {
+    let close_ns = open_ns + measured_ns;
+    if tick_ns == 0 || close_ns / tick_ns > TICKS_MAX {
         return Err(format!(
             "`tick_s` cannot be {}; a slice has at most {TICKS_MAX} ticks",
             order.tick_s
@@ -112,9 +116,10 @@ pub(super) fn stretches(order: &SliceOrder) -> Result<Stretches, String> {
     Ok(Stretches {
         window: Window {
             open_ns,
-            close_ns: open_ns + measured_ns,
+            close_ns: close_ns + drain.as_nanos() as u64,
             tick_ns,
         },
+        close_ns,
         drain,
     })
 }
@@ -171,6 +176,7 @@ mod tests {
             measured_s: 2.0,
             tick_s: 0.5,
             drain_s: 3.0,
+            until_halted: false,
             seed: 1,
         }
     }
@@ -179,13 +185,14 @@ mod tests {
     fn times_become_borders() {
         let window = Window {
             open_ns: 1_000_000_000,
-            close_ns: 3_000_000_000,
+            close_ns: 6_000_000_000,
             tick_ns: 500_000_000,
         };
         assert_eq!(
             stretches(&order()),
             Ok(Stretches {
                 window,
+                close_ns: 3_000_000_000,
                 drain: Duration::from_secs(3)
             })
         );

@@ -131,6 +131,7 @@ pub fn drive(
         reports_commit_times: false,
         next_examples: None,
         begin_at_ns: None,
+        settles: 0,
         spare: Vec::new(),
     };
     match desk.serve() {
@@ -196,6 +197,8 @@ struct Desk<O> {
     next_examples: Option<Arc<StatementExamples>>,
     /// When the next slice begins, nanoseconds of `CLOCK_MONOTONIC`, if that was ordered.
     begin_at_ns: Option<u64>,
+    /// How often clients were waited for.
+    settles: u64,
     /// Tallies of earlier slices, whose memory is used again.
     spare: Vec<Tally>,
 }
@@ -203,7 +206,9 @@ struct Desk<O> {
 impl<O: Write> Desk<O> {
     fn serve(&mut self) -> Result<std::convert::Infallible, Interruption> {
         loop {
-            let answer = match self.next_order()? {
+            let order = self.next_order()?;
+            self.halt();
+            let answer = match order {
                 Order::Open(order) => self.open(order)?,
                 Order::Slice(order) => self.slice(&order)?,
                 Order::Close { contender } => {
@@ -229,7 +234,7 @@ impl<O: Write> Desk<O> {
                     continue;
                 }
                 // The slice ended before the order arrived, and has been answered.
-                Order::Stop => continue,
+                Order::Stop | Order::Halt => continue,
             };
             self.answer(&answer)?;
         }

@@ -3,12 +3,13 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use super::input::Stretches;
 use super::{Desk, DriveError, Event, Interruption, PROMPT, answer, input};
 use crate::heartbeat::Heartbeat;
 use crate::load_thread::{BeginSlice, Command, Report, SliceReport};
 use crate::monotonic;
 use crate::order::{Answer, SliceAnswer, SliceOrder};
-use crate::tally::{Tally, TickTally, Window};
+use crate::tally::{Tally, TickTally};
 use crate::worker::SliceSpec;
 
 /// From the order until the slice starts, so that all threads have heard of it.
@@ -51,7 +52,8 @@ impl<O: Write> Desk<O> {
         if let Some(why) = open.lost.clone() {
             return self.lose(contender, why);
         }
-        if let Err(why) = self.settle(contender, stretches.drain)? {
+        let timeout = stretches.drain.max(Duration::from_secs(1));
+        if let Err(why) = self.settle(contender, timeout)? {
             return self.lose(contender, why);
         }
         let (start, start_ns) = self.beginning();
@@ -76,20 +78,20 @@ impl<O: Write> Desk<O> {
             self.threads[thread as usize].command(Command::Begin(Box::new(BeginSlice {
                 contender: contender.clone(),
                 spec,
+                close_ns: stretches.close_ns,
                 tally,
                 drain: stretches.drain,
             })));
         }
         let open_ns = start_ns + stretches.window.open_ns;
         self.answer(&Answer::Begun { open_ns })?;
-        let deadline =
-            start + Duration::from_nanos(stretches.window.close_ns) + stretches.drain + PROMPT;
+        let deadline = start + Duration::from_nanos(stretches.window.close_ns) + PROMPT;
         let Gathered {
             mut reports,
             lost,
             is_finished,
             heartbeat: own,
-        } = self.gather(contender, start, deadline, stretches.window)?;
+        } = self.gather(order, start, deadline, stretches)?;
         if lost.is_some() {
             reports.extend(self.close(contender)?);
         }
@@ -98,11 +100,11 @@ impl<O: Write> Desk<O> {
         let counted = self.merged(reports, stalled, &classes, open_ns);
         let commits = self.take_commits(contender);
         match (lost, counted) {
-            (None, Some(answer)) => Ok(Answer::Slice(SliceAnswer {
+            (None, Some(answer)) => Ok(Answer::Slice(Box::new(SliceAnswer {
                 is_finished,
                 commits,
                 ..answer
-            })),
+            }))),
             (None, None) => Err(DriveError::Thread("there is none".to_owned()).into()),
             (Some(why), counted) => Ok(Answer::Lost {
                 why,
@@ -156,22 +158,30 @@ impl<O: Write> Desk<O> {
         })
     }
 
-    /// Waits until the clients have the replies to what they sent in an earlier slice.
+    /// Asks all threads to say when clients have ended what a [`Command::Settle`] is about.
+    fn ask_to_settle(&mut self, contender: &str, is_parked: bool) {
+        self.settles += 1;
+        for thread in &self.threads {
+            thread.command(Command::Settle {
+                number: self.settles,
+                contender: contender.to_owned(),
+                is_parked,
+            });
+        }
+    }
+
+    /// Waits until the clients have the replies to what an earlier slice has waited for in vain.
     fn settle(
         &mut self,
         contender: &str,
         timeout: Duration,
     ) -> Result<Result<(), String>, Interruption> {
-        for thread in &self.threads {
-            thread.command(Command::Settle {
-                contender: contender.to_owned(),
-            });
-        }
-        let deadline = Instant::now() + timeout.max(Duration::from_secs(1));
+        self.ask_to_settle(contender, false);
+        let deadline = Instant::now() + timeout;
         let mut waiting = self.threads.len();
         while waiting > 0 {
             match self.next_event(deadline)? {
-                Event::Report(Report::Settled) => waiting -= 1,
+                Event::Report(Report::Settled(number)) if number == self.settles => waiting -= 1,
                 Event::Report(Report::Lost {
                     contender: lost,
                     why,
@@ -194,26 +204,34 @@ impl<O: Write> Desk<O> {
     }
 
     /// Passes ticks on and collects what each thread counted, until all have reported or the contender's connections
-    /// are lost. Ends the slice early when the clients of all threads have done their work.
+    /// are lost. Ends the slice early when the clients of all threads have done their work. Where the server is not going to be frozen,
+    /// what is in flight has no later slice to count in, so it is waited for as well.
     fn gather(
         &mut self,
-        contender: &str,
+        order: &SliceOrder,
         start: Instant,
         mut deadline: Instant,
-        window: Window,
+        Stretches { window, drain, .. }: Stretches,
     ) -> Result<Gathered, Interruption> {
         let instant = |ns| start + Duration::from_nanos(ns);
-        let measured = instant(window.open_ns)..instant(window.close_ns);
         let mut heartbeat = Heartbeat::new(Instant::now());
         let threads = self.threads.len();
-        let mut unfinished = threads;
+        let contender = order.contender.as_str();
+        let (mut unfinished, mut undrained, mut unparked) = (threads, threads, threads);
+        let mut is_in_time = true;
+        // Until when clients that begin nothing more are waited for.
+        let mut parked_by = None;
         let mut reports = Vec::with_capacity(threads);
         let mut ticks: Vec<(TickTally, usize)> = Vec::new();
         while reports.len() < threads {
             let event = self.next_event(heartbeat.next().min(deadline))?;
             let now = Instant::now();
             // Whatever held this loop up held the load threads up as well.
-            deadline += heartbeat.beat(now, measured.clone());
+            deadline += heartbeat.beat(now, instant(window.open_ns)..now);
+            if parked_by.is_some_and(|parked_by| now >= parked_by) {
+                parked_by = None;
+                self.command_all(|| Command::End);
+            }
             match event {
                 Event::Report(Report::Tick { index, tick }) => {
                     match ticks.get_mut(index) {
@@ -233,7 +251,29 @@ impl<O: Write> Desk<O> {
                 Event::Report(Report::Finished) => {
                     unfinished = unfinished.saturating_sub(1);
                     if unfinished == 0 {
-                        self.stop_threads();
+                        self.command_all(|| Command::Stop);
+                    }
+                }
+                // All threads drive the load until the last of them has nothing to wait for.
+                Event::Report(Report::Drained { in_time }) => {
+                    undrained = undrained.saturating_sub(1);
+                    is_in_time &= in_time;
+                    match undrained {
+                        0 if order.until_halted || !is_in_time => {
+                            self.command_all(|| Command::End);
+                        }
+                        0 => {
+                            self.halt();
+                            self.ask_to_settle(contender, true);
+                            parked_by = Some(now + drain);
+                        }
+                        _ => {}
+                    }
+                }
+                Event::Report(Report::Settled(number)) if number == self.settles => {
+                    unparked = unparked.saturating_sub(1);
+                    if unparked == 0 && parked_by.take().is_some() {
+                        self.command_all(|| Command::End);
                     }
                 }
                 Event::Report(Report::Done(report)) => reports.push(*report),
@@ -251,7 +291,7 @@ impl<O: Write> Desk<O> {
                 Event::Report(Report::Lost { contender, why }) => {
                     self.remember_loss(&contender, &why);
                 }
-                Event::Stop => self.stop_threads(),
+                Event::Stop => self.command_all(|| Command::Stop),
                 Event::TimeUp if now >= deadline => {
                     return Err(DriveError::Thread("it does not end the slice".to_owned()).into());
                 }
@@ -266,9 +306,13 @@ impl<O: Write> Desk<O> {
         })
     }
 
-    /// Ends the running slice now.
-    fn stop_threads(&self) {
+    /// Lets the clients begin nothing more in the slice that was reported.
+    pub(super) fn halt(&self) {
+        self.command_all(|| Command::Halt);
+    }
+
+    fn command_all(&self, command: impl Fn() -> Command) {
         let threads = self.threads.iter();
-        threads.for_each(|thread| thread.command(Command::Stop));
+        threads.for_each(|thread| thread.command(command()));
     }
 }

@@ -20,7 +20,7 @@ use crate::executor::policy::suit_clients;
 use crate::executor::{Executor, Token};
 use crate::session::Session;
 use crate::tally::{Tally, TickTally};
-use crate::worker::{ClientConfig, ClientEnd, Duty, Group, SliceSpec, start_client};
+use crate::worker::{ClientConfig, ClientEnd, Duty, Group, Slice, SliceSpec, start_client};
 pub use handle::LoadThread;
 use running::RunningSlice;
 pub use running::{SliceReport, Used};
@@ -36,15 +36,24 @@ pub enum Command {
         /// Numbers of the clients.
         clients: Vec<u32>,
     },
-    /// Report when no client of the contender is inside a transaction of an earlier slice.
+    /// Report when no client of the contender is inside a transaction of an earlier slice that did not end in the drain of that slice, or has
+    /// been inside one for as long as a drain; with `is_parked`, when none is inside any transaction.
     Settle {
+        /// Number of the command, which the report repeats.
+        number: u64,
         /// Name of the contender.
         contender: String,
+        /// Whether all transactions are waited for.
+        is_parked: bool,
     },
     /// Drive a slice.
     Begin(Box<BeginSlice>),
-    /// End the running slice now.
+    /// Put the planned end of the running slice to now.
     Stop,
+    /// End the running slice now and report it. Clients still begin transactions, until it is halted.
+    End,
+    /// Begin nothing more in the slice that runs or that was reported.
+    Halt,
     /// Drop a contender's clients wherever they are.
     Close {
         /// Name of the contender.
@@ -59,9 +68,11 @@ pub struct BeginSlice {
     pub contender: String,
     /// This thread's part.
     pub spec: SliceSpec,
-    /// An empty tally with the slice's window.
+    /// The planned end, nanoseconds since the start.
+    pub close_ns: u64,
+    /// An empty tally, whose window holds the longest drain.
     pub tally: Tally,
-    /// Longest wait for transactions in flight at the end.
+    /// Longest wait, after the planned end, for transactions that were due before it.
     pub drain: Duration,
 }
 
@@ -71,8 +82,8 @@ pub enum Report {
     /// Its clients of the contender are connected and prepared. With what the server says of the first
     /// client's session, when that is among them.
     Opened(Option<Box<Session>>),
-    /// None of its clients of the contender is busy.
-    Settled,
+    /// None of its clients of the contender is inside what was to be waited for.
+    Settled(u64),
     /// A tick of the running slice is over.
     Tick {
         /// Position of the tick in the slice.
@@ -87,8 +98,13 @@ pub enum Report {
         /// The numbers.
         acknowledged: Vec<Acknowledged>,
     },
-    /// All its clients have done their work in the running slice before the end of the measured part.
+    /// All its clients have done their work in the running slice before its planned end.
     Finished,
+    /// Nothing of the running slice is waited for any longer.
+    Drained {
+        /// False when it was waited for in vain.
+        in_time: bool,
+    },
     /// The slice is over.
     Done(Box<SliceReport>),
     /// A client's connection is of no use any more. Comes before the report of the slice that it ends.
@@ -109,13 +125,45 @@ struct ContenderClients {
     group: Rc<Group>,
     tokens: Vec<Token>,
     reported_open: bool,
+    /// The last slice that was reported.
+    last: Option<Rc<Slice>>,
+}
+
+impl ContenderClients {
+    /// True when no client is inside what a [`Command::Settle`] asks for.
+    fn is_settled(&self, is_parked: bool) -> bool {
+        match is_parked {
+            true => self.group.is_parked(),
+            false => {
+                !self.group.is_stuck() && !self.last.as_ref().is_some_and(|last| last.is_overdue())
+            }
+        }
+    }
+}
+
+/// The longest time in which clients go on after their slice has ended: what gives the orders may have been stopped.
+const COVER_MAX: Duration = Duration::from_secs(10);
+
+/// A wait for clients that was asked for.
+struct Settling {
+    number: u64,
+    contender: String,
+    is_parked: bool,
+}
+
+/// A slice that was reported and whose clients go on.
+struct Covering {
+    contender: String,
+    slice: Rc<Slice>,
+    until: Instant,
 }
 
 struct State<'a, R> {
     executor: Executor<ClientEnd>,
     contenders: HashMap<String, ContenderClients>,
     running: Option<RunningSlice>,
-    settling: Option<String>,
+    covering: Option<Covering>,
+    settling: Option<Settling>,
     /// A clients has not reported yet that it is open.
     opening: bool,
     report: &'a R,
@@ -131,6 +179,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
             executor,
             contenders: HashMap::new(),
             running: None,
+            covering: None,
             settling: None,
             opening: false,
             report,
@@ -147,7 +196,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
                 }
             }
             state.look_after_opening();
-            state.look_after_slice();
+            state.look_after_slice(&mut ended);
             rung = state.executor.turn(&mut ended)?.rung;
         }
     }
@@ -161,9 +210,21 @@ impl<'a, R: Fn(Report)> State<'a, R> {
                     config,
                     clients,
                 }) => self.open(contender, &config, &clients, ended),
-                Ok(Command::Settle { contender }) => self.settling = Some(contender),
+                Ok(Command::Settle {
+                    number,
+                    contender,
+                    is_parked,
+                }) => {
+                    self.settling = Some(Settling {
+                        number,
+                        contender,
+                        is_parked,
+                    });
+                }
                 Ok(Command::Begin(begin)) => self.begin(*begin, ended),
                 Ok(Command::Stop) => self.stop(ended),
+                Ok(Command::End) => self.end_slice(Instant::now()),
+                Ok(Command::Halt) => self.halt(ended),
                 Ok(Command::Close { contender }) => self.close(&contender),
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,
@@ -192,11 +253,13 @@ impl<'a, R: Fn(Report)> State<'a, R> {
                 group,
                 tokens,
                 reported_open: false,
+                last: None,
             },
         );
     }
 
     fn begin(&mut self, begin: BeginSlice, ended: &mut Vec<(Token, ClientEnd)>) {
+        self.halt(ended);
         // Without it the load still runs, only dearer; the cost is measured and reported.
         let _ = suit_clients(begin.spec.share.own_clients());
         let running = RunningSlice::new(begin);
@@ -208,11 +271,15 @@ impl<'a, R: Fn(Report)> State<'a, R> {
             clients.tokens.clone()
         });
         let tokens = tokens.unwrap_or_default();
-        // They are parked, so what they waited for is over. Clients of other contenders may still be inside a transaction.
-        self.executor.reactor().forget_timers(&tokens);
+        let parked = tokens.iter().copied();
+        let parked = parked.filter(|token| clients.is_some_and(|all| !all.group.is_busy(*token)));
+        // What parked clients waited for is over. Others may still be inside a transaction.
+        self.executor
+            .reactor()
+            .forget_timers(&parked.collect::<Vec<Token>>());
         self.running = Some(running);
         // A guard of zero length ends before anything is sent.
-        self.look_after_slice();
+        self.look_after_slice(ended);
         self.executor.poll_all(&tokens, ended);
         if tokens.is_empty()
             && let Some(running) = &self.running
@@ -230,6 +297,26 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         let clients = self.contenders.get(running.contender());
         let tokens = clients.map(|clients| clients.tokens.clone());
         self.executor.poll_all(&tokens.unwrap_or_default(), ended);
+    }
+
+    /// Nothing more is begun in the slice that runs or that was reported last.
+    fn halt(&mut self, ended: &mut Vec<(Token, ClientEnd)>) {
+        let (contender, slice) = match (&self.running, self.covering.take()) {
+            (Some(running), _) => (running.contender().to_owned(), Rc::clone(running.slice())),
+            (None, Some(covering)) => {
+                self.executor.reactor().wake_owner_at(None);
+                (covering.contender, covering.slice)
+            }
+            (None, None) => return,
+        };
+        slice.halt();
+        let Some(clients) = self.contenders.get(&contender) else {
+            return;
+        };
+        clients.group.halt();
+        // Those that wait for an instant learn that it will not come.
+        let tokens = clients.tokens.clone();
+        self.executor.poll_all(&tokens, ended);
     }
 
     fn close(&mut self, contender: &str) {
@@ -253,7 +340,19 @@ impl<'a, R: Fn(Report)> State<'a, R> {
             self.running = None;
             self.executor.reactor().wake_owner_at(None);
         }
-        if self.settling.as_deref() == Some(contender) {
+        if self
+            .covering
+            .as_ref()
+            .is_some_and(|covering| covering.contender == contender)
+        {
+            self.covering = None;
+            self.executor.reactor().wake_owner_at(None);
+        }
+        if self
+            .settling
+            .as_ref()
+            .is_some_and(|settling| settling.contender == contender)
+        {
             self.settling = None;
         }
     }
@@ -286,7 +385,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         {
             running.stop();
             let polled = self.executor.reactor().polled();
-            running.look(Instant::now(), true, polled, report);
+            running.end(Instant::now(), polled, report);
         }
     }
 
@@ -308,44 +407,77 @@ impl<'a, R: Fn(Report)> State<'a, R> {
                 }
             }
         }
-        let Some(contender) = &self.settling else {
+        let Some(Settling {
+            number,
+            contender,
+            is_parked,
+        }) = &self.settling
+        else {
             return;
         };
         if self
             .contenders
             .get(contender)
-            .is_none_or(|clients| clients.group.is_parked())
+            .is_none_or(|clients| clients.is_settled(*is_parked))
         {
+            (self.report)(Report::Settled(*number));
             self.settling = None;
-            (self.report)(Report::Settled);
         }
     }
 
-    fn look_after_slice(&mut self) {
+    fn look_after_slice(&mut self, ended: &mut Vec<(Token, ClientEnd)>) {
+        let now = self.executor.reactor().turn_began();
+        if self
+            .covering
+            .as_ref()
+            .is_some_and(|covering| now >= covering.until)
+        {
+            self.halt(ended);
+        }
         let Some(running) = &mut self.running else {
             return;
         };
-        let reactor = self.executor.reactor();
-        let now = reactor.turn_began();
         if !running.is_due(now) {
             return;
         }
-        let clients = self.contenders.get(running.contender());
-        let parked = clients.is_none_or(|clients| clients.group.is_parked());
+        let reactor = self.executor.reactor();
+        let group = self.contenders.get(running.contender());
+        let group = group.map(|clients| Rc::clone(&clients.group));
         let contender = running.contender().to_owned();
-        let next = running.look(now, parked, reactor.polled(), &|report: Report| {
-            if let Some(clients) = clients {
-                hand_over(&clients.group, &contender, self.report);
+        let next = running.look(now, reactor.polled(), &|report: Report| {
+            if let Some(group) = &group {
+                hand_over(group, &contender, self.report);
             }
             (self.report)(report);
         });
-        reactor.wake_owner_at(next);
-        if next.is_none() {
-            if let Some(clients) = clients {
-                clients.group.end();
-            }
-            self.running = None;
+        reactor.wake_owner_at(Some(next));
+    }
+
+    /// Ends the running slice and reports it; its clients go on.
+    fn end_slice(&mut self, now: Instant) {
+        let Some(mut running) = self.running.take() else {
+            return;
+        };
+        let reactor = self.executor.reactor();
+        let slice = Rc::clone(running.slice());
+        let contender = running.contender().to_owned();
+        let clients = self.contenders.get_mut(&contender);
+        if let Some(clients) = &clients {
+            hand_over(&clients.group, &contender, self.report);
         }
+        running.end(now, reactor.polled(), self.report);
+        if let Some(clients) = clients {
+            clients.group.end();
+            clients.last = Some(Rc::clone(&slice));
+        }
+        // Other hosts may still wait for transactions of theirs.
+        let until = now + running.drain() + COVER_MAX;
+        reactor.wake_owner_at(Some(until));
+        self.covering = Some(Covering {
+            contender,
+            slice,
+            until,
+        });
     }
 }
 
@@ -429,6 +561,7 @@ mod tests {
                 retries: 0,
                 seed: 1,
             },
+            close_ns: window.close_ns,
             tally: Tally::new(1, window),
             drain: Duration::ZERO,
         })));

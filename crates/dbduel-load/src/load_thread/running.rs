@@ -8,7 +8,7 @@ use crate::executor::Polled;
 use crate::executor::policy::CpuTime;
 use crate::heartbeat::Heartbeat;
 use crate::tally::Tally;
-use crate::worker::{Pacing as _, Slice};
+use crate::worker::{RunClock as _, Slice};
 
 /// What a slice brought on one thread, or on several after merging.
 #[derive(Debug)]
@@ -92,8 +92,8 @@ pub(super) struct RunningSlice {
     next_look: Option<Instant>,
     ticks_reported: usize,
     used_at_open: Option<Used>,
-    used_at_close: Option<Used>,
     is_finish_reported: bool,
+    is_drain_reported: bool,
 }
 
 impl RunningSlice {
@@ -101,20 +101,21 @@ impl RunningSlice {
         let BeginSlice {
             contender,
             spec,
+            close_ns,
             tally,
             drain,
         } = begin;
         RunningSlice {
             contender,
             open_ns: tally.window().open_ns,
-            slice: Rc::new(Slice::new(spec, tally)),
+            slice: Rc::new(Slice::new(spec, close_ns, tally)),
             drain,
             heartbeat: None,
             next_look: None,
             ticks_reported: 0,
             used_at_open: None,
-            used_at_close: None,
             is_finish_reported: false,
+            is_drain_reported: false,
         }
     }
 
@@ -126,67 +127,74 @@ impl RunningSlice {
         &self.slice
     }
 
-    /// Longest wait for transactions in flight at the end.
+    /// Longest wait for transactions after the planned end.
     pub(super) fn drain(&self) -> Duration {
         self.drain
     }
 
-    /// Ends the measured part now.
+    /// Puts the planned end to now.
     pub(super) fn stop(&mut self) {
         self.slice.stop();
         self.next_look = None;
     }
 
-    /// True when [`RunningSlice::look`] has something to do. While the slice drains it always has,
-    /// because any turn may have been the last client's last.
+    /// True when [`RunningSlice::look`] has something to do. Until the end of the drain is reported it always has, because any turn may
+    /// have been the last awaited transaction's last.
     #[inline]
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.next_look.is_none_or(|at| now >= at)
             || (self.slice.is_finished() && !self.is_finish_reported)
     }
 
-    /// Passes the borders of ticks, guard and measured part, and reports when all is done, which is when
-    /// all clients are parked or the drain is over. Returns when to look again; not at all, when the
-    /// slice has been reported. `polled`: what the thread has polled in vain so far.
+    /// Passes the borders of ticks and guard, and says when everything that was due before the planned end has ended or was waited
+    /// for long enough. Returns when to look again. `polled`: what the thread has polled in vain so far.
     pub(super) fn look(
         &mut self,
         now: Instant,
-        parked: bool,
         polled: Polled,
         report: &impl Fn(Report),
-    ) -> Option<Instant> {
+    ) -> Instant {
         if self.slice.is_finished() && !self.is_finish_reported {
             self.is_finish_reported = true;
             report(Report::Finished);
         }
         let now_ns = self.slice.ns_of(now);
-        let border_ns = self.pass_borders(now_ns, polled, report);
-        let end_ns = self.slice.end_ns();
-        let next_beat = self.beat(now, end_ns);
-        if now_ns < end_ns {
-            let border = self.slice.instant(border_ns.min(end_ns));
-            self.next_look = Some(border.min(next_beat));
-            return self.next_look;
+        let border = self.pass_borders(now_ns, polled, report);
+        let close = self.slice.instant(self.slice.close_ns());
+        let next_look = border.min(self.beat(now));
+        if now < close {
+            self.next_look = Some(next_look.min(close));
+            return next_look.min(close);
         }
-        self.next_look = None;
-        let used_at_close = *self
-            .used_at_close
-            .get_or_insert_with(|| Used::so_far(polled));
-        let end = self.slice.instant(end_ns);
-        let drained = now.saturating_duration_since(end);
-        if !parked && drained < self.drain {
-            return Some(end + self.drain);
+        let given_up = close + self.drain;
+        if !self.is_drain_reported {
+            let in_time = self.slice.is_drained(now_ns);
+            if in_time || now >= given_up {
+                self.is_drain_reported = true;
+                report(Report::Drained { in_time });
+            }
         }
+        self.next_look = self.is_drain_reported.then_some(next_look);
+        match self.is_drain_reported {
+            true => next_look,
+            false => next_look.min(given_up),
+        }
+    }
+
+    /// Ends the slice and reports what was counted.
+    pub(super) fn end(&mut self, now: Instant, polled: Polled, report: &impl Fn(Report)) {
         let used = self
             .used_at_open
-            .map(|open| used_at_close.since(open))
+            .map(|open| Used::so_far(polled).since(open))
             .unwrap_or_default();
-        if let Some(tally) = self.slice.finish() {
-            let drained = drained.min(self.drain);
+        let close = self.slice.instant(self.slice.close_ns());
+        let now_ns = self.slice.ns_of(now);
+        if let Some(tally) = self.slice.finish(now_ns) {
+            self.report_ticks(&tally, report);
             report(Report::Done(Box::new(SliceReport {
                 tally,
                 used,
-                drained,
+                drained: now.saturating_duration_since(close),
                 stalled: self
                     .heartbeat
                     .as_ref()
@@ -194,38 +202,38 @@ impl RunningSlice {
                     .unwrap_or_default(),
             })));
         }
-        None
     }
 
     /// Looks for a gap since the last look; returns when the next one is due.
-    fn beat(&mut self, now: Instant, end_ns: u64) -> Instant {
-        let measured = self.slice.instant(self.open_ns)..self.slice.instant(end_ns);
+    fn beat(&mut self, now: Instant) -> Instant {
+        // What a thread that looks is late by lies before now.
+        let measured = self.slice.instant(self.open_ns)..now;
         let heartbeat = self.heartbeat.get_or_insert_with(|| Heartbeat::new(now));
         heartbeat.beat(now, measured);
         heartbeat.next()
     }
 
     /// Reports the ticks that are over; returns when the next one will be.
-    fn pass_borders(&mut self, now_ns: u64, polled: Polled, report: &impl Fn(Report)) -> u64 {
-        let look = self.slice.look(now_ns, |tally| {
-            for (index, tick) in tally.ticks().iter().enumerate().skip(self.ticks_reported) {
-                let tick = tick.clone();
-                report(Report::Tick { index, tick });
-            }
-            (
-                tally.ticks().len(),
-                tally.window().open_ns,
-                tally.border_ns(),
-            )
+    fn pass_borders(&mut self, now_ns: u64, polled: Polled, report: &impl Fn(Report)) -> Instant {
+        let slice = Rc::clone(&self.slice);
+        let border_ns = slice.look(now_ns, |tally| {
+            self.report_ticks(tally, report);
+            tally.border_ns()
         });
-        let Some((ticks, open_ns, border_ns)) = look else {
-            return u64::MAX;
-        };
-        self.ticks_reported = ticks;
-        if now_ns >= open_ns {
+        if now_ns >= self.open_ns {
             self.used_at_open
                 .get_or_insert_with(|| Used::so_far(polled));
         }
-        border_ns
+        // A tick that never ends is no reason to look.
+        let border_ns = border_ns.filter(|border_ns| *border_ns < u64::MAX);
+        slice.instant(border_ns.unwrap_or(slice.close_ns() + self.drain.as_nanos() as u64))
+    }
+
+    fn report_ticks(&mut self, tally: &Tally, report: &impl Fn(Report)) {
+        for (index, tick) in tally.ticks().iter().enumerate().skip(self.ticks_reported) {
+            let tick = tick.clone();
+            report(Report::Tick { index, tick });
+        }
+        self.ticks_reported = tally.ticks().len();
     }
 }

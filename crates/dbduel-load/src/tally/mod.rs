@@ -4,10 +4,13 @@
 //! slice, that never go back. Recording neither fails nor allocates, except at the end of a tick and for
 //! the first error of a code; a tally is used again for the next slice.
 //!
-//! A transaction belongs to the measured part when it ends there, or when it is still running at its end.
-//! How many that must be is counted separately, when transactions begin:
+//! A transaction belongs to the measured part when it ends there. The measured part lasts until everything has ended that was due
+//! in its planned length, so that nothing is hidden that takes longer than a turn; what is due afterwards and ends before that
+//! counts as well, and what is still in flight then goes on in the next turn, and counts there. How many transactions that
+//! must be is counted separately, when they begin:
 //!
-//! > due = running at the end of the guard + begun in the measured part + never sent
+//! > due = running at the end of the guard + begun, of those due in the planned length + never sent, of those due there
+//! >       + ended, of those due afterwards or in an earlier slice
 //! >     = ok + failed + skipped + unfinished
 
 mod counters;
@@ -28,7 +31,7 @@ use ticks::Ticks;
 pub struct Window {
     /// End of the guard: from here on transactions count.
     pub open_ns: u64,
-    /// End of the measured part.
+    /// End of the measured part, at the latest.
     pub close_ns: u64,
     /// Length of a tick.
     pub tick_ns: u64,
@@ -54,8 +57,8 @@ pub struct Ended {
     pub class: Class,
     /// How it ended.
     pub outcome: Outcome,
-    /// When it was due.
-    pub due_ns: u64,
+    /// From when it was due until it was done, without the time for which its server was frozen, nanoseconds.
+    pub latency_ns: u64,
     /// When it was done.
     pub done_ns: u64,
     /// Attempts after the first.
@@ -76,6 +79,7 @@ enum Phase {
 pub struct Tally {
     window: Window,
     phase: Phase,
+    /// Transactions that are waited for and have not ended, by class.
     running: Vec<u64>,
     classes: Vec<ClassTally>,
     ticks: Ticks,
@@ -84,6 +88,7 @@ pub struct Tally {
     services: Histogram<u64>,
     undrawn: u64,
     rolled_back: u64,
+    drained_ns: u64,
 }
 
 impl Tally {
@@ -101,6 +106,7 @@ impl Tally {
             services: new_histogram(),
             undrawn: 0,
             rolled_back: 0,
+            drained_ns: 0,
         };
         tally.restart(classes, window);
         tally
@@ -129,40 +135,45 @@ impl Tally {
         self.services.reset();
         self.undrawn = 0;
         self.rolled_back = 0;
+        self.drained_ns = 0;
     }
 
-    /// A transaction is sent.
+    /// A transaction is sent; whether it is waited for, because it was due in the planned length of the slice.
     #[inline]
-    pub fn began(&mut self, class: Class, now_ns: u64) {
+    pub fn began(&mut self, class: Class, now_ns: u64, is_awaited: bool) {
         self.advance(now_ns);
-        self.running[class.0] += 1;
-        if self.phase == Phase::Measured {
-            self.classes[class.0].counts.due += 1;
+        if is_awaited {
+            self.running[class.0] += 1;
+            if self.phase == Phase::Measured {
+                self.classes[class.0].counts.due += 1;
+            }
         }
     }
 
-    /// A transaction is done.
+    /// A transaction is done that is waited for, or not.
     #[inline]
-    pub fn ended(&mut self, ended: Ended) {
+    pub fn ended(&mut self, ended: Ended, is_awaited: bool) {
         let Ended {
             class,
             outcome,
-            due_ns,
+            latency_ns,
             done_ns,
             retries,
             statements,
         } = ended;
         self.advance(done_ns);
-        self.running[class.0] -= 1;
+        if is_awaited {
+            self.running[class.0] -= 1;
+        }
         if self.phase == Phase::Over {
             return;
         }
-        let latency_ns = done_ns.saturating_sub(due_ns);
         self.ticks.count(outcome, latency_ns);
         if self.phase == Phase::Guard {
             return;
         }
         let tally = &mut self.classes[class.0];
+        tally.counts.due += u64::from(!is_awaited);
         tally.counts.retries += retries;
         tally.counts.statements += statements;
         match outcome {
@@ -180,6 +191,11 @@ impl Tally {
         if self.phase == Phase::Measured {
             self.rolled_back += 1;
         }
+    }
+
+    /// Clients were inside transactions that are waited for, after the planned length of the slice and for so long in all.
+    pub fn drained(&mut self, client_ns: u64) {
+        self.drained_ns += client_ns;
     }
 
     /// How long the server took for the transaction that just ended well, nanoseconds from sent to done. Where due is
@@ -269,13 +285,14 @@ impl Tally {
             services,
             undrawn,
             rolled_back,
+            drained_ns,
         } = other;
         debug_assert_eq!(
             self.classes.len(),
             classes.len(),
             "both are of the same workload"
         );
-        // After an early stop each thread ended its measured part a moment apart.
+        // Each thread ends its measured part when its own transactions have ended.
         self.window.close_ns = self.window.close_ns.max(window.close_ns);
         self.running
             .iter_mut()
@@ -289,6 +306,7 @@ impl Tally {
         self.errors.merge(errors);
         self.undrawn += undrawn;
         self.rolled_back += rolled_back;
+        self.drained_ns += drained_ns;
         for (mine, theirs) in [(&mut self.lags, lags), (&mut self.services, services)] {
             mine.add(theirs)
                 .expect("all histograms of the project have the same bounds");
@@ -305,6 +323,13 @@ impl Tally {
     #[must_use]
     pub fn window(&self) -> Window {
         self.window
+    }
+
+    /// How long clients were inside transactions that were waited for, after the planned length of the slice, nanoseconds, summed
+    /// over the clients.
+    #[must_use]
+    pub fn client_drained_ns(&self) -> u64 {
+        self.drained_ns
     }
 
     /// Counters by class.

@@ -8,28 +8,35 @@ const WINDOW: Window = Window {
 };
 const ONLY: Class = Class(0);
 
-fn end(tally: &mut Tally, due_ns: u64, done_ns: u64) {
-    let class = ONLY;
-    tally.ended(Ended {
-        class,
+fn begin(tally: &mut Tally, due_ns: u64) {
+    tally.began(ONLY, due_ns, true);
+}
+
+fn ended(due_ns: u64, done_ns: u64) -> Ended {
+    Ended {
+        class: ONLY,
         outcome: Outcome::Ok,
-        due_ns,
+        latency_ns: done_ns - due_ns,
         done_ns,
         retries: 0,
         statements: 1,
-    });
+    }
+}
+
+fn end(tally: &mut Tally, due_ns: u64, done_ns: u64) {
+    tally.ended(ended(due_ns, done_ns), true);
 }
 
 #[test]
 fn a_transaction_counts_where_it_ends() {
     let mut tally = Tally::new(1, WINDOW);
-    tally.began(ONLY, 100);
+    begin(&mut tally, 100);
     end(&mut tally, 100, 900); // all in the guard: does not count
-    tally.began(ONLY, 950);
+    begin(&mut tally, 950);
     end(&mut tally, 950, 1_200); // carried into the measured part
-    tally.began(ONLY, 1_200);
+    begin(&mut tally, 1_200);
     end(&mut tally, 1_200, 10_999);
-    tally.began(ONLY, 10_999);
+    begin(&mut tally, 10_999);
     end(&mut tally, 10_999, 11_000); // still running at the end
     let class = &tally.classes()[0];
     assert_eq!(
@@ -41,11 +48,38 @@ fn a_transaction_counts_where_it_ends() {
 }
 
 #[test]
+fn what_is_not_waited_for_counts_when_it_ends_in_time_and_not_at_all_when_it_does_not() {
+    let mut tally = Tally::new(1, WINDOW);
+    begin(&mut tally, 9_000);
+    tally.began(ONLY, 9_500, false);
+    tally.began(ONLY, 9_600, false);
+    tally.ended(ended(9_500, 10_000), false);
+    // Of an earlier slice: it took longer than this one.
+    let carried = Ended {
+        latency_ns: 50_000,
+        ..ended(10_100, 10_200)
+    };
+    tally.ended(carried, false);
+    end(&mut tally, 9_000, 10_500);
+    tally.drained(1_500);
+    tally.close(10_600);
+    tally.ended(ended(9_600, 10_700), false);
+    let counts = tally.classes()[0].counts;
+    assert_eq!((counts.due, counts.ok, counts.unfinished), (3, 3, 0));
+    assert_eq!(tally.classes()[0].latency_ns_sum, 500 + 50_000 + 1_500);
+    assert_eq!(
+        (tally.window().close_ns, tally.client_drained_ns()),
+        (10_600, 1_500)
+    );
+    assert!(tally.balances());
+}
+
+#[test]
 fn the_ticks_add_up_to_the_slice_and_to_its_transactions() {
     let mut tally = Tally::new(1, WINDOW);
-    for begin in (0..12_000).step_by(100) {
-        tally.began(ONLY, begin);
-        end(&mut tally, begin, begin + 50);
+    for due_ns in (0..12_000).step_by(100) {
+        begin(&mut tally, due_ns);
+        end(&mut tally, due_ns, due_ns + 50);
     }
     let lengths: Vec<_> = tally
         .ticks()
@@ -68,7 +102,7 @@ fn the_ticks_add_up_to_the_slice_and_to_its_transactions() {
 #[test]
 fn an_early_stop_shortens_the_measured_part() {
     let mut tally = Tally::new(1, WINDOW);
-    tally.began(ONLY, 1_500);
+    begin(&mut tally, 1_500);
     tally.close(4_000);
     end(&mut tally, 1_500, 5_000);
     assert_eq!(tally.window().close_ns, 4_000);
@@ -82,7 +116,7 @@ fn an_early_stop_shortens_the_measured_part() {
     );
     assert!(tally.balances());
     let mut early = Tally::new(1, WINDOW);
-    early.began(ONLY, 10);
+    begin(&mut early, 10);
     early.close(500);
     assert_eq!(
         (early.window().open_ns, early.window().close_ns),
@@ -104,25 +138,27 @@ fn counters_balance_for_any_history_and_after_merging() {
             now_ns += random.below(200);
             let slot = &mut clients[random.below(5) as usize];
             match slot.take() {
-                Some((class, due_ns)) => {
+                Some((class, due_ns, is_awaited)) => {
                     let outcome = if random.below(4) == 0 {
                         Outcome::Failed
                     } else {
                         Outcome::Ok
                     };
-                    tally.ended(Ended {
+                    let ended = Ended {
                         class,
                         outcome,
-                        due_ns,
+                        latency_ns: now_ns - due_ns,
                         done_ns: now_ns,
                         retries: 1,
                         statements: 2,
-                    });
+                    };
+                    tally.ended(ended, is_awaited);
                 }
                 None => {
                     let class = Class(random.below(2) as usize);
-                    tally.began(class, now_ns);
-                    *slot = Some((class, now_ns));
+                    let is_awaited = random.below(3) > 0;
+                    tally.began(class, now_ns, is_awaited);
+                    *slot = Some((class, now_ns, is_awaited));
                 }
             }
         }
@@ -156,7 +192,7 @@ fn what_was_never_sent_is_due_and_skipped() {
 #[test]
 fn a_restarted_tally_is_empty() {
     let mut tally = Tally::new(1, WINDOW);
-    tally.began(ONLY, 2_000);
+    begin(&mut tally, 2_000);
     tally.erred(1213, "Deadlock found");
     tally.lagged(10);
     end(&mut tally, 2_000, 3_000);

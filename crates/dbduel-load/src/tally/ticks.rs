@@ -24,6 +24,9 @@ pub struct TickTally {
     pub latencies: TickLatencies,
 }
 
+/// Ticks whose memory is taken before a slice, so that its end takes none; few slices have more.
+const RESERVED_MAX: u64 = 100_000;
+
 /// The ticks of a slice: their borders are the end of the guard plus and minus whole tick lengths, cut
 /// off at the ends of the slice.
 #[derive(Debug)]
@@ -56,8 +59,8 @@ impl Ticks {
         self.gatherer.clear();
         let guard_ticks = window.open_ns.div_ceil(window.tick_ns);
         let measured_ticks = (window.close_ns - window.open_ns).div_ceil(window.tick_ns);
-        self.finished
-            .reserve((guard_ticks + measured_ticks) as usize);
+        let ticks = (guard_ticks + measured_ticks).min(RESERVED_MAX);
+        self.finished.reserve(ticks as usize);
         // The first tick is what is left of the guard before its first whole tick.
         let first_end = match window.open_ns % window.tick_ns {
             0 => window.tick_ns,

@@ -4,7 +4,7 @@
 //! needs none of them. A transaction costs one clock read: the instant at which it was done is also the instant at which the
 //! next one of a closed loop is due and sent.
 
-use super::pacing::{ClientWaits, Pacing};
+use super::pacing::{ClientWaits, Pacing, RunClock as _};
 use super::{Client, Readiness, Trace};
 use crate::driver::{ClientConnection, Effects, LostError, ServerError, StatementError};
 use crate::tally::{Class, Ended, Outcome};
@@ -100,7 +100,7 @@ pub(super) async fn work<C: Client, R: Recording>(
         let ended = Ended {
             class,
             outcome,
-            due_ns,
+            latency_ns: now_ns.saturating_sub(due_ns),
             done_ns: now_ns,
             retries,
             statements,

@@ -1,15 +1,16 @@
 //! The clients of one contender on one thread: the slices that they take part in, and what the server acknowledged.
 
 use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use super::engine::work;
-use super::pacing::{ClientWaits, Pacing as _};
-use super::slice::SliceOfGroup;
+use super::pacing::{ClientWaits, RunClock as _};
+use super::slice::SliceOfClient;
 use super::{Client, ClientContext, ClientEnd, Slice};
 use crate::commit_log::Acknowledged;
-use crate::executor::{sleep_until, turn};
+use crate::executor::{Token, sleep_until, turn};
 use crate::session::Session;
 
 /// One client of a contest: it takes part in one slice after the other.
@@ -27,7 +28,7 @@ pub(super) async fn live<C: Client>(
     let mut round = 0;
     loop {
         let slice = &*group.next_slice(context.client, &mut round).await;
-        group.enter();
+        group.enter(context.token);
         client.begin(slice.begin(context.client));
         if context.client == 0 && slice.is_guarded() {
             conn.checkpoint()?;
@@ -41,14 +42,9 @@ pub(super) async fn live<C: Client>(
             context.token,
             conn.dialect().is_in_process(),
         );
-        work(
-            &SliceOfGroup { slice, group },
-            waits,
-            &mut conn,
-            &mut client,
-        )
-        .await?;
-        group.leave();
+        let part = SliceOfClient::new(slice, group);
+        work(&part, waits, &mut conn, &mut client).await?;
+        group.leave(context.token);
         if group.is_parked() {
             slice.left_by_all();
         }
@@ -61,15 +57,23 @@ pub struct Group {
     slice: RefCell<Option<Rc<Slice>>>,
     /// How long the end of the slice's transactions is waited for after its measured part.
     drain: Cell<Duration>,
-    /// When the last slice was over; none before the first.
-    ended: Cell<Option<Instant>>,
+    /// From when on a transaction is not waited for that the last slice has waited for in vain; none where there is none.
+    over_at: Cell<Option<Instant>>,
+    /// When the clients were last told to begin nothing more, after which their server was frozen; none while a slice runs.
+    halted: Cell<Option<Instant>>,
     /// Counts slices, so that a client takes part in each only once.
     round: Cell<u64>,
     opened: Cell<u32>,
     /// What the server says of the session of the contender's first client, if that is on this thread.
     session: RefCell<Option<Session>>,
-    /// Clients inside a transaction or waiting for one.
-    busy: Cell<u32>,
+    /// Tasks of the clients inside a slice, which may be one that was answered: inside a transaction or waiting for one.
+    busy: RefCell<BTreeSet<Token>>,
+    /// Time between a halt and the next slice so far, for which the server was frozen.
+    frozen: Cell<Duration>,
+    /// Length of all slices so far.
+    awake: Cell<Duration>,
+    /// What that was when clients were first found inside a transaction at the end of a slice, since they were last outside.
+    stuck: RefCell<BTreeMap<Token, Duration>>,
     /// What the server acknowledged since it was last asked for. Emptied at every tick.
     acknowledged: RefCell<Vec<Acknowledged>>,
 }
@@ -88,18 +92,28 @@ impl Group {
         self.session.take()
     }
 
-    /// True when no client is inside a slice. After a slice whose transactions did not all end within
-    /// its drain, that may take until the server answers them.
+    /// True when no client is inside a slice. After one that was halted, that may take until the server answers what is in
+    /// flight.
     #[must_use]
     pub fn is_parked(&self) -> bool {
-        self.busy.get() == 0
+        self.busy.borrow().is_empty()
     }
 
-    /// Begins a slice for all parked clients, which go on when they are polled next. `drain`: longest wait for transactions
-    /// in flight at its end.
+    /// True when the client with this task is inside a slice.
+    #[must_use]
+    pub fn is_busy(&self, token: Token) -> bool {
+        self.busy.borrow().contains(&token)
+    }
+
+    /// Begins a slice for all parked clients, which go on when they are polled next; others join when they are parked. `drain`:
+    /// longest wait for counted transactions after its measured part.
     pub fn begin(&self, slice: Rc<Slice>, drain: Duration) {
         self.round.set(self.round.get() + 1);
         self.drain.set(drain);
+        if let Some(halted) = self.halted.take() {
+            let frozen = slice.start().saturating_duration_since(halted);
+            self.frozen.set(self.frozen.get() + frozen);
+        }
         *self.slice.borrow_mut() = Some(slice);
     }
 
@@ -113,17 +127,52 @@ impl Group {
 
     /// The slice is over for clients that have not begun with it.
     pub fn end(&self) {
-        *self.slice.borrow_mut() = None;
-        self.ended.set(Some(Instant::now()));
+        let now = Instant::now();
+        if let Some(slice) = self.slice.take() {
+            let awake = self.awake.get() + now.saturating_duration_since(slice.start());
+            self.awake.set(awake);
+            let mut stuck = self.stuck.borrow_mut();
+            for token in &*self.busy.borrow() {
+                stuck.entry(*token).or_insert(awake);
+            }
+            let over_at = slice.instant(slice.close_ns()) + self.drain.get();
+            self.over_at.set(slice.is_overdue().then_some(over_at));
+        }
     }
 
-    /// From when on a transaction that a slice has begun is not waited for; none before the first slice, when clients may be
-    /// busy with their connections alone.
+    /// The clients begin nothing more.
+    pub fn halt(&self) {
+        self.halted.set(Some(Instant::now()));
+    }
+
+    /// The slice that runs now.
+    pub(super) fn running(&self) -> Option<Rc<Slice>> {
+        self.slice.borrow().clone()
+    }
+
+    /// How long the server has been frozen between slices in all.
+    pub(super) fn frozen(&self) -> Duration {
+        self.frozen.get()
+    }
+
+    /// True when a client has been inside one transaction over slices that lasted as long as a transaction that counts is waited
+    /// for.
+    #[must_use]
+    pub fn is_stuck(&self) -> bool {
+        let stuck = self.stuck.borrow();
+        let awake = self.awake.get();
+        stuck
+            .values()
+            .any(|since| awake.saturating_sub(*since) >= self.drain.get())
+    }
+
+    /// From when on a transaction is not waited for; none while that is not known: before the first slice, when clients may be
+    /// busy with their connections alone, and between slices, when what is in flight goes on in the next one.
     #[must_use]
     pub fn over_at(&self) -> Option<Instant> {
         match &*self.slice.borrow() {
-            Some(slice) => Some(slice.instant(slice.end_ns()) + self.drain.get()),
-            None => self.ended.get(),
+            Some(slice) => Some(slice.instant(slice.close_ns()) + self.drain.get()),
+            None => self.over_at.get(),
         }
     }
 
@@ -152,13 +201,14 @@ impl Group {
     }
 
     /// A client begins with a slice.
-    fn enter(&self) {
-        self.busy.set(self.busy.get() + 1);
+    fn enter(&self, token: Token) {
+        self.busy.borrow_mut().insert(token);
     }
 
     /// A client has ended all that it did in a slice.
-    fn leave(&self) {
-        self.busy.set(self.busy.get() - 1);
+    fn leave(&self, token: Token) {
+        self.busy.borrow_mut().remove(&token);
+        self.stuck.borrow_mut().remove(&token);
     }
 
     /// Keeps what the server acknowledged until it is asked for.

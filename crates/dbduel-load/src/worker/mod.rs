@@ -24,7 +24,7 @@ use crate::statement_examples::StatementExamples;
 use crate::workloads::{Shared, Workload};
 pub use client::{Begin, Client, Readiness, Trace};
 pub use group::Group;
-pub(crate) use pacing::{ClientWaits, Pacing};
+pub(crate) use pacing::{ClientWaits, Pacing, RunClock};
 pub(crate) use run::RunContext;
 pub use run::WorkloadRun;
 pub(crate) use run_events::RunEvents;

@@ -12,26 +12,10 @@ const TRANSACTIONS_PER_TURN: u32 = 16;
 /// The same in time, where transactions hold up their thread: the borders of slices and ticks are seen between turns.
 const TURN: Duration = Duration::from_millis(1);
 
-/// What decides when the transactions of a client begin: a slice of a contest, or a run. Instants are nanoseconds since its
-/// start.
-pub(crate) trait Pacing {
+/// Nanoseconds since the start of a slice or a run.
+pub(crate) trait RunClock {
     /// What the nanoseconds count from.
     fn start(&self) -> Instant;
-
-    /// When the next transaction of a client that is free at `free_ns` is due; none when nothing more is begun.
-    fn take(&self, free_ns: u64) -> Option<u64>;
-
-    /// True when nothing more is begun from `now_ns` on.
-    fn is_over(&self, now_ns: u64) -> bool;
-
-    /// Whether a client that waited until `now_ns` for what is due at `due_ns` is not to begin it any more.
-    fn calls_off(&self, due_ns: u64, now_ns: u64) -> bool;
-
-    /// How late the load process itself was with a transaction, nanoseconds.
-    #[inline]
-    fn lagged(&self, lag_ns: impl FnOnce() -> u64) {
-        let _ = lag_ns;
-    }
 
     /// Reads the clock.
     #[inline]
@@ -50,6 +34,25 @@ pub(crate) trait Pacing {
     #[inline]
     fn instant(&self, ns: u64) -> Instant {
         self.start() + Duration::from_nanos(ns)
+    }
+}
+
+/// What decides when the transactions of a client begin: a slice of a contest, or a run. Instants are nanoseconds since its
+/// start.
+pub(crate) trait Pacing: RunClock {
+    /// When the next transaction of a client that is free at `free_ns` is due; none when nothing more is begun.
+    fn take(&self, free_ns: u64) -> Option<u64>;
+
+    /// True when nothing more is begun from `now_ns` on.
+    fn is_over(&self, now_ns: u64) -> bool;
+
+    /// Whether a client that waited until `now_ns` for what is due at `due_ns` is not to begin it any more.
+    fn calls_off(&self, due_ns: u64, now_ns: u64) -> bool;
+
+    /// How late the load process itself was with a transaction, nanoseconds.
+    #[inline]
+    fn lagged(&self, lag_ns: impl FnOnce() -> u64) {
+        let _ = lag_ns;
     }
 }
 

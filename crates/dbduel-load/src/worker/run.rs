@@ -244,7 +244,7 @@ impl<'a> Recording for RunClient<'a> {
     #[inline]
     fn ended(&self, _sent_ns: u64, ended: Ended, _trace: Trace) -> bool {
         match ended.outcome {
-            Outcome::Ok => self.events.done(ended.done_ns.saturating_sub(ended.due_ns)),
+            Outcome::Ok => self.events.done(ended.latency_ns),
             Outcome::Failed => {
                 self.events.give_up();
                 return true;

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::Instant;
 
-use super::pacing::Pacing;
+use super::pacing::{Pacing, RunClock};
 use crate::executor::turn;
 use crate::run::{Counts, Gate, RunMetrics};
 
@@ -83,12 +83,14 @@ impl<'a> RunEvents<'a> {
     }
 }
 
-impl Pacing for RunEvents<'_> {
+impl RunClock for RunEvents<'_> {
     #[inline]
     fn start(&self) -> Instant {
         self.start.get()
     }
+}
 
+impl Pacing for RunEvents<'_> {
     #[inline]
     fn take(&self, free_ns: u64) -> Option<u64> {
         if let Some(due_ns) = self.interrupted.get() {

@@ -1,13 +1,13 @@
 //! A running slice as the clients of one thread see it.
 
 use std::cell::{Cell, RefCell};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dbduel_record::plan::Arrival;
 use dbduel_record::seed::named_seed;
 
 use super::engine::Recording;
-use super::pacing::Pacing;
+use super::pacing::{Pacing, RunClock};
 use super::{Begin, Group, Trace};
 use crate::commit_log::Acknowledged;
 use crate::driver::{ErrorClass, ServerError};
@@ -33,14 +33,31 @@ pub struct SliceSpec {
 }
 
 /// A running slice. Its clock counts nanoseconds since the start.
+///
+/// It goes on until every transaction has ended that was due before its planned end, and clients begin others meanwhile, so that the
+/// server is as loaded then as before; all that ends until then counts. From then on until it is halted, clients still begin
+/// transactions: the server is to be frozen under load. What is in flight then goes on when the server is thawed, and counts in
+/// the slice in which it ends.
 #[derive(Debug)]
 pub struct Slice {
     spec: SliceSpec,
-    end_ns: Cell<u64>,
+    /// End of the guard.
+    open_ns: u64,
+    /// The planned end.
+    close_ns: Cell<u64>,
     schedule: RefCell<Schedule>,
     /// Gone when the slice has been answered.
     tally: RefCell<Option<Tally>>,
+    /// Transactions that are waited for: clients have taken them, begun or not, and they have not ended.
+    awaited: Cell<u64>,
+    /// Those among them that have begun.
+    begun: Cell<u64>,
+    /// Transactions that were due before the planned end and that clients had taken when they were called off.
     returned: Cell<u64>,
+    /// When everything had ended that was due before the planned end.
+    drained_ns: Cell<Option<u64>>,
+    /// Nothing is begun any more.
+    is_halted: Cell<bool>,
     /// Ticks that were over at the last look.
     ticks_seen: Cell<usize>,
     /// All clients of the thread have done all that they have to do in a slice.
@@ -48,17 +65,21 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// A slice that ends where the tally's window closes.
+    /// A slice whose planned end is at `close_ns`, with a tally whose window lasts longer.
     #[must_use]
-    pub fn new(spec: SliceSpec, tally: Tally) -> Self {
-        let end_ns = tally.window().close_ns;
-        let schedule = Schedule::new(spec.arrival, spec.share, end_ns, spec.seed);
+    pub fn new(spec: SliceSpec, close_ns: u64, tally: Tally) -> Self {
+        let schedule = Schedule::new(spec.arrival, spec.share, u64::MAX, spec.seed);
         Slice {
             spec,
-            end_ns: Cell::new(end_ns),
+            open_ns: tally.window().open_ns,
+            close_ns: Cell::new(close_ns),
             schedule: RefCell::new(schedule),
             tally: RefCell::new(Some(tally)),
+            awaited: Cell::new(0),
+            begun: Cell::new(0),
             returned: Cell::new(0),
+            drained_ns: Cell::new(None),
+            is_halted: Cell::new(false),
             ticks_seen: Cell::new(0),
             is_finished: Cell::new(false),
         }
@@ -72,28 +93,51 @@ impl Slice {
 
     /// True when some of its load is not counted.
     pub(super) fn is_guarded(&self) -> bool {
-        let tally = self.tally.borrow();
-        tally
-            .as_ref()
-            .is_some_and(|tally| tally.window().open_ns > 0)
+        self.open_ns > 0
     }
 
-    /// End of the measured part, nanoseconds; moved forward by [`Slice::stop`].
+    /// The planned end, nanoseconds; moved forward by [`Slice::stop`].
     #[must_use]
-    pub fn end_ns(&self) -> u64 {
-        self.end_ns.get()
+    pub fn close_ns(&self) -> u64 {
+        self.close_ns.get()
     }
 
-    /// True when all clients of the thread have ended before the measured part has.
+    /// True when all clients of the thread have ended before the planned end.
     #[inline]
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.is_finished.get()
     }
 
-    /// The last client of the thread has ended, or there is none; before the end of the measured part that finishes the slice.
+    /// The last client of the thread has ended, or there is none; before the planned end that finishes the slice.
     pub(crate) fn left_by_all(&self) {
-        self.is_finished.set(!self.is_over(self.now_ns()));
+        self.is_finished.set(self.now_ns() < self.close_ns.get());
+    }
+
+    /// True when the planned end is past at `now_ns`, everything that was due before it has ended and, in an open loop, clients have
+    /// caught up with the arrivals since: otherwise work that a stall has delayed would be left out, and its time not. A server that
+    /// cannot catch up has as long for it as the planned length.
+    #[must_use]
+    pub fn is_drained(&self, now_ns: u64) -> bool {
+        let (close_ns, next_ns) = (self.close_ns.get(), self.schedule.borrow().next_ns());
+        if now_ns < close_ns || self.awaited.get() > 0 || next_ns < close_ns {
+            return false;
+        }
+        let drained_ns = self.drained_ns.get().unwrap_or(now_ns);
+        self.drained_ns.set(Some(drained_ns));
+        next_ns > now_ns || now_ns - drained_ns >= close_ns.saturating_sub(self.open_ns)
+    }
+
+    /// True when a client is inside a transaction that is waited for; of a slice that was answered, one that has not ended in
+    /// time.
+    #[must_use]
+    pub fn is_overdue(&self) -> bool {
+        self.begun.get() > 0
+    }
+
+    /// Nothing is begun any more; clients learn it when they are polled.
+    pub fn halt(&self) {
+        self.is_halted.set(true);
     }
 
     /// What a client gets when it begins with the slice.
@@ -106,20 +150,43 @@ impl Slice {
         }
     }
 
-    /// Counts for nothing when the slice has been answered: a client may still be inside a transaction.
+    /// False when the slice has been answered, which counts nothing: a client may still be inside a transaction.
     #[inline]
-    fn counted(&self, count: impl FnOnce(&mut Tally)) {
-        if let Some(tally) = &mut *self.tally.borrow_mut() {
-            count(tally);
+    fn counted(&self, count: impl FnOnce(&mut Tally)) -> bool {
+        let mut tally = self.tally.borrow_mut();
+        match &mut *tally {
+            Some(tally) => {
+                count(tally);
+                true
+            }
+            None => false,
         }
     }
 
-    /// Ends the measured part now, unless it is over.
+    /// Counts a transaction that has ended after so long a service.
+    #[inline]
+    fn record(
+        &self,
+        tally: &mut Tally,
+        ended: Ended,
+        is_awaited: bool,
+        service_ns: u64,
+        trace: Trace,
+    ) {
+        tally.ended(ended, is_awaited);
+        // In a closed loop the service time is the latency, which is counted already.
+        let is_closed = matches!(self.spec.arrival, Arrival::Closed { .. });
+        if ended.outcome == Outcome::Ok && !is_closed {
+            tally.served(service_ns);
+        }
+        if trace == Trace::RolledBack {
+            tally.rolled_back();
+        }
+    }
+
+    /// Puts the planned end to now, unless it is past.
     pub fn stop(&self) {
-        let now_ns = self.now_ns().min(self.end_ns.get());
-        self.end_ns.set(now_ns);
-        self.schedule.borrow_mut().end_at(now_ns);
-        self.counted(|tally| tally.close(now_ns));
+        self.close_ns.set(self.now_ns().min(self.close_ns.get()));
     }
 
     /// Lets the tally know that time goes on, and hands it out for a look.
@@ -133,72 +200,136 @@ impl Slice {
         Some(look(tally))
     }
 
-    /// The final tally, once: what was not sent is counted as skipped.
-    pub fn finish(&self) -> Option<Tally> {
+    /// The final tally, once, of a slice that ends now. What was waited for and has not ended is unfinished, and what was not sent
+    /// is skipped.
+    pub fn finish(&self, now_ns: u64) -> Option<Tally> {
         let mut tally = self.tally.borrow_mut().take()?;
-        tally.close(self.end_ns.get());
-        tally.skip(self.schedule.borrow_mut().drop_rest() + self.returned.get());
+        tally.close(now_ns);
+        let last_due_ns = self.close_ns.get().saturating_sub(1);
+        let untaken = self.schedule.borrow_mut().pass(last_due_ns, u64::MAX);
+        let begun = self.begun.get();
+        tally.skip(untaken + self.returned.get() + self.awaited.get() - begun);
+        tally.drained(begun * now_ns.saturating_sub(self.close_ns.get()));
         Some(tally)
     }
 }
 
-impl Pacing for Slice {
+impl RunClock for Slice {
     #[inline]
     fn start(&self) -> Instant {
         self.spec.start
     }
+}
 
+/// A running slice as one client takes part in it.
+pub(super) struct SliceOfClient<'a> {
+    slice: &'a Slice,
+    group: &'a Group,
+    /// Whether the transaction that the client has taken is waited for.
+    is_awaited: Cell<bool>,
+    /// How long the server had been frozen in all when the client began with the slice.
+    frozen: Duration,
+}
+
+impl<'a> SliceOfClient<'a> {
+    /// Of a client that begins with it.
+    pub(super) fn new(slice: &'a Slice, group: &'a Group) -> Self {
+        SliceOfClient {
+            slice,
+            group,
+            is_awaited: Cell::new(false),
+            frozen: group.frozen(),
+        }
+    }
+
+    /// A transaction ended after its slice had been answered: it counts in the one that runs now, if there is one.
+    #[cold]
+    fn ended_later(&self, sent_ns: u64, ended: Ended, trace: Trace) {
+        let Some(running) = self.group.running() else {
+            return;
+        };
+        let frozen = self.group.frozen().saturating_sub(self.frozen).as_nanos() as u64;
+        let service_ns = (ended.done_ns - sent_ns).saturating_sub(frozen);
+        let ended = Ended {
+            latency_ns: ended.latency_ns.saturating_sub(frozen),
+            done_ns: running.ns_of(self.slice.instant(ended.done_ns)),
+            ..ended
+        };
+        running.counted(|tally| running.record(tally, ended, false, service_ns, trace));
+    }
+}
+
+impl RunClock for SliceOfClient<'_> {
+    #[inline]
+    fn start(&self) -> Instant {
+        self.slice.spec.start
+    }
+}
+
+impl Pacing for SliceOfClient<'_> {
     #[inline]
     fn take(&self, free_ns: u64) -> Option<u64> {
-        if self.is_over(free_ns) {
+        let slice = self.slice;
+        if slice.is_halted.get() {
             return None;
         }
-        self.schedule.borrow_mut().take(free_ns)
+        let due_ns = slice.schedule.borrow_mut().take(free_ns)?;
+        let is_awaited = due_ns < slice.close_ns.get();
+        self.is_awaited.set(is_awaited);
+        slice
+            .awaited
+            .set(slice.awaited.get() + u64::from(is_awaited));
+        Some(due_ns)
     }
 
     #[inline]
-    fn is_over(&self, now_ns: u64) -> bool {
-        now_ns >= self.end_ns.get()
+    fn is_over(&self, _now_ns: u64) -> bool {
+        self.slice.is_halted.get()
     }
 
-    /// What was taken and is not sent was due in the slice all the same, and counts as skipped.
+    /// What was due before the planned end and is not sent any more counts as skipped; what an early stop leaves behind the end is
+    /// not waited for.
     #[inline]
-    fn calls_off(&self, due_ns: u64, now_ns: u64) -> bool {
-        let is_over = self.is_over(now_ns);
-        if is_over && due_ns < self.end_ns.get() {
-            self.returned.set(self.returned.get() + 1);
+    fn calls_off(&self, due_ns: u64, _now_ns: u64) -> bool {
+        let slice = self.slice;
+        let is_over = slice.is_halted.get();
+        let is_due = due_ns < slice.close_ns.get();
+        if self.is_awaited.get() && (is_over || !is_due) {
+            self.is_awaited.set(false);
+            slice.awaited.set(slice.awaited.get() - 1);
+            slice.returned.set(slice.returned.get() + u64::from(is_due));
         }
         is_over
     }
 
     #[inline]
     fn lagged(&self, lag_ns: impl FnOnce() -> u64) {
-        self.counted(|tally| tally.lagged(lag_ns()));
+        self.slice.counted(|tally| tally.lagged(lag_ns()));
     }
 }
 
-/// A running slice, and the group whose clients take part in it.
-pub(super) struct SliceOfGroup<'a> {
-    pub(super) slice: &'a Slice,
-    pub(super) group: &'a Group,
-}
-
-impl Recording for SliceOfGroup<'_> {
-    type Pacing = Slice;
+impl Recording for SliceOfClient<'_> {
+    type Pacing = Self;
 
     #[inline]
-    fn pacing(&self) -> &Slice {
-        self.slice
+    fn pacing(&self) -> &Self {
+        self
     }
 
     #[inline]
     fn began(&self, class: Class, now_ns: u64) {
-        self.slice.counted(|tally| tally.began(class, now_ns));
+        let (slice, is_awaited) = (self.slice, self.is_awaited.get());
+        slice.begun.set(slice.begun.get() + u64::from(is_awaited));
+        slice.counted(|tally| tally.began(class, now_ns, is_awaited));
     }
 
     fn erred(&self, error: &ServerError) -> bool {
-        self.slice
-            .counted(|tally| tally.erred(error.code, &error.message));
+        let count = |tally: &mut Tally| tally.erred(error.code, &error.message);
+        if !self.slice.counted(count)
+            && let Some(running) = self.group.running()
+        {
+            running.counted(count);
+        }
         true
     }
 
@@ -212,23 +343,102 @@ impl Recording for SliceOfGroup<'_> {
 
     #[inline]
     fn ended(&self, sent_ns: u64, ended: Ended, trace: Trace) -> bool {
+        let (slice, is_awaited) = (self.slice, self.is_awaited.get());
         if let Trace::Committed(commitment) = trace {
             self.group.keep(Acknowledged {
                 commitment,
-                at_ns: self.slice.spec.start_ns + ended.done_ns,
+                at_ns: slice.spec.start_ns + ended.done_ns,
             });
         }
-        self.slice.counted(|tally| {
-            tally.ended(ended);
-            // In a closed loop the service time is the latency, which is counted already.
-            let is_closed = matches!(self.slice.spec.arrival, Arrival::Closed { .. });
-            if ended.outcome == Outcome::Ok && !is_closed {
-                tally.served(ended.done_ns - sent_ns);
-            }
-            if trace == Trace::RolledBack {
-                tally.rolled_back();
+        if is_awaited {
+            self.is_awaited.set(false);
+            slice.awaited.set(slice.awaited.get() - 1);
+            slice.begun.set(slice.begun.get() - 1);
+        }
+        let is_counted = slice.counted(|tally| {
+            slice.record(tally, ended, is_awaited, ended.done_ns - sent_ns, trace);
+            let drained_ns = ended
+                .done_ns
+                .saturating_sub(slice.close_ns.get().max(sent_ns));
+            if is_awaited && drained_ns > 0 {
+                tally.drained(drained_ns);
             }
         });
+        if !is_counted {
+            self.ended_later(sent_ns, ended, trace);
+        }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tally::Window;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn an_open_loop_ends_when_it_has_caught_up_or_has_had_as_long_as_its_length() {
+        let window = Window {
+            open_ns: 0,
+            close_ns: 10_000 * MS,
+            tick_ns: 100 * MS,
+        };
+        let start = Instant::now();
+        let spec = SliceSpec {
+            start,
+            start_ns: 0,
+            arrival: Arrival::Constant {
+                per_second: 1_000.0,
+            },
+            share: Share::WHOLE,
+            retries: 0,
+            seed: 1,
+        };
+        let slice = Slice::new(spec, 100 * MS, Tally::new(1, window));
+        let group = Group::default();
+        let client = SliceOfClient::new(&slice, &group);
+        let done = |client: &SliceOfClient<'_>, due_ns: u64, now_ns: u64| {
+            client.began(Class(0), due_ns);
+            let ended = Ended {
+                class: Class(0),
+                outcome: Outcome::Ok,
+                latency_ns: now_ns - due_ns,
+                done_ns: now_ns,
+                retries: 0,
+                statements: 1,
+            };
+            client.ended(due_ns, ended, Trace::Plain);
+        };
+        // A stall up to 150 ms: nothing has been served so far.
+        let mut now_ns = 150 * MS;
+        for _ in 0..100 {
+            let due_ns = client.take(now_ns).unwrap();
+            assert!(due_ns < 100 * MS && !slice.is_drained(now_ns));
+            now_ns += MS / 10;
+            done(&client, due_ns, now_ns);
+        }
+        // All that was due in the slice has ended, and 60 more wait.
+        assert_eq!(now_ns, 160 * MS);
+        assert!(!slice.is_drained(now_ns));
+        while let Some(due_ns) = client.take(now_ns).filter(|due_ns| *due_ns <= now_ns) {
+            now_ns += MS / 10;
+            done(&client, due_ns, now_ns);
+        }
+        assert!(slice.is_drained(now_ns) && now_ns < 170 * MS, "{now_ns}");
+        let overloaded = Slice::new(
+            SliceSpec {
+                arrival: Arrival::Constant { per_second: 1e6 },
+                ..spec
+            },
+            100 * MS,
+            Tally::new(1, window),
+        );
+        while overloaded.schedule.borrow().next_ns() < 100 * MS {
+            overloaded.schedule.borrow_mut().take(0);
+        }
+        assert!(!overloaded.is_drained(300 * MS) && !overloaded.is_drained(399 * MS));
+        assert!(overloaded.is_drained(400 * MS));
     }
 }

@@ -121,7 +121,7 @@ impl Load {
         match self.last_answer() {
             Answer::Slice(slice) => {
                 check_accounts(&slice);
-                slice
+                *slice
             }
             other => panic!("{other:?}"),
         }
@@ -151,7 +151,7 @@ impl Load {
                 }
                 Answer::Slice(slice) => {
                     check_accounts(&slice);
-                    return slice;
+                    return *slice;
                 }
                 other => panic!("{other:?}"),
             }
@@ -205,6 +205,7 @@ pub fn slice_order(clients: u32, measured_s: f64) -> SliceOrder {
         measured_s,
         tick_s: 0.1,
         drain_s: 2.0,
+        until_halted: false,
         seed: 1,
     }
 }

@@ -23,7 +23,8 @@ struct State {
 
 #[derive(Default)]
 struct Held {
-    is_shut: bool,
+    /// Connections whose replies are held back at the most.
+    most: u32,
     /// Connections that have a reply which is held back.
     connections: u32,
 }
@@ -61,12 +62,17 @@ impl Valve {
 
     /// From now on no reply is passed on.
     pub fn hold(&self) {
-        self.state.valve.lock().unwrap().is_shut = true;
+        self.hold_of(u32::MAX);
+    }
+
+    /// From now on no reply is passed on to the first so many connections that have one.
+    pub fn hold_of(&self, connections: u32) {
+        self.state.valve.lock().unwrap().most = connections;
     }
 
     /// Passes on what was held back and what comes.
     pub fn release(&self) {
-        self.state.valve.lock().unwrap().is_shut = false;
+        self.hold_of(0);
         self.state.released.notify_all();
     }
 
@@ -79,10 +85,13 @@ impl Valve {
 impl State {
     fn wait(&self) {
         let mut valve = self.valve.lock().unwrap();
+        if valve.connections >= valve.most {
+            return;
+        }
         valve.connections += 1;
         valve = self
             .released
-            .wait_while(valve, |valve| valve.is_shut)
+            .wait_while(valve, |valve| valve.most > 0)
             .unwrap();
         valve.connections -= 1;
     }

@@ -289,7 +289,7 @@ impl LoadProcess {
                 }
                 Some(Answer::Slice(mut answer)) => {
                     self.commits.append(&mut answer.commits);
-                    return Ok(SliceEnd::Finished(Box::new(answer)));
+                    return Ok(SliceEnd::Finished(answer));
                 }
                 Some(Answer::Lost {
                     why,
@@ -303,6 +303,12 @@ impl LoadProcess {
                 Some(other) => return Err(self.unexpected(&other)),
             }
         }
+    }
+
+    /// Lets the clients of the slice that was answered last begin nothing more: their server has been frozen under their load.
+    /// A load process that takes no orders is found by the next one.
+    pub fn halt(&mut self) {
+        let _ = self.send(&Order::Halt);
     }
 
     /// What the server of the contender that was driven last acknowledged since the last call.

@@ -146,6 +146,13 @@ impl LoadProcesses {
         }
     }
 
+    /// As [`LoadProcess::halt`], of a contender's clients.
+    pub fn halt(&mut self, contender: &str) {
+        if let Ok(process) = self.of(contender) {
+            process.halt();
+        }
+    }
+
     /// What the contender that was driven last acknowledged since the last call.
     #[must_use]
     pub fn take_commits(&mut self) -> Vec<CommitRange> {

@@ -556,7 +556,7 @@ fn a_day_fits_a_page_of_a_few_megabytes() {
 fn the_published_json_reads_back() {
     let json = render("json", &Scenario::four());
     let document: super::json::Document = serde_json::from_str(&json).unwrap();
-    assert_eq!(document.schema_version, 4);
+    assert_eq!(document.schema_version, 5);
     assert_eq!(document.summary.duels.len(), 3);
 }
 

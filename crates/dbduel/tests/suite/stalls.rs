@@ -52,7 +52,7 @@ fn slice_of(disturb: impl FnOnce(&Child)) -> SliceAnswer {
     let slice = loop {
         match answer(&mut answers) {
             Answer::Begun { .. } | Answer::Tick(_) => {}
-            Answer::Slice(slice) => break slice,
+            Answer::Slice(slice) => break *slice,
             other => panic!("{other:?}"),
         }
     };

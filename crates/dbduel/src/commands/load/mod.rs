@@ -388,6 +388,7 @@ impl Job {
             measured_s: self.measured_s,
             tick_s: TICK_S,
             drain_s: DRAIN_S,
+            until_halted: false,
             seed: self.seed,
         };
         console::status_line(&page::live_header(self.arrival));

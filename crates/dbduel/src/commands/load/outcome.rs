@@ -203,7 +203,7 @@ pub struct Client {
     pub lag_us_p99: f64,
     /// How long it stalled during the measured part, seconds, in gaps of 0.25 s and more.
     pub stalled_s: f64,
-    /// Seconds from the end of the measured part until the last transaction in flight was done.
+    /// How much of the measured part was after its ordered end, until what was due before that was done, seconds.
     pub drained_s: f64,
 }
 
@@ -385,6 +385,7 @@ pub(super) mod tests {
             service_times: None,
             stalled_s: 0.0,
             drained_s: 0.2,
+            client_drained_s: 0.0,
             rolled_back: 0,
             commits: Vec::new(),
             orchestration: None,

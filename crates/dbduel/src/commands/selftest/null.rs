@@ -75,6 +75,7 @@ fn against(set: &Match, socket: &std::path::Path) -> Result<NullCost> {
             measured_s: SLICE_S,
             tick_s: SLICE_S,
             drain_s: 5.0,
+            until_halted: false,
             seed: number as u64,
         };
         let answer = match load.slice(order, |_| {}, |_| std::ops::ControlFlow::Continue(())) {

@@ -134,8 +134,10 @@ impl<O: Write> LoadLink<'_, O> {
                 Order::Open(order) => self.open(order)?,
                 Order::Slice(order) => self.slice(&order)?,
                 Order::Close { contender } => self.close(contender)?,
-                order
-                @ (Order::ReportCommitTimes | Order::KeepExamples | Order::BeginAt { .. }) => {
+                order @ (Order::ReportCommitTimes
+                | Order::KeepExamples
+                | Order::BeginAt { .. }
+                | Order::Halt) => {
                     self.send_all(&order);
                     continue;
                 }

@@ -24,7 +24,8 @@ pub fn check(line: &[u8]) -> Result<(), String> {
         | Order::ReportCommitTimes
         | Order::BeginAt { .. }
         | Order::KeepExamples
-        | Order::Stop => Ok(()),
+        | Order::Stop
+        | Order::Halt => Ok(()),
     }
 }
 

@@ -150,6 +150,8 @@ impl<O: Write> LoadLink<'_, O> {
         let lag_us_p99: BTreeMap<String, f64> = lags
             .map(|(name, answer)| (name.clone(), answer.lag_us_p99))
             .collect();
+        let longest_s = finished.iter().map(|(_, answer)| answer.measured_s);
+        let loaded_s = order.guard_s + longest_s.fold(0.0, f64::max);
         let mut answers = finished.into_iter().map(|(_, answer)| answer);
         let Some(mut sum) = answers.next() else {
             return Err(Stop::Unreachable("there is no load host".to_owned()));
@@ -159,7 +161,6 @@ impl<O: Write> LoadLink<'_, O> {
             sum.add_host(answer).map_err(Stop::Unreachable)?;
         }
         sum.commits.append(&mut commits);
-        let loaded_s = order.guard_s + sum.measured_s + sum.drained_s;
         let idle_s = (ordered.elapsed().as_secs_f64() - loaded_s).max(0.0);
         sum.orchestration = Some(Orchestration {
             clock_uncertainty_us: uncertainty.as_nanos() as f64 / 1e3,
@@ -168,7 +169,7 @@ impl<O: Write> LoadLink<'_, O> {
             lag_us_p99,
             trouble: (!troubles.is_empty()).then(|| troubles.join("; ")),
         });
-        Ok(Answer::Slice(sum))
+        Ok(Answer::Slice(Box::new(sum)))
     }
 
     /// Bytes of all links so far.
@@ -246,7 +247,7 @@ impl<O: Write> LoadLink<'_, O> {
                     }
                     Answer::Slice(mut answer) => {
                         commits.append(&mut answer.commits);
-                        slices[host].end = Some(HostEnd::Finished(Box::new(answer)));
+                        slices[host].end = Some(HostEnd::Finished(answer));
                     }
                     Answer::Lost {
                         why, commits: own, ..

@@ -8,17 +8,17 @@ use dbduel_record::plan::Block;
 use dbduel_record::rows::SliceRow;
 use dbduel_record::seed::named_seed;
 use dbduel_stats::StatsError;
-use dbduel_stats::compare::{
-    BlockSlices, hodges_lehmann, log_ratio_of_totals, minimum_detectable_effect,
+use dbduel_stats::compare::{BlockSlices, hodges_lehmann, minimum_detectable_effect};
+use dbduel_stats::sequential::{
+    self, BlockTotals, Decision, Interval, Method, SequentialPlan, Unit,
 };
-use dbduel_stats::sequential::{self, Decision, Interval, Method, SequentialPlan, Unit};
 
-use super::log_ratios::{self, CONTENDER, REFERENCE, block_deviation, differences, throughput};
-use super::{attribution, epochs, paths};
+use super::log_ratios::{self, block_deviation, block_log_ratio, differences};
+use super::{attribution, epochs, few_stalls, paths};
 use crate::judge::champions;
 use crate::judge::evidence::blocks::{CompleteBlock, LevelBlocks};
 use crate::judge::summary::{
-    BlockRatio, Change, Comparison, FactorEffect, Figure, How, PaidBy, Verdict,
+    BlockRatio, Change, Comparison, FactorEffect, FewStalls, Figure, How, PaidBy, Verdict,
 };
 use crate::percent;
 
@@ -156,7 +156,8 @@ impl<'a> Question<'a> {
             block_sd: None,
             detectable_difference: None,
             ratio_hodges_lehmann: None,
-            ratio_total_work: None,
+            ratio_mean_of_blocks: None,
+            few_stalls: None,
             restart_sd: None,
             overturned_by: Vec::new(),
             quantities: Vec::new(),
@@ -183,8 +184,11 @@ impl<'a> Question<'a> {
         if blocks.is_empty() {
             return Ok(());
         }
-        let pairs = self.pairs(blocks, throughput);
-        let differences = differences(&pairs)?;
+        let totals = blocks
+            .iter()
+            .map(|block| log_ratios::totals(block, self.contender, self.reference));
+        let totals: Vec<BlockTotals> = totals.collect();
+        let differences: Vec<f64> = totals.iter().map(block_log_ratio).collect();
         comparison.blocks = blocks
             .iter()
             .zip(&differences)
@@ -194,8 +198,8 @@ impl<'a> Question<'a> {
             })
             .collect();
         comparison.ratio_hodges_lehmann = Some(hodges_lehmann(&differences)?.exp());
-        comparison.ratio_total_work =
-            Some(log_ratio_of_totals(&pairs, 2, REFERENCE, CONTENDER)?.exp());
+        let mean = differences.iter().sum::<f64>() / differences.len() as f64;
+        comparison.ratio_mean_of_blocks = Some(mean.exp());
         comparison.block_sd = block_deviation(&differences, blocks);
         let blocks_max = self.plan.blocks_max(level_of(blocks)) as usize;
         let planned = blocks_max.max(differences.len());
@@ -203,7 +207,7 @@ impl<'a> Question<'a> {
             .block_sd
             .map(|sd| minimum_detectable_effect(sd, planned, self.alpha).exp_m1())
             .filter(|detectable| detectable.is_finite());
-        let conclusion = self.conclude(blocks, &differences)?;
+        let conclusion = self.conclude_totals(blocks, &totals)?;
         let Conclusion {
             verdict,
             is_within_horizon,
@@ -211,7 +215,9 @@ impl<'a> Question<'a> {
             paid_by,
             ratio,
             restart_sd,
+            few_stalls,
         } = conclusion;
+        comparison.few_stalls = few_stalls;
         comparison.verdict = verdict.into();
         comparison.is_within_horizon = is_within_horizon;
         comparison.decided_at_block = decided_at_block;
@@ -233,18 +239,56 @@ impl<'a> Question<'a> {
         differences: &[f64],
     ) -> Result<Conclusion, StatsError> {
         if let Some(epochs) = self.plan.schedule.epochs {
-            return epochs::conclude(self, epochs, blocks, differences);
+            return epochs::conclude(self, epochs, blocks, differences, epochs::mean);
         }
         let test = self.sequential_plan(level_of(blocks));
-        if let Some(open) = paths::conclude_without(&test, differences) {
-            return Ok(open);
-        }
         let units = blocks.iter().zip(differences);
         let units: Vec<Unit> = units
             .map(|(block, difference)| Unit::new(*difference, block.block.weight()))
             .collect();
+        if let Some(open) = paths::conclude_without(&test, epochs::mean(differences), units.len()) {
+            return Ok(open);
+        }
         let decision = sequential::decide(&units, &test)?;
+        Ok(self.conclusion(&decision, &test, blocks))
+    }
+
+    /// What the totals of the two contenders in each block allow to say of their throughputs in the long run: as
+    /// [`Question::conclude`], with all work per time in the place of the mean of the blocks, and with the interval that too few
+    /// stalls leave.
+    fn conclude_totals(
+        &self,
+        blocks: &[CompleteBlock<'_>],
+        totals: &[BlockTotals],
+    ) -> Result<Conclusion, StatsError> {
+        let all = |totals: &[BlockTotals]| {
+            let sum = totals.iter().copied().reduce(BlockTotals::plus);
+            sum.map_or(0.0, |sum| block_log_ratio(&sum))
+        };
+        if let Some(epochs) = self.plan.schedule.epochs {
+            return epochs::conclude(self, epochs, blocks, totals, all);
+        }
+        let test = self.sequential_plan(level_of(blocks));
+        if let Some(open) = paths::conclude_without(&test, all(totals), totals.len()) {
+            return Ok(open);
+        }
+        let weights = blocks.iter().map(|block| block.block.weight());
+        let units: Vec<(BlockTotals, f64)> = totals.iter().copied().zip(weights).collect();
+        let mut decision = sequential::decide(&Unit::of_totals(&units)?, &test)?;
+        let few_stalls = few_stalls::widen(self, blocks, all(totals), &mut decision)?;
         Ok(Conclusion {
+            few_stalls,
+            ..self.conclusion(&decision, &test, blocks)
+        })
+    }
+
+    fn conclusion(
+        &self,
+        decision: &Decision,
+        test: &SequentialPlan,
+        blocks: &[CompleteBlock<'_>],
+    ) -> Conclusion {
+        Conclusion {
             verdict: decision.verdict,
             is_within_horizon: decision.within_margin,
             decided_at_block: decision.decided_at,
@@ -252,9 +296,10 @@ impl<'a> Question<'a> {
                 Method::WithinBudget => PaidBy::Budget,
                 Method::Reserve => PaidBy::Reserve,
             }),
-            ratio: self.ratio_figure(&decision, &test, blocks),
+            ratio: self.ratio_figure(decision, test, blocks),
             restart_sd: None,
-        })
+            few_stalls: None,
+        }
     }
 
     /// The blocks with the slices of the two only; `value` is what is compared of a slice.
@@ -417,6 +462,8 @@ pub(in crate::judge) struct Conclusion {
     pub ratio: Figure,
     /// Standard deviation between starts of the same servers, when several were measured.
     pub restart_sd: Option<f64>,
+    /// The stalls that were too few, and have made the interval wider.
+    pub few_stalls: Option<FewStalls>,
 }
 
 /// Why a ratio has no interval although there are enough units.

@@ -32,14 +32,25 @@ fn boundaries(epochs: u32, alpha: f64) -> Result<EpochBoundaries, StatsError> {
     Ok(made)
 }
 
-/// What the epochs so far allow to say.
-pub(in crate::judge) fn conclude(
+/// The mean of log ratios; 0 of none.
+pub(in crate::judge) fn mean(differences: &[f64]) -> f64 {
+    differences.iter().sum::<f64>() / differences.len().max(1) as f64
+}
+
+/// What the epochs so far allow to say. `values` are those of the blocks, and `log_ratio` is that of several of them together.
+pub(in crate::judge) fn conclude<V: Copy>(
     question: &Question<'_>,
     planned: Epochs,
     blocks: &[CompleteBlock<'_>],
-    differences: &[f64],
+    values: &[V],
+    log_ratio: impl Fn(&[V]) -> f64,
 ) -> Result<Conclusion, StatsError> {
-    let epochs = complete_epochs(planned, blocks, differences);
+    let epochs = complete_epochs(planned, blocks, values);
+    let of_blocks = epochs.iter().map(|epoch| {
+        let blocks = epoch.iter();
+        blocks.map(|block| log_ratio(&[*block])).collect()
+    });
+    let of_blocks: Vec<Vec<f64>> = of_blocks.collect();
     let mut conclusion = Conclusion {
         verdict: dbduel_stats::sequential::Verdict::Undecided,
         is_within_horizon: false,
@@ -48,15 +59,13 @@ pub(in crate::judge) fn conclude(
         ratio: Figure::NotMeasured {
             why: "no complete epoch".to_owned(),
         },
-        restart_sd: restart_spread(&epochs).ok().map(|spread| spread.between),
+        few_stalls: None,
+        restart_sd: restart_spread(&of_blocks).ok().map(|spread| spread.between),
     };
     if epochs.is_empty() {
         return Ok(conclusion);
     }
-    let means: Vec<f64> = epochs
-        .iter()
-        .map(|epoch| epoch.iter().sum::<f64>() / epoch.len() as f64)
-        .collect();
+    let means: Vec<f64> = epochs.iter().map(|epoch| log_ratio(epoch)).collect();
     let margin = question.plan.decision.horizon.ln_1p();
     let decision = decide_epochs(&means, &boundaries(planned.count, question.alpha)?, margin)?;
     conclusion.verdict = decision.verdict;
@@ -85,20 +94,20 @@ pub(in crate::judge) fn conclude(
     Ok(conclusion)
 }
 
-/// The differences of every epoch that counts, in order.
-fn complete_epochs(
+/// The values of the blocks of every epoch that counts, in order.
+fn complete_epochs<V: Copy>(
     planned: Epochs,
     blocks: &[CompleteBlock<'_>],
-    differences: &[f64],
-) -> Vec<Vec<f64>> {
-    let mut epochs: Vec<(u32, Vec<f64>)> = Vec::new();
-    for (block, difference) in blocks.iter().zip(differences) {
+    values: &[V],
+) -> Vec<Vec<V>> {
+    let mut epochs: Vec<(u32, Vec<V>)> = Vec::new();
+    for (block, value) in blocks.iter().zip(values) {
         let Some(epoch) = block.rows.first().map(|row| row.epoch) else {
             continue;
         };
         match epochs.iter_mut().find(|(known, _)| *known == epoch) {
-            Some((_, own)) => own.push(*difference),
-            None => epochs.push((epoch, vec![*difference])),
+            Some((_, own)) => own.push(*value),
+            None => epochs.push((epoch, vec![*value])),
         }
     }
     epochs.sort_by_key(|(epoch, _)| *epoch);

@@ -5,6 +5,7 @@
 use dbduel_record::rows::SliceRow;
 use dbduel_stats::StatsError;
 use dbduel_stats::compare::{BlockSlices, SliceValue, block_differences};
+use dbduel_stats::sequential::{BlockTotals, Totals};
 
 use crate::judge::evidence::blocks::CompleteBlock;
 
@@ -44,6 +45,29 @@ pub(in crate::judge) fn pair(
         length: block.block.slice_s * block.block.weight(),
         slices: slices.collect(),
     }
+}
+
+/// Work and time of two contenders in a block: committed transactions, and the seconds in which they were.
+pub(super) fn totals(block: &CompleteBlock<'_>, contender: usize, reference: usize) -> BlockTotals {
+    let of = |who: usize| {
+        let mut sum = Totals::default();
+        for row in block.slices_of(who) {
+            sum.work += row.ok as f64;
+            sum.time += row.measured_s;
+        }
+        sum
+    };
+    BlockTotals {
+        contender: of(contender),
+        reference: of(reference),
+    }
+}
+
+/// The log ratio of a block by its totals. One of the two without a commit counts as [`SILENT_SLICE_COUNTS`], where the totals of
+/// many blocks need no such convention.
+pub(super) fn block_log_ratio(totals: &BlockTotals) -> f64 {
+    let rate = |of: Totals| of.work.max(SILENT_SLICE_COUNTS) / of.time;
+    (rate(totals.contender) / rate(totals.reference)).ln()
 }
 
 /// Log ratios of the blocks of a pair.

@@ -45,6 +45,7 @@ pub fn measure(evidence: &Evidence<'_>, level: usize, contender: usize) -> Measu
         server_cpu_us_per_transaction: cpu(evidence, &rows, "server", alpha),
         server_memory_bytes_max: memory(evidence, &rows, "server"),
         client_memory_bytes_max: memory(evidence, &rows, "load"),
+        drained_share: drained_share(&rows),
         stalls: stalls(&rows, evidence, plan.tick_s(level)),
         course: course(evidence, level, contender),
     }
@@ -117,6 +118,15 @@ fn quantiles(
     }
     let maxima: Vec<f64> = ticks.iter().map(|tick| largest_of(tick)).collect();
     [0.5, 0.95, 0.99, 0.999].map(|q| latency_quantile(q, alpha, &histograms, &merged, &maxima))
+}
+
+fn drained_share(rows: &[&SliceRow]) -> Option<f64> {
+    let drained = rows
+        .iter()
+        .filter_map(|row| Some((row.drained_s?, row.measured_s)));
+    let (drained_s, measured_s) =
+        drained.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    (measured_s > 0.0).then(|| drained_s / measured_s)
 }
 
 fn largest_of(tick: &TickRow) -> f64 {

@@ -22,11 +22,15 @@ pub(super) fn needed(alpha: f64, rule: &DecisionRule) -> u32 {
     rule.paths.max((needed.ceil() as u32).min(MOST))
 }
 
-/// What may be said where the paths are so few that none could ever be given up: the mean of `differences`,
-/// and that no block will decide. `None` where there are enough.
-pub(super) fn conclude_without(test: &SequentialPlan, differences: &[f64]) -> Option<Conclusion> {
+/// What may be said where the paths are so few that none could ever be given up: the log ratio `estimate` of `blocks`, and that no
+/// block will decide. `None` where there are enough.
+pub(super) fn conclude_without(
+    test: &SequentialPlan,
+    estimate: f64,
+    blocks: usize,
+) -> Option<Conclusion> {
     let can_give_up = (1.0 - test.reserve) * test.alpha * (test.paths as f64 + 1.0) >= 1.0;
-    if can_give_up || differences.is_empty() {
+    if can_give_up || blocks == 0 {
         return None;
     }
     Some(Conclusion {
@@ -35,8 +39,8 @@ pub(super) fn conclude_without(test: &SequentialPlan, differences: &[f64]) -> Op
         decided_at_block: None,
         paid_by: None,
         ratio: Figure::Bare {
-            value: (differences.iter().sum::<f64>() / differences.len() as f64).exp(),
-            n: differences.len(),
+            value: estimate.exp(),
+            n: blocks,
             how: How::PairedBlocks,
             why: format!(
                 "{} simulated sign paths are too few for an error probability of {}, so no number of blocks decides it; \
@@ -46,6 +50,7 @@ pub(super) fn conclude_without(test: &SequentialPlan, differences: &[f64]) -> Op
             ),
         },
         restart_sd: None,
+        few_stalls: None,
     })
 }
 

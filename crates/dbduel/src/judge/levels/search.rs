@@ -45,13 +45,17 @@ pub type LateShares = BTreeMap<SliceId, Late>;
 
 /// The late share of one slice: what was never sent, or not done when the slice ended, is late too.
 ///
-/// Of transactions that fell due less than the limit before the end nobody can know, so as many of those
-/// without an end as can have been so young are left out, in proportion to the time.
+/// All that fell due are waited for, longer than any limit. In records from before that, transactions that fell due less than
+/// the limit before the end may have been in time, so as many of those without an end as can have been so young are left out, in
+/// proportion to the time.
 #[must_use]
 pub fn late_share(objective: &Objective, row: &SliceRow, latencies: &Histogram<u64>) -> Late {
     let in_time = latencies.count_between(0, (1e3 * objective.latency_us) as u64) as f64;
     let due = row.due as f64;
-    let too_young = due * (1e-6 * objective.latency_us / row.measured_s).clamp(0.0, 1.0);
+    let too_young = match row.drained_s {
+        Some(_) => 0.0,
+        None => due * (1e-6 * objective.latency_us / row.measured_s).clamp(0.0, 1.0),
+    };
     let unknown = ((row.unfinished + row.skipped) as f64).min(too_young);
     let known = (due - unknown).max(0.0);
     Late {
@@ -330,6 +334,11 @@ mod tests {
         assert!((share(10, 10.0) - 9.0 / 99.0).abs() < 1e-9);
         // A backlog is late whatever was due last.
         assert!(share(910, 1.0) > 0.89);
+        // What was waited for and did not end is late.
+        let mut waited = crate::judge::synthetic::Scenario::duel().record().slices[0].clone();
+        (waited.due, waited.ok, waited.unfinished) = (100, 90, 10);
+        (waited.skipped, waited.measured_s, waited.drained_s) = (0, 1.0, Some(0.0));
+        assert!((late_share(&objective, &waited, &latencies).share - 0.1).abs() < 1e-9);
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub use suite::{GroupComparison, Spread, SuiteGroup, SuiteSummary, VerdictCounts
 
 /// Version of [`Summary`] as JSON. Raised when a field changes its meaning or goes away; added
 /// fields do not raise it.
-pub const SCHEMA_VERSION: u32 = 4;
+pub const SCHEMA_VERSION: u32 = 5;
 
 /// Everything a report says, in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -316,6 +316,10 @@ pub struct Measures {
     pub server_memory_bytes_max: Figure,
     /// The same of the load process, which is one for all contenders unless the database runs in it.
     pub client_memory_bytes_max: Figure,
+    /// Share of the clients' time in transactions that outlasted the planned lengths of turns, after these; absent in records that
+    /// left such transactions out.
+    #[serde(default)]
+    pub drained_share: Option<f64>,
     /// Stretches in which next to nothing was committed.
     pub stalls: Option<Stalls>,
     /// Whether throughput was steady over the course of the slices; absent without slices, and in
@@ -435,6 +439,17 @@ pub enum PaidBy {
     Reserve,
 }
 
+/// Stalls of a contender that were too few for a verdict to rest on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FewStalls {
+    /// Name of the contender whose stalls cost more.
+    pub contender: String,
+    /// So many stalls as long as the longest one cost the same.
+    pub stalls: f64,
+    /// Share of its measured time that clients waited in them after the planned ends of turns.
+    pub share: f64,
+}
+
 /// One contender against the baseline at one level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
@@ -444,7 +459,7 @@ pub struct Comparison {
     pub verdict: Verdict,
     /// Why the verdict is void, or why it is undecided when more blocks would not help.
     pub because: Option<String>,
-    /// Throughput, contender ÷ baseline, within blocks.
+    /// Throughput, contender ÷ baseline: all committed transactions per time, compared block by block.
     pub ratio: Figure,
     /// True when the whole interval lies within the horizon. With `faster`: faster, by less than it.
     pub is_within_horizon: bool,
@@ -461,8 +476,12 @@ pub struct Comparison {
     pub detectable_difference: Option<f64>,
     /// Ratio by the Hodges–Lehmann estimator, which a few extreme blocks cannot move.
     pub ratio_hodges_lehmann: Option<f64>,
-    /// Ratio of all committed transactions, with no regard to blocks.
-    pub ratio_total_work: Option<f64>,
+    /// Geometric mean of the ratios of the blocks.
+    pub ratio_mean_of_blocks: Option<f64>,
+    /// Stalls that were too few to say what they cost in the long run, for which the interval of `ratio` was widened; absent where there
+    /// were enough, or none.
+    #[serde(default)]
+    pub few_stalls: Option<FewStalls>,
     /// Standard deviation of the log ratio between starts of the same servers, when several were measured.
     #[serde(default)]
     pub restart_sd: Option<f64>,

@@ -69,6 +69,7 @@ fn slices(
                 start_ms,
                 guard_s: guard as f64,
                 measured_s: measured as f64,
+                drained_s: None,
                 due: ok as u64,
                 ok: ok as u64,
                 failed: 0,

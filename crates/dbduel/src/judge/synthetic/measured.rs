@@ -92,6 +92,7 @@ impl SyntheticSlice<'_> {
             start_ms: self.start_ms,
             guard_s: self.guard_s,
             measured_s: self.measured_s,
+            drained_s: None,
             due: ok + failed,
             ok,
             failed,

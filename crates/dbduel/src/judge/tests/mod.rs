@@ -2,8 +2,8 @@
 
 use dbduel_record::Record;
 use dbduel_record::event::{EndReason, Severity, SliceId};
-use dbduel_record::rows::SliceRow;
-use dbduel_stats::sequential;
+use dbduel_record::rows::{ALL_CLASSES, SliceRow};
+use dbduel_stats::sequential::{self, BlockTotals, Totals};
 use serde_json::Value;
 
 use super::summary::{Change, Figure, Summary, Verdict};
@@ -128,9 +128,26 @@ fn verdicts_are_those_of_the_statistics(record: &Record) {
         let comparison = &duel.comparisons[0];
         let units = comparison.blocks.iter().map(|one| {
             let block = &record.plan.blocks[one.block as usize];
-            sequential::Unit::new(one.ratio.ln(), f64::from(block.repeats))
+            let of = |name: &str| {
+                let rows = record.slices.iter().filter(|row| {
+                    row.block == one.block && row.class == ALL_CLASSES && row.contender == name
+                });
+                rows.fold(Totals::default(), |sum, row| Totals {
+                    work: sum.work + row.ok as f64,
+                    time: sum.time + row.measured_s,
+                })
+            };
+            let totals = BlockTotals {
+                contender: of("no-doublewrite"),
+                reference: of("doublewrite"),
+            };
+            let ratio = totals.contender.work / totals.contender.time * totals.reference.time
+                / totals.reference.work;
+            assert!((one.ratio / ratio - 1.0).abs() < 1e-12);
+            (totals, f64::from(block.repeats))
         });
-        let units: Vec<sequential::Unit> = units.collect();
+        let units: Vec<(BlockTotals, f64)> = units.collect();
+        let units = sequential::Unit::of_totals(&units).unwrap();
         let plan = sequential::SequentialPlan {
             weight_max: record.plan.information(level),
             n_min: 6,

@@ -202,6 +202,14 @@ impl ContenderServer {
         }
     }
 
+    /// True when its server is frozen between turns.
+    pub fn freezes(&self) -> bool {
+        match &self.place {
+            Place::Sandboxed(_) | Place::Remote(_) => true,
+            Place::InProcess(_) | Place::Running { .. } => false,
+        }
+    }
+
     /// Begins a turn with a handicap, which continues that of the turn before; nothing for a server that is not ours to stop.
     /// `seed` is that of the plan.
     ///

@@ -11,6 +11,7 @@ use dbduel_record::store::SliceResult;
 use dbduel_record::{Plan, Record};
 
 use super::board::Phase;
+use super::drains::{self, Lengthened};
 use super::phases::{self, Part};
 use super::slice::{SliceLabel, SliceSoFar};
 use super::turn::{Outcome, TurnPlace};
@@ -20,7 +21,6 @@ use crate::interrupt::{self, Urgency};
 use crate::judge::champions::champions;
 use crate::judge::levels::search::{self, LateShares, late_shares};
 use crate::judge::{LevelDecision, Verdict, decide_level, used_s};
-use crate::lab::expand::load_s;
 use crate::lab::host;
 
 /// How far the contest is.
@@ -44,6 +44,10 @@ pub struct Progress {
     pub(super) restarts: u32,
     /// Levels at which a contender is warmed up whose server has lost its caches.
     pub(super) warmed: Vec<usize>,
+    /// How many times longer than planned the turns of levels are.
+    pub(super) lengthened: BTreeMap<usize, Lengthened>,
+    /// Planned and real length of the turns of each level since, seconds.
+    pub(super) turns_s: BTreeMap<usize, (f64, f64)>,
     /// The phase of a suite that an earlier run had reached.
     reached: Option<SuitePhase>,
 }
@@ -61,6 +65,8 @@ impl Progress {
             late: late_shares(past),
             restarts: 0,
             warmed: past.plan.heaviest_level().into_iter().collect(),
+            lengthened: drains::lengthened(past),
+            turns_s: BTreeMap::new(),
             reached: phases::reached(past),
         }
     }
@@ -116,9 +122,11 @@ impl Contest<'_> {
                     continue;
                 };
                 has_run = true;
-                if !self.run_block(block, decision)? {
+                let block = self.as_long_as_it_is(block);
+                if !self.run_block(&block, decision)? {
                     return Ok(false);
                 }
+                self.lengthen_turns(level)?;
                 *decision = decide_level(plan, &self.progress.rows, level);
                 self.config.board.decision(decision);
                 if self.is_settled(level, decision) {
@@ -144,7 +152,7 @@ impl Contest<'_> {
         let plan = self.config.plan;
         let block = next_block(plan, &self.progress.begun, level);
         let left_s = plan.schedule.budget_s - part.reserved_s - self.progress.used_s;
-        block.is_some_and(|block| load_s(plan, block) <= left_s)
+        block.is_some_and(|block| self.expected_load_s(block) <= left_s)
     }
 
     /// True when a level needs no more blocks: its duel is settled or, in a search, its rate is.
@@ -234,12 +242,14 @@ impl Contest<'_> {
                 Ok(()) => self.run_turn(block, place, decision)?,
                 Err(error) => Outcome::Lost(format!("{error:#}")),
             };
-            // What is written and computed between turns takes time that no server may use for its own work.
-            self.arena.freeze_active()?;
+            self.freeze_under_load(contender)?;
             self.journal.commits(name, self.load.take_commits())?;
             match outcome {
                 Outcome::Finished(turn) => {
                     self.progress.used_s += turn.guard_s + turn.answer.measured_s;
+                    let turns_s = self.progress.turns_s.entry(block.level).or_default();
+                    turns_s.0 += block.slice_s;
+                    turns_s.1 += turn.answer.measured_s;
                     slices[position].add(*turn)?;
                     if repeat + 1 == block.repeats {
                         let whole = std::mem::take(&mut slices[position]);
@@ -261,6 +271,15 @@ impl Contest<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// Freezes the contender whose turn is over while its clients go on, and lets them begin nothing more. Awake without clients, a
+    /// server would do for nothing what it has put off, such as writing dirty pages. What is written and computed between turns
+    /// takes time that no server may use for its own work.
+    pub(super) fn freeze_under_load(&mut self, contender: usize) -> Result<()> {
+        let frozen = self.arena.freeze_active();
+        self.load.halt(&self.config.plan.contenders[contender].name);
+        frozen
     }
 
     /// The contenders whose slices of a block run: all, or after choosing among variants the chosen ones.

@@ -9,6 +9,7 @@ pub mod board;
 mod client_connections;
 mod close;
 mod conditions;
+mod drains;
 pub mod durability;
 mod epoch;
 mod injector;

@@ -11,7 +11,9 @@ use anyhow::Result;
 use dbduel_load::order::{SliceAnswer, SliceOrder};
 use dbduel_record::Plan;
 use dbduel_record::event::Event;
+use dbduel_record::latency;
 use dbduel_record::plan::{Pilot, TurnChoice, TurnLength, TurnReason};
+use dbduel_record::rows::ALL_CLASSES;
 use dbduel_record::seed::named_seed;
 use dbduel_stats::guard::guard_length;
 use dbduel_stats::slice_length::{
@@ -46,8 +48,8 @@ const TRANSACTIONS_MIN: f64 = 100.0;
 /// Transactions of the rarest class in one turn, as long as that does not ask for turns above the limit in seconds.
 const OF_RAREST_CLASS_MIN: f64 = 2.0;
 const RAREST_CLASS_S_MAX: f64 = 1.0;
-/// Mean response times that one turn holds at the least.
-const RESPONSE_TIMES_MIN: f64 = 10.0;
+/// Share of the clients' time that may lie after the planned lengths of turns, in transactions that outlast them.
+pub(super) const DRAINED_SHARE_MAX: f64 = 0.02;
 /// A turn is at the least so many times its guard: what is left of the transient after it is then a small part.
 const GUARDS_MIN: f64 = 5.0;
 /// Turns at least this long are looked at ten times, shorter ones in steps of a tenth of a second or as a whole.
@@ -62,8 +64,9 @@ pub struct SteadySeries {
     pub per_tick: Vec<f64>,
     /// Committed transactions per second, of each class that had any.
     pub classes_per_s: Vec<f64>,
-    /// Clients that sent them.
-    pub clients: u32,
+    /// How long a transaction that a client is in at a random instant goes on, on the mean over all instants and clients, seconds;
+    /// none goes on for 0 s.
+    pub residual_s: f64,
 }
 
 impl SteadySeries {
@@ -85,7 +88,7 @@ impl SteadySeries {
             classes_per_s: classes
                 .map(|class| class.counts.ok as f64 / answer.measured_s.max(f64::EPSILON))
                 .collect(),
-            clients,
+            residual_s: residual_s(answer, clients),
         }
     }
 
@@ -97,11 +100,30 @@ impl SteadySeries {
             .iter()
             .copied()
             .fold(f64::INFINITY, f64::min);
-        let response_s = f64::from(self.clients) / all_per_s;
         (TRANSACTIONS_MIN / all_per_s)
-            .max(RESPONSE_TIMES_MIN * response_s)
+            .max(self.residual_s / DRAINED_SHARE_MAX)
             .max((OF_RAREST_CLASS_MIN / rarest_per_s).min(RAREST_CLASS_S_MAX))
     }
+}
+
+/// How long a transaction goes on that a client is in at a random instant, seconds: half the sum of the squares of the service times
+/// over the time of the clients, waits between transactions included (mean residual life: Cox 1962). It is what a turn's end leaves
+/// for each client, however long the turn.
+fn residual_s(answer: &SliceAnswer, clients: u32) -> f64 {
+    let all = match &answer.service_times {
+        Some(encoded) => latency::decode(encoded),
+        None => answer.total(ALL_CLASSES).map(|(_, merged)| merged),
+    };
+    // A histogram that cannot be read is not the pilot's to report.
+    let squares_s = all.map_or(0.0, |histogram| {
+        let values = histogram.iter_recorded();
+        let squares = values.map(|value| {
+            let seconds = value.value_iterated_to() as f64 / 1e9;
+            value.count_at_value() as f64 * seconds * seconds
+        });
+        squares.sum()
+    });
+    squares_s / 2.0 / (f64::from(clients) * answer.measured_s).max(f64::EPSILON)
 }
 
 /// What rehearsed switches showed.
@@ -214,9 +236,9 @@ impl Contest<'_> {
                         tick_s: GUARD_TICK_S,
                         ..self.pilot_order(level, contender, &format!("switch/{stage}/{number}"))
                     };
-                    let answer = self.run_pilot(level, contender, order)?;
-                    self.arena.freeze_active()?;
-                    let Some(answer) = answer else { continue };
+                    let Some(answer) = self.run_pilot(level, contender, order)? else {
+                        continue;
+                    };
                     let length_ns = (answer.measured_s * 1e9) as u64;
                     spans.push((answer.open_ns, answer.open_ns + length_ns));
                     let full = answer
@@ -249,9 +271,10 @@ impl Contest<'_> {
     }
 
     /// An order without guard; its length is for the caller to give.
-    fn pilot_order(&self, level: usize, contender: usize, purpose: &str) -> SliceOrder {
+    fn pilot_order(&mut self, level: usize, contender: usize, purpose: &str) -> SliceOrder {
         let plan = self.config.plan;
         let epoch = self.progress.epoch;
+        let until_halted = self.arena.resident(contender).freezes();
         SliceOrder {
             contender: plan.contenders[contender].name.clone(),
             clients: plan.levels[level].clients,
@@ -260,6 +283,7 @@ impl Contest<'_> {
             measured_s: 0.0,
             tick_s: TICK_S,
             drain_s: plan.schedule.drain_s,
+            until_halted,
             seed: named_seed(plan.seed, &format!("pilot/{epoch}/level/{level}/{purpose}")),
         }
     }
@@ -292,6 +316,7 @@ impl Contest<'_> {
                 }
             },
         );
+        self.freeze_under_load(contender)?;
         self.journal.commits(&name, self.load.take_commits())?;
         interrupt::check()?;
         match end {

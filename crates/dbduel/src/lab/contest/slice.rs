@@ -176,6 +176,7 @@ fn rows(
             start_ms,
             guard_s,
             measured_s: answer.measured_s,
+            drained_s: Some(answer.client_drained_s / f64::from(clients.max(1))),
             due: class.counts.due,
             ok: class.counts.ok,
             failed: class.counts.failed,

@@ -126,6 +126,7 @@ impl Contest<'_> {
             measured_s: LOAD_S,
             tick_s: plan.schedule.tick_s,
             drain_s: plan.schedule.drain_s,
+            until_halted: false,
             seed: named_seed(plan.seed, &format!("stacks/level/{level}")),
         };
         self.arena.activate(contender)?;

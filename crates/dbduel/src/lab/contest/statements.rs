@@ -49,6 +49,7 @@ impl Contest<'_> {
             measured_s: SAMPLE_S,
             tick_s: SAMPLE_S,
             drain_s: plan.schedule.drain_s,
+            until_halted: false,
             // The same for all contenders, so that they explain the same statements.
             seed: named_seed(plan.seed, &format!("statements/level/{level}")),
         };

@@ -95,6 +95,7 @@ impl Contest<'_> {
             measured_s: block.slice_s,
             tick_s: plan.tick_s(block.level),
             drain_s: plan.schedule.drain_s,
+            until_halted: self.arena.resident(contender).freezes(),
             seed: named_seed(plan.seed, &format!("keys/block/{}/half/{half}", block.id)),
         };
         let watch = match is_watched {

@@ -92,6 +92,7 @@ impl Contest<'_> {
                 None => plan.schedule.tick_s,
             },
             drain_s: plan.schedule.drain_s,
+            until_halted: false,
             seed: named_seed(plan.seed, &stream),
         };
         let mut detector =

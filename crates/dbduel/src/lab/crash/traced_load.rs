@@ -81,6 +81,7 @@ pub fn drive(config: &CrashConfig<'_>, stand: &mut Stand<'_>) -> Result<TracedLo
         measured_s: config.load_s,
         tick_s: 0.5,
         drain_s: DRAIN_S,
+        until_halted: false,
         seed: named_seed(plan.seed, "crash-test-load"),
     };
     let began_ns = monotonic::ns_of(Instant::now());

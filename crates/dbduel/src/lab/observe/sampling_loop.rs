@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use dbduel_load::driver::{Connection, Dialect, QueryError};
@@ -65,6 +65,8 @@ struct Answers {
     /// When it had said that.
     at: Instant,
     after: ServerCounters,
+    /// When it had said that.
+    until: Instant,
 }
 
 /// The kernel's counters at both ends of the measured part.
@@ -76,18 +78,18 @@ struct Edges {
 }
 
 impl Edges {
-    /// Waits for both ends; none when the slice broke off before it was measured, and the second end is then where it did.
+    /// Waits for both ends; none when the slice broke off before it was measured.
     fn look(
         server: &Subject,
         load: &Subject,
-        measured: &Range<Instant>,
+        opens: Instant,
         ended: &Receiver<()>,
     ) -> Option<Self> {
-        if !is_reached(measured.start, ended) {
+        if !is_reached(opens, ended) {
             return None;
         }
         let opened = Snapshots::now(server, load, Pace::Slice);
-        is_reached(measured.end, ended);
+        while ended.recv().is_ok() {}
         Some(Self {
             opened,
             closed: Snapshots::now(server, load, Pace::Slice),
@@ -96,15 +98,20 @@ impl Edges {
     }
 }
 
-/// Waits for an instant; false when the sender hung up before.
-fn is_reached<T>(at: Instant, measured_part: &Receiver<T>) -> bool {
+/// Waits for an instant; false when the sender hangs up meanwhile.
+fn goes_on_until<T>(at: Instant, measured_part: &Receiver<T>) -> bool {
     loop {
         match measured_part.recv_timeout(at.saturating_duration_since(Instant::now())) {
             Ok(_) => {}
             Err(RecvTimeoutError::Timeout) => return true,
-            Err(RecvTimeoutError::Disconnected) => return Instant::now() >= at,
+            Err(RecvTimeoutError::Disconnected) => return false,
         }
     }
+}
+
+/// Waits for an instant; false when the sender hung up before it.
+fn is_reached<T>(at: Instant, measured_part: &Receiver<T>) -> bool {
+    goes_on_until(at, measured_part) || Instant::now() >= at
 }
 
 impl SamplingLoop {
@@ -132,25 +139,22 @@ impl SamplingLoop {
         (self.observer, self.observed)
     }
 
-    /// Waits for the measured part of the slice and watches it until its end, or until the other side hangs up because the
-    /// slice broke off.
-    pub(super) fn work(&mut self, measured_part: &Receiver<Range<Instant>>) {
+    /// Waits for the measured part of the slice and watches it until the other side hangs up both channels.
+    pub(super) fn work(&mut self, measured_part: &Receiver<Range<Instant>>, ended: Receiver<()>) {
         let cpu_before = processor_time();
         let Ok(measured) = measured_part.recv() else {
             return;
         };
-        let (going_on, ended) = channel::<()>();
         let (server, load) = (self.server.clone(), self.load.clone());
         let (edges, asked) = std::thread::scope(|scope| {
             // On a thread of its own, because this one may wait for an answer when the slice ends.
             let edges = std::thread::Builder::new()
                 .name("watch-edges".to_owned())
                 .spawn_scoped(scope, {
-                    let measured = measured.clone();
-                    move || Edges::look(&server, &load, &measured, &ended)
+                    let opens = measured.start;
+                    move || Edges::look(&server, &load, opens, &ended)
                 });
             let asked = self.between(measured_part, &measured);
-            drop(going_on);
             (edges.map(|edges| edges.join().ok().flatten()), asked)
         });
         let edges = match edges {
@@ -175,8 +179,8 @@ impl SamplingLoop {
             ("window_s".to_owned(), since(opened.at)),
         ]);
         if let Some(asked) = asked {
-            // Clients have nothing left to send after the slice, so its counters end when the slice does.
-            own.insert("engine_window_s".to_owned(), since(asked.at));
+            let engine_window = asked.until.saturating_duration_since(asked.at);
+            own.insert("engine_window_s".to_owned(), engine_window.as_secs_f64());
             let engine = asked.after.engine.since(&asked.before.engine);
             self.keep("engine", engine, EngineLook::is_gauge);
             if let (Some(before), Some(after)) = (asked.before.waits, asked.after.waits) {
@@ -203,10 +207,11 @@ impl SamplingLoop {
             before: before?,
             at,
             after: after?,
+            until: Instant::now(),
         })
     }
 
-    /// Snapshots at threads, connections and seconds in turn until the measured part ends.
+    /// Snapshots at threads, connections and seconds in turn until the other side hangs up.
     fn until_closed(
         &mut self,
         measured_part: &Receiver<Range<Instant>>,
@@ -220,14 +225,8 @@ impl SamplingLoop {
         let has_seconds = second < measured.end;
         let mut engine = has_seconds.then(|| self.ask_engine_of_a_second()).flatten();
         let mut engine_due = opened;
-        while is_reached(
-            second.min(states).min(list).min(measured.end),
-            measured_part,
-        ) {
+        while goes_on_until(second.min(states).min(list), measured_part) {
             let now = Instant::now();
-            if now >= measured.end {
-                return;
-            }
             if now >= states {
                 let rest = self.look_at_threads();
                 states = Instant::now() + rest.max(STATES_EVERY);

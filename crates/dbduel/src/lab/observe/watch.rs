@@ -95,6 +95,8 @@ impl Observed {
 /// A running watch.
 pub struct Watch {
     measured: Sender<Range<Instant>>,
+    /// Hung up, as the other one, when the measured part has ended.
+    running: Sender<()>,
     thread: JoinHandle<(Observer, Observed)>,
 }
 
@@ -105,26 +107,32 @@ impl Watch {
     /// When the system gives no thread; the observer is lost with it.
     pub fn start(observer: Observer, server: Subject, load: Subject) -> std::io::Result<Self> {
         let (measured, measured_part) = channel();
+        let (running, ended) = channel();
         let thread = std::thread::Builder::new()
             .name("watch".to_owned())
             .spawn(move || {
                 let mut shift = SamplingLoop::new(observer, server, load);
-                shift.work(&measured_part);
+                shift.work(&measured_part, ended);
                 shift.end()
             })?;
-        Ok(Self { measured, thread })
+        Ok(Self {
+            measured,
+            running,
+            thread,
+        })
     }
 
-    /// The slice is measured from the one instant to the other; to be called once.
+    /// The slice is measured from the one instant on, and to the other as planned: it goes on until the watch is finished. To be called
+    /// once.
     pub fn measure(&self, measured: Range<Instant>) {
         // A watch that has ended is noticed when it is finished.
         let _ = self.measured.send(measured);
     }
 
-    /// What was seen; of a slice that broke off, until now.
+    /// What was seen until now.
     #[must_use]
     pub fn finish(self) -> (Observer, Observed) {
-        drop(self.measured);
+        drop((self.measured, self.running));
         self.thread.join().unwrap_or_default()
     }
 }
@@ -257,10 +265,12 @@ mod tests {
         let opens = Instant::now();
         watch.measure(opens..opens + Duration::from_millis(100));
         wait_until("question", || !server.heard().is_empty());
+        device.wait_for_looks(1);
+        let finished = std::thread::spawn(|| watch.finish());
         // Both ends of the window are read while the first question is not answered.
         device.wait_for_looks(2);
         drop(server);
-        let (_, observed) = watch.finish();
+        let (_, observed) = finished.join().unwrap();
         assert!(reading(&observed, "observer", "window_s").is_some());
         assert!(reading(&observed, "server", "on_cpu_s").is_some());
     }

@@ -144,6 +144,10 @@ fn without_interval(duel: &Duel) -> Vec<String> {
 
 fn measures(number: usize, measures: &Measures) -> MeasuresView {
     let outcomes = &measures.outcomes;
+    let drained = measures.drained_share.map(words::share);
+    let drained = drained.map_or_else(String::new, |share| {
+        format!("; {share} of client time in transactions after the planned ends of turns")
+    });
     MeasuresView {
         contender: measures.contender.clone(),
         number,
@@ -152,7 +156,7 @@ fn measures(number: usize, measures: &Measures) -> MeasuresView {
             .map(|column| figure_view(column, (column.figure)(measures)))
             .collect(),
         outcomes: format!(
-            "{} committed, {} failed, {} retried",
+            "{} committed, {} failed, {} retried{drained}",
             words::count(outcomes.ok),
             words::count(outcomes.failed),
             words::count(outcomes.retries)

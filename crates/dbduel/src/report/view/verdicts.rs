@@ -104,8 +104,8 @@ fn checks(comparison: &Comparison, unit: RatioUnit) -> String {
     if let Some(ratio) = comparison.ratio_hodges_lehmann {
         checks.push(format!("Hodges–Lehmann {}", unit.write(ratio)));
     }
-    if let Some(ratio) = comparison.ratio_total_work {
-        checks.push(format!("total work {}", unit.write(ratio)));
+    if let Some(ratio) = comparison.ratio_mean_of_blocks {
+        checks.push(format!("mean of blocks {}", unit.write(ratio)));
     }
     if let Some(sd) = comparison.block_sd {
         checks.push(format!("SD of a block {}", unit.deviation(sd)));

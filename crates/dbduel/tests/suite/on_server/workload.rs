@@ -155,7 +155,7 @@ impl Lab {
     /// Drives one slice, without load before it.
     pub fn run_at_once(&self, clients: u32, measured_s: f64) -> SliceAnswer {
         match self.slice_after(0.0, clients, measured_s) {
-            Answer::Slice(slice) => slice,
+            Answer::Slice(slice) => *slice,
             other => panic!("{other:?}"),
         }
     }
@@ -223,6 +223,7 @@ impl Lab {
             measured_s,
             tick_s: 0.5,
             drain_s: 10.0,
+            until_halted: false,
             seed: 7,
         });
         let mut last = None;
@@ -245,7 +246,7 @@ impl Lab {
 
     pub fn run(&self, clients: u32, measured_s: f64) -> SliceAnswer {
         match self.slice(clients, measured_s) {
-            Answer::Slice(slice) => slice,
+            Answer::Slice(slice) => *slice,
             other => panic!("{other:?}"),
         }
     }

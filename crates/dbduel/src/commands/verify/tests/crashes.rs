@@ -51,6 +51,7 @@ fn rows(number: u32) -> SliceResult {
             start_ms: u64::from(number),
             guard_s: 0.5,
             measured_s: 2.0,
+            drained_s: None,
             due: 1,
             ok: 1,
             failed: 0,

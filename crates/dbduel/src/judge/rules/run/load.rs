@@ -1,6 +1,8 @@
 //! Rules about transactions and the process that sends them.
 
-use dbduel_record::event::Severity;
+use std::collections::{BTreeMap, BTreeSet};
+
+use dbduel_record::event::{Severity, SliceId};
 use dbduel_record::plan::Arrival;
 use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 
@@ -18,6 +20,8 @@ const FAILED_DOUBT: f64 = 0.001;
 const RETRIES_DOUBT: f64 = 0.05;
 /// Share of due transactions that were never sent that weakens a verdict.
 const SKIPPED_DOUBT: f64 = 0.001;
+/// Share of the clients' time after the planned ends of turns that weakens a verdict.
+const DRAINED_DOUBT: f64 = 0.02;
 /// Share of its threads' time from which the load process has nothing to spare.
 const LOAD_CPU_DOUBT: f64 = 0.7;
 /// Lag that is never complained about, microseconds.
@@ -71,14 +75,21 @@ pub fn silent_slices(run: &RunEvidence<'_>) -> Vec<Finding> {
             });
             let count = silent.count();
             if count > 0 {
+                // Effects are contrasts of logarithms.
+                let (severity, weight) = match run.evidence.plan().design {
+                    None => (Severity::Note, "their time counts in the ratio"),
+                    Some(_) => (
+                        Severity::Doubt,
+                        "each counts as half a transaction, an arbitrary weight in the effects",
+                    ),
+                };
                 let claim = format!(
-                    "`{name}` committed nothing in {} at {}; each counts as half a transaction, an arbitrary weight in \
-                     the ratio.",
+                    "`{name}` committed nothing in {} at {}; {weight}.",
                     counts::things(count as u64, "slice"),
                     duel.label
                 );
                 let remedy = "Use longer slices, and read the server's log for the cause.";
-                found.push(Finding::new(Severity::Doubt, &[name], claim, remedy).at(duel.level));
+                found.push(Finding::new(severity, &[name], claim, remedy).at(duel.level));
             }
         }
     }
@@ -165,6 +176,83 @@ pub fn skipped(run: &RunEvidence<'_>) -> Vec<Finding> {
             Finding::new(Severity::Doubt, &[name], claim, "Lower the rate, or use more clients.").at(duel.level)
         })
         .collect()
+}
+
+/// Turns that transactions outlast: the server is stopped and continued in the middle of what readers ask for.
+pub fn outlasted(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for duel in &run.summary.duels {
+        let shares: Vec<(&str, f64)> = duel
+            .contenders
+            .iter()
+            .filter_map(|one| Some((one.contender.as_str(), one.drained_share?)))
+            .collect();
+        if shares.iter().all(|(_, share)| *share <= DRAINED_DOUBT) {
+            continue;
+        }
+        let told: Vec<String> = shares
+            .iter()
+            .map(|(name, share)| format!("{} of `{name}`", percent::of(*share)))
+            .collect();
+        let names: Vec<&str> = shares.iter().map(|(name, _)| *name).collect();
+        let claim = format!(
+            "Transactions outlast the turns at {}: clients spent {} of their time in them after the planned ends, limit {}. They are \
+             counted, but lock timeouts and background writing run by the clock, also while a server is frozen, so they come \
+             more often per transaction than under continuous load.",
+            duel.label,
+            told.join(", "),
+            percent::of(DRAINED_DOUBT)
+        );
+        let remedy = match duel.load.arrival {
+            Arrival::Closed { .. } => {
+                "Give a longer budget, which allows longer turns, or set `slice` in `[schedule]` to several times the longest \
+                 transaction."
+            }
+            Arrival::Constant { .. } | Arrival::Poisson { .. } => {
+                "Lower the rate if it exceeds the capacity; otherwise give a longer budget, which allows longer turns."
+            }
+        };
+        found.push(Finding::new(Severity::Doubt, &names, claim, remedy).at(duel.level));
+    }
+    found
+}
+
+/// Transactions that were waited for in vain.
+pub fn unfinished(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let drain_s = run.evidence.plan().schedule.drain_s;
+    let mut found = Vec::new();
+    for (duel, measures) in measures(run).filter(|(_, one)| one.outcomes.unfinished > 0) {
+        // Records that do not wait have some in every slice.
+        if measures.drained_share.is_none() {
+            continue;
+        }
+        let name = measures.contender.as_str();
+        let slices: BTreeSet<SliceId> = counted_rows(run, duel).map(slice_of).collect();
+        let rows = run.evidence.record.slices.iter().filter(|row| {
+            row.contender == name && row.class != ALL_CLASSES && slices.contains(&slice_of(row))
+        });
+        let mut by_class: BTreeMap<&str, u64> = BTreeMap::new();
+        for row in rows.filter(|row| row.unfinished > 0) {
+            *by_class.entry(&row.class).or_default() += row.unfinished;
+        }
+        let classes = by_class
+            .iter()
+            .map(|(class, unfinished)| format!("{unfinished} of `{class}`"));
+        let classes: Vec<String> = classes.collect();
+        let which = match classes.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", classes.join(", ")),
+        };
+        let claim = format!(
+            "`{name}` did not finish {}{which} within {drain_s:.0} s after a turn at {}; their latency is longer than any that is \
+             reported.",
+            counts::things(measures.outcomes.unfinished, "transaction"),
+            duel.label
+        );
+        let remedy = "Find out what the statement waits for, with its plan and the server's locks.";
+        found.push(Finding::new(Severity::Doubt, &[name], claim, remedy).at(duel.level));
+    }
+    found
 }
 
 pub fn saturated(run: &RunEvidence<'_>) -> Vec<Finding> {

@@ -72,6 +72,24 @@ pub fn short_horizon(run: &RunEvidence<'_>) -> Vec<Finding> {
     vec![Finding::new(severity, &[], claim, &remedy)]
 }
 
+pub fn few_stalls(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let few = comparisons(run).filter_map(|(duel, comparison)| {
+        let few = comparison.few_stalls.as_ref()?;
+        let claim = format!(
+            "`{}` stalled about {:.0} times at {} ({} of its time), too few to estimate the long-run cost; the interval of the ratio is \
+             widened accordingly.",
+            few.contender,
+            few.stalls.max(1.0),
+            duel.label,
+            percent::of(few.share)
+        );
+        let remedy = "Give a longer budget.";
+        let about = [comparison.contender.as_str()];
+        Some(Finding::new(Severity::Doubt, &about, claim, remedy).at(duel.level))
+    });
+    few.collect()
+}
+
 pub fn skewed(run: &RunEvidence<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for (duel, comparison) in comparisons(run) {
@@ -90,8 +108,8 @@ pub fn skewed(run: &RunEvidence<'_>) -> Vec<Finding> {
                 comparison.ratio_hodges_lehmann,
             ),
             (
-                "by total work, which ignores the blocks",
-                comparison.ratio_total_work,
+                "by the mean over blocks, which counts a slow block as much as a fast one",
+                comparison.ratio_mean_of_blocks,
             ),
         ];
         for (how, other) in others {
@@ -100,7 +118,8 @@ pub fn skewed(run: &RunEvidence<'_>) -> Vec<Finding> {
             };
             let name = comparison.contender.as_str();
             let claim = format!(
-                "At {} the ratio of `{name}` is {value:.3} by the mean over blocks but {other:.3} {how}, outside the interval.",
+                "At {} the ratio of `{name}` is {value:.3} by all work per time but {other:.3} {how}, outside the interval: a few \
+                 blocks determine it.",
                 duel.label
             );
             found.push(
