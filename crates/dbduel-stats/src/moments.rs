@@ -12,6 +12,16 @@ pub(crate) fn as_count(value: f64) -> usize {
     value as usize
 }
 
+/// √(a² + b²) of two numbers that are not negative, without their squares: those of a large ratio have no place in a float.
+/// Not `f64::hypot`, which asks for the C library of 2022 (glibc 2.35) and differs between C libraries.
+pub(crate) fn root_of_squares(a: f64, b: f64) -> f64 {
+    let (small, large) = (a.min(b), a.max(b));
+    if large == 0.0 {
+        return 0.0;
+    }
+    large * (1.0 + (small / large).powi(2)).sqrt()
+}
+
 /// Arithmetic mean; NaN for an empty slice.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64

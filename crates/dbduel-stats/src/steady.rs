@@ -9,7 +9,7 @@ use crate::autocorrelation::{
 };
 use crate::error::{MAGNITUDE_MAX, StatsError, all_finite, at_least, finite, open_fraction};
 use crate::estimate::Estimate;
-use crate::moments::{mean, t_half_width};
+use crate::moments::{mean, root_of_squares, t_half_width};
 
 /// Two one-sided tests of the halves at half of this. Student's t instead of the normal point keeps
 /// short retained parts, with their few batches, from passing by luck.
@@ -227,16 +227,6 @@ pub fn halves_ratio(values: &[f64], alpha: f64) -> Result<Estimate, StatsError> 
         high: value + margin,
         n: values.len(),
     })
-}
-
-/// √(a² + b²) of two numbers that are not negative, without their squares: those of a large ratio have no place in a float.
-/// Not `f64::hypot`, which asks for the C library of 2022 (glibc 2.35) and differs between C libraries.
-fn root_of_squares(a: f64, b: f64) -> f64 {
-    let (small, large) = (a.min(b), a.max(b));
-    if large == 0.0 {
-        return 0.0;
-    }
-    large * (1.0 + (small / large).powi(2)).sqrt()
 }
 
 /// The lag, in intervals, of the highest local maximum of the batches' autocorrelation between two

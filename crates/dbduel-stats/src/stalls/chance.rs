@@ -9,6 +9,7 @@
 use statrs::distribution::{ContinuousCDF as _, Gamma};
 
 use crate::error::{StatsError, finite, open_fraction};
+use crate::moments::root_of_squares;
 use crate::sequential::Interval;
 
 /// From so many effective stalls on, an interval of the ratio is trusted with what they cost.
@@ -127,8 +128,12 @@ impl RatioStalls {
     pub fn widened(&self, centre: f64, interval: &Interval) -> Interval {
         let (one, other) = (self.contender, self.reference);
         Interval {
-            low: interval.low.min(centre - one.below.hypot(other.above)),
-            high: interval.high.max(centre + one.above.hypot(other.below)),
+            low: interval
+                .low
+                .min(centre - root_of_squares(one.below, other.above)),
+            high: interval
+                .high
+                .max(centre + root_of_squares(one.above, other.below)),
         }
     }
 }
