@@ -246,11 +246,16 @@ impl<'a> Question<'a> {
         let units: Vec<Unit> = units
             .map(|(block, difference)| Unit::new(*difference, block.block.weight()))
             .collect();
-        if let Some(open) = paths::conclude_without(&test, epochs::mean(differences), units.len()) {
+        if let Some(open) = paths::conclude_without(
+            &test,
+            epochs::mean(differences),
+            How::PairedBlocks,
+            units.len(),
+        ) {
             return Ok(open);
         }
         let decision = sequential::decide(&units, &test)?;
-        Ok(self.conclusion(&decision, &test, blocks))
+        Ok(self.conclusion(&decision, How::PairedBlocks, &test, blocks))
     }
 
     /// What the totals of the two contenders in each block allow to say of their throughputs in the long run: as
@@ -269,7 +274,9 @@ impl<'a> Question<'a> {
             return epochs::conclude(self, epochs, blocks, totals, all);
         }
         let test = self.sequential_plan(level_of(blocks));
-        if let Some(open) = paths::conclude_without(&test, all(totals), totals.len()) {
+        if let Some(open) =
+            paths::conclude_without(&test, all(totals), How::BlockTotals, totals.len())
+        {
             return Ok(open);
         }
         let weights = blocks.iter().map(|block| block.block.weight());
@@ -278,13 +285,14 @@ impl<'a> Question<'a> {
         let few_stalls = few_stalls::widen(self, blocks, all(totals), &mut decision)?;
         Ok(Conclusion {
             few_stalls,
-            ..self.conclusion(&decision, &test, blocks)
+            ..self.conclusion(&decision, How::BlockTotals, &test, blocks)
         })
     }
 
     fn conclusion(
         &self,
         decision: &Decision,
+        how: How,
         test: &SequentialPlan,
         blocks: &[CompleteBlock<'_>],
     ) -> Conclusion {
@@ -296,7 +304,7 @@ impl<'a> Question<'a> {
                 Method::WithinBudget => PaidBy::Budget,
                 Method::Reserve => PaidBy::Reserve,
             }),
-            ratio: self.ratio_figure(decision, test, blocks),
+            ratio: self.ratio_figure(decision, how, test, blocks),
             restart_sd: None,
             few_stalls: None,
         }
@@ -354,6 +362,7 @@ impl<'a> Question<'a> {
     fn ratio_figure(
         &self,
         decision: &Decision,
+        how: How,
         test: &SequentialPlan,
         blocks: &[CompleteBlock<'_>],
     ) -> Figure {
@@ -363,7 +372,7 @@ impl<'a> Question<'a> {
         let bare = |why: String| Figure::Bare {
             value,
             n: decision.n,
-            how: How::PairedBlocks,
+            how,
             why,
         };
         match decision.interval {
@@ -374,7 +383,7 @@ impl<'a> Question<'a> {
                     high: Some(high.exp()).filter(|high| high.is_finite()),
                     confidence: 1.0 - alpha,
                     n: decision.n,
-                    how: How::PairedBlocks,
+                    how,
                 }
             }
             Some(_) if decision.n < plan.decision.blocks_min as usize => bare(format!(

@@ -1,4 +1,4 @@
-//! Verdicts about servers: the mean log ratio of every epoch is one observation.
+//! Verdicts about servers: the log ratio of every epoch is one observation.
 //!
 //! An epoch counts when it has all its planned blocks, or when a later one has begun. Knows nothing of
 //! what the ratios are of.

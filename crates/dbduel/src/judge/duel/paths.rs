@@ -27,6 +27,7 @@ pub(super) fn needed(alpha: f64, rule: &DecisionRule) -> u32 {
 pub(super) fn conclude_without(
     test: &SequentialPlan,
     estimate: f64,
+    how: How,
     blocks: usize,
 ) -> Option<Conclusion> {
     let can_give_up = (1.0 - test.reserve) * test.alpha * (test.paths as f64 + 1.0) >= 1.0;
@@ -41,7 +42,7 @@ pub(super) fn conclude_without(
         ratio: Figure::Bare {
             value: estimate.exp(),
             n: blocks,
-            how: How::PairedBlocks,
+            how,
             why: format!(
                 "{} simulated sign paths are too few for an error probability of {}, so no number of blocks decides it; \
                  compare fewer contenders",

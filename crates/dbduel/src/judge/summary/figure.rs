@@ -103,6 +103,8 @@ pub enum How {
     Readings,
     /// Ratio within blocks.
     PairedBlocks,
+    /// Ratio of all work per time, compared block by block.
+    BlockTotals,
     /// Mean of the differences, or of the log ratios, of mirrored blocks.
     PairedMean,
     /// Difference or ratio of the totals per transaction, linearised over mirrored blocks.
@@ -146,12 +148,16 @@ impl How {
                  allowed for"
             }
             Self::Epochs => {
-                "mean log ratio of every start of the servers, held within what earlier looks left over; repeated \
+                "log ratio of every start of the servers, held within what earlier looks left over; repeated \
                  intervals of a group-sequential t test"
             }
             Self::PairedBlocks => {
                 "mean log ratio within mirrored blocks, held within what earlier looks left over; interval by inverting \
                  the sequential test"
+            }
+            Self::BlockTotals => {
+                "committed transactions over measured time of all blocks, held within what earlier looks left over; interval by inverting \
+                 the sequential test, and by Garwood's interval of the number of stalls where these are too few"
             }
             Self::ShareOfWhole => {
                 "sum of the effects over the whole difference of log throughput; interval by inverting the sequential test \

@@ -93,7 +93,7 @@ pub fn off_centre(figure: &Figure) -> Option<&'static str> {
         value,
         low,
         high: Some(high),
-        how: How::PairedBlocks | How::Epochs,
+        how: How::PairedBlocks | How::BlockTotals | How::Epochs,
         ..
     } = figure
     else {
