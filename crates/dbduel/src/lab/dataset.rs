@@ -14,6 +14,7 @@ use dbduel_record::plan::Parameters;
 use super::contest::ContenderServer;
 use super::server::{Progress, ProgressUnit};
 use crate::interrupt;
+use crate::lab::clock;
 
 /// Parallel connections that load one dataset.
 const CONNECTIONS: u32 = 8;
@@ -207,7 +208,7 @@ pub fn watch_over<T: Send>(
     let result = std::thread::scope(|scope| {
         let working = scope.spawn(|| work(&watch));
         while !working.is_finished() {
-            std::thread::sleep(LOOK_PAUSE);
+            clock::sleep(LOOK_PAUSE);
             let total = watch.rows_total.load(Ordering::Relaxed);
             if total > 0 {
                 let done = watch.rows_done.load(Ordering::Relaxed);

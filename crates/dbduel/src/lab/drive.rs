@@ -22,6 +22,7 @@ use dbduel_record::statements::StatementExample;
 
 use super::line_process::{self, LineProcess};
 use crate::interrupt::{self, Urgency};
+use crate::lab::clock;
 use crate::random::secret;
 
 /// Time beyond what an order allows itself before the load process counts as stuck.
@@ -170,7 +171,7 @@ impl LoadProcess {
         }
         nats.add_to(&mut command);
         let mut link = Self::spawn(command)?;
-        let deadline = Instant::now() + ATTACH_TIMEOUT;
+        let deadline = clock::now() + ATTACH_TIMEOUT;
         loop {
             interrupt::check()?;
             let answer = link.answer_within(PAUSE, deadline).map_err(|error| {
@@ -214,7 +215,7 @@ impl LoadProcess {
     /// # Errors
     /// When the clients cannot be connected.
     pub fn open(&mut self, order: OpenOrder) -> Result<Session> {
-        let deadline = Instant::now() + Duration::from_secs_f64(order.connect_s) + GRACE;
+        let deadline = clock::now() + Duration::from_secs_f64(order.connect_s) + GRACE;
         let contender = order.contender.clone();
         self.send(&Order::Open(order))?;
         match self.answer(deadline)? {
@@ -234,7 +235,7 @@ impl LoadProcess {
         self.send(&Order::Close {
             contender: contender.to_owned(),
         })?;
-        match self.answer(Instant::now() + GRACE)? {
+        match self.answer(clock::now() + GRACE)? {
             Answer::Closed {
                 commits, examples, ..
             } => {
@@ -266,7 +267,7 @@ impl LoadProcess {
     ) -> Result<SliceEnd> {
         // Replies to the slice before may still be awaited as long as this one's.
         let length = order.guard_s + order.measured_s + 2.0 * order.drain_s;
-        let deadline = Instant::now() + Duration::from_secs_f64(length) + GRACE;
+        let deadline = clock::now() + Duration::from_secs_f64(length) + GRACE;
         self.send(&Order::Slice(order))?;
         let mut is_ended = false;
         loop {

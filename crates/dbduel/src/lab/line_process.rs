@@ -9,6 +9,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
+use crate::lab::clock;
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -111,7 +112,7 @@ impl<A> LineProcess<A> {
             Ok(Err(error)) => {
                 Err(self.failed(&format!("it answered what is not understood: {error}")))
             }
-            Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => Ok(None),
+            Err(RecvTimeoutError::Timeout) if clock::now() < deadline => Ok(None),
             Err(RecvTimeoutError::Timeout) => Err(self.failed("it did not answer in time")),
             Err(RecvTimeoutError::Disconnected) => Err(self.failed("it closed its output")),
         }
@@ -120,11 +121,11 @@ impl<A> LineProcess<A> {
     /// How it failed. How it ended says more than what was noticed first.
     pub fn failed(&mut self, what: &str) -> String {
         let mut ended = None;
-        let deadline = Instant::now() + LAST_MOMENTS;
-        while ended.is_none() && Instant::now() < deadline {
+        let deadline = clock::now() + LAST_MOMENTS;
+        while ended.is_none() && clock::now() < deadline {
             // Its pipes are closed a moment before it can be waited for.
             ended = self.child.try_wait().ok().flatten();
-            std::thread::sleep(Duration::from_millis(1));
+            clock::sleep(Duration::from_millis(1));
         }
         match ended {
             Some(status) => format!("{} ended: {status}", self.name),
@@ -137,12 +138,12 @@ impl<A> Drop for LineProcess<A> {
     /// Closing its input ends the process; a kill makes sure.
     fn drop(&mut self) {
         drop(self.orders.take());
-        let deadline = Instant::now() + END_TIMEOUT;
-        while Instant::now() < deadline {
+        let deadline = clock::now() + END_TIMEOUT;
+        while clock::now() < deadline {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return;
             }
-            std::thread::sleep(Duration::from_millis(10));
+            clock::sleep(Duration::from_millis(10));
         }
         let _ = self.child.kill();
         let _ = self.child.wait();

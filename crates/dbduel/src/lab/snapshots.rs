@@ -2,7 +2,6 @@
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_record::Plan;
@@ -12,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::experiment::normalised_name;
 use super::server::{Home, Progress, clear_unfinished, copy_tree, tree_size, unfinished};
+use crate::lab::clock;
 
 /// Raised when the same parameters give other content, or other statistics of it.
 const CONTENT_VERSION: u32 = 2;
@@ -186,7 +186,7 @@ impl Snapshots {
         let _ = OpenOptions::new()
             .append(true)
             .open(snapshot.join(DESCRIPTION))
-            .and_then(|file| file.set_modified(SystemTime::now()));
+            .and_then(|file| file.set_modified(clock::system_time()));
         progress.stage(&format!("restoring the snapshot {key}"));
         copy_tree(&snapshot.join(DATA), data, progress)?;
         Ok(Some(description))
@@ -346,7 +346,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let snapshots = Snapshots::new(&Home::new(dir.path()));
         assert_eq!(snapshots.prune(0).unwrap(), []);
-        let now = SystemTime::now();
+        let now = clock::system_time();
         for (hours, key) in [(1, "new"), (3, "old"), (2, "middle")] {
             let folder = snapshots.root.join(key);
             fs::create_dir_all(folder.join("data")).unwrap();

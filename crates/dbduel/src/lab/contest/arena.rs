@@ -1,7 +1,7 @@
 //! The arena: every contender's server, of which at most one is awake.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::Address;
@@ -14,6 +14,7 @@ use dbduel_record::statements::StatementExample;
 
 use super::ContestConfig;
 use super::injector::{InjectedTime, SlowdownInjector};
+use crate::lab::clock;
 use crate::lab::load_processes::LoadProcesses;
 use crate::lab::server::{DatabaseFile, RunningServer, Sandbox};
 use crate::lab::server_host::{RemoteServer, ServerHostMissing};
@@ -260,7 +261,7 @@ impl ContenderServer {
 
     /// The same of a server that may take longer. `None` when it still runs after `timeout`.
     pub fn ended_within(&mut self, timeout: Duration) -> Option<String> {
-        let end = Instant::now() + timeout;
+        let end = clock::now() + timeout;
         loop {
             let is_started = match &self.place {
                 Place::Sandboxed(own) => own.server.is_some(),
@@ -269,8 +270,8 @@ impl ContenderServer {
             };
             match self.health() {
                 Health::Dead { how } if is_started => return Some(how),
-                Health::Alive if is_started && Instant::now() < end => {
-                    std::thread::sleep(END_POLL);
+                Health::Alive if is_started && clock::now() < end => {
+                    clock::sleep(END_POLL);
                 }
                 _ => return None,
             }

@@ -14,6 +14,7 @@ use dbduel_stats::random::RandomStream;
 use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
+use crate::lab::clock;
 use crate::lab::server::signal_tree;
 
 /// How long the turns of a server with a handicap had it stopped and awake, guard and drain included.
@@ -170,7 +171,7 @@ struct MachineTime;
 
 impl InjectorClock for MachineTime {
     fn now(&self) -> Instant {
-        Instant::now()
+        clock::now()
     }
 
     fn sleep(&self, time: Duration) {
@@ -282,7 +283,7 @@ mod tests {
     /// The signals of a turn of so many milliseconds and when they were sent, milliseconds, and its times.
     fn turn(cycle: &mut Cycle, length: u64) -> (Vec<(u128, Signal)>, InjectedTime) {
         let clock = Turn {
-            begun: Instant::now(),
+            begun: clock::now(),
             passed: Cell::default(),
             length: ms(length),
             is_over: AtomicBool::new(false),
@@ -406,7 +407,7 @@ mod tests {
             cycle.rest = ms(400);
             cycle.is_stopped = is_stopped;
             let clock = Turn {
-                begun: Instant::now(),
+                begun: clock::now(),
                 passed: Cell::default(),
                 length: ms(60_000),
                 is_over: AtomicBool::new(false),
@@ -440,14 +441,14 @@ mod tests {
         let mut ends = Vec::new();
         for _ in 0..2 {
             injector.resume(child.id() as i32);
-            let deadline = Instant::now() + Duration::from_secs(60);
+            let deadline = clock::now() + Duration::from_secs(60);
             let mut changes = Vec::new();
-            while changes.len() < 4 && Instant::now() < deadline {
+            while changes.len() < 4 && clock::now() < deadline {
                 let is_stopped = state_of(child.id()) == 'T';
                 if changes.last() != Some(&is_stopped) {
                     changes.push(is_stopped);
                 }
-                std::thread::sleep(ms(1));
+                clock::sleep(ms(1));
             }
             let injected = injector.end_turn();
             ends.push((changes.len(), state_of(child.id()), injected));
@@ -459,9 +460,9 @@ mod tests {
             ..injector.cycle.clone()
         };
         injector.resume(child.id() as i32);
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while state_of(child.id()) != 'T' && Instant::now() < deadline {
-            std::thread::sleep(ms(1));
+        let deadline = clock::now() + Duration::from_secs(60);
+        while state_of(child.id()) != 'T' && clock::now() < deadline {
+            clock::sleep(ms(1));
         }
         let was_stopped = state_of(child.id()) == 'T';
         drop(injector);

@@ -21,6 +21,7 @@ use crate::interrupt::{self, Urgency};
 use crate::judge::champions::champions;
 use crate::judge::levels::search::{self, LateShares, late_shares};
 use crate::judge::{LevelDecision, Verdict, decide_level, used_s};
+use crate::lab::clock;
 use crate::lab::host;
 
 /// How far the contest is.
@@ -233,7 +234,7 @@ impl Contest<'_> {
                 position,
                 is_watched: is_watched(repeat, watched, block.repeats),
             };
-            let begun = Instant::now();
+            let begun = clock::now();
             self.arena.activate(contender)?;
             let outcome = match self
                 .arena
@@ -343,7 +344,7 @@ impl Contest<'_> {
         why: String,
     ) -> Result<()> {
         let name = &self.config.plan.contenders[contender].name;
-        let last_s = begun.elapsed().as_secs_f64();
+        let last_s = clock::since(begun).as_secs_f64();
         self.progress.used_s += last_s;
         let seconds = last_s + unwritten.iter().map(SliceSoFar::load_s).sum::<f64>();
         self.config

@@ -5,7 +5,7 @@
 //! was reserved for it. A contest of one workload has one part with all its levels.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dbduel_load::{fill, workloads};
@@ -17,6 +17,7 @@ use super::Contest;
 use super::board::Phase;
 use crate::interrupt;
 use crate::judge::LevelDecision;
+use crate::lab::clock;
 use crate::lab::dataset;
 use crate::lab::expand::load_s;
 use crate::lab::server::Progress as _;
@@ -178,7 +179,7 @@ impl Contest<'_> {
         interrupt::check()?;
         self.config.console.stage(&format!("{name}: settling"));
         self.arena.activate(contender)?;
-        let begun = Instant::now();
+        let begun = clock::now();
         let mut connection = self
             .arena
             .connect(contender, Duration::from_secs_f64(plan.limits.dataset_s))?;
@@ -188,11 +189,11 @@ impl Contest<'_> {
                 .with_context(|| format!("`{name}` could not gather statistics of `{table}`"))?;
         }
         drop(connection);
-        let statements_s = begun.elapsed().as_secs_f64();
-        let until = Instant::now() + Duration::from_secs_f64(suite.settle_s);
-        while let Some(left) = until.checked_duration_since(Instant::now()) {
+        let statements_s = clock::since(begun).as_secs_f64();
+        let until = clock::now() + Duration::from_secs_f64(suite.settle_s);
+        while let Some(left) = until.checked_duration_since(clock::now()) {
             interrupt::check()?;
-            std::thread::sleep(left.min(LOOK));
+            clock::sleep(left.min(LOOK));
         }
         self.arena.freeze_active()?;
         self.journal.event(Event::Settled {

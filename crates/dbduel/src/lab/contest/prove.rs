@@ -3,8 +3,6 @@
 //! Before anything else is prepared, so that no sandbox of the contest exists that the crash test could disturb, and the
 //! data that it loads are in a snapshot when the contest wants them.
 
-use std::time::Instant;
-
 use anyhow::{Context as _, Result};
 use dbduel_powercut::{CutModel, mount};
 use dbduel_record::Record;
@@ -16,6 +14,7 @@ use dbduel_record::store::PROOF;
 use super::ContestConfig;
 use super::journal::Journal;
 use super::measure::finding;
+use crate::lab::clock;
 use crate::lab::crash::{self, ContenderOutcome, CrashConfig};
 
 /// Cuts the power of each contender whose proof the record does not have, and keeps what was left.
@@ -43,10 +42,10 @@ pub fn prove(config: &ContestConfig<'_>, past: &Record, journal: &mut Journal) -
     let open = plan.contenders.iter().zip(&past.contenders).enumerate();
     for (number, (contender, _)) in open.filter(|(_, (_, files))| files.proof.is_none()) {
         mount::check()?;
-        let begun = Instant::now();
+        let begun = clock::now();
         let outcome = crash::prove(&crash, number)
             .with_context(|| format!("could not cut the power of `{}`", contender.name))?;
-        let seconds = begun.elapsed().as_secs_f64();
+        let seconds = clock::since(begun).as_secs_f64();
         let proof = match outcome {
             Ok(outcome) => summary(&outcome, seconds),
             Err(setting) => Proof {

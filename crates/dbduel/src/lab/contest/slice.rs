@@ -1,7 +1,6 @@
 //! One slice: what its turns brought, put together as rows of the record.
 
 use anyhow::{Result, anyhow};
-use dbduel_load::monotonic;
 use dbduel_load::order::{ClassAnswer, Orchestration, SliceAnswer};
 use dbduel_record::event::SliceId;
 use dbduel_record::latency::{self, Interval, Packed};
@@ -84,7 +83,7 @@ impl SliceSoFar {
         let Some(answer) = self.answer else {
             return Ok(None);
         };
-        let start_ms = clock.ms_of(monotonic::instant_of(answer.open_ns));
+        let start_ms = clock.ms_of_ns(answer.open_ns);
         let mut result =
             rows(&answer, label, self.guard_s, start_ms).map_err(|why| anyhow!(why))?;
         add_observed(&mut result, label, self.observed);

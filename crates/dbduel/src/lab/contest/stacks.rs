@@ -18,6 +18,7 @@ use dbduel_record::store::stacks_file;
 use super::Contest;
 use super::measure::finding;
 use crate::interrupt;
+use crate::lab::clock;
 use crate::lab::drive::SliceEnd;
 use crate::lab::observe::{Missing, stacks};
 use crate::lab::server::Progress as _;
@@ -134,7 +135,7 @@ impl Contest<'_> {
             .connect_at(plan, &mut self.load, contender, level)?;
         let file = file.to_owned();
         let looking = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_secs_f64(GUARD_S));
+            clock::sleep(Duration::from_secs_f64(GUARD_S));
             stacks::record(pid, SAMPLED, &file)
         });
         // The load ends early when the looking does.

@@ -21,6 +21,7 @@ use dbduel_record::seed::named_seed;
 use super::contest::{self, ContestConfig};
 use super::server::{Meaning, Progress as _, ServerName, orphans};
 use crate::interrupt;
+use crate::lab::clock;
 use minimal::Minimal;
 pub use outcome::{ContenderOutcome, CutFate, CutOutcome, KeptImage};
 use stand::Stand;
@@ -167,7 +168,7 @@ fn cut_all(
         let model = config.models[cut % config.models.len()];
         let seed = named_seed(seed, &format!("cut/{cut}"));
         let selection = Selection::draw(model, seed, &replay);
-        let begun = std::time::Instant::now();
+        let begun = clock::now();
         let promised = load.promised(position);
         let verdict = stand.restart(replay.image(&selection), &promised)?;
         // What ends this process may have ended the server as well, which then says nothing about the cut.
@@ -182,7 +183,7 @@ fn cut_all(
             kept_parts: selection.kept.len() as u64,
             lost_parts: lost as u64,
             acknowledged: promised.count(),
-            seconds: begun.elapsed().as_secs_f64(),
+            seconds: clock::since(begun).as_secs_f64(),
             verdict,
         };
         let fate = one.fate();

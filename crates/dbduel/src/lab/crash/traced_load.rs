@@ -2,7 +2,6 @@
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
-use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::commit_log::{Acknowledged, CommitLog};
@@ -16,6 +15,7 @@ use super::CrashConfig;
 use super::outcome::{ContenderOutcome, LoadOutcome};
 use super::stand::Stand;
 use crate::interrupt;
+use crate::lab::clock;
 use crate::lab::contest::durability::weaker_promise;
 use crate::lab::drive::{LoadProcess, SliceEnd};
 
@@ -84,8 +84,8 @@ pub fn drive(config: &CrashConfig<'_>, stand: &mut Stand<'_>) -> Result<TracedLo
         until_halted: false,
         seed: named_seed(plan.seed, "crash-test-load"),
     };
-    let began_ns = monotonic::ns_of(Instant::now());
-    let began = Instant::now();
+    let began_ns = monotonic::ns_of(clock::now());
+    let began = clock::now();
     let end = load.slice(
         order,
         |_| {},
@@ -96,7 +96,7 @@ pub fn drive(config: &CrashConfig<'_>, stand: &mut Stand<'_>) -> Result<TracedLo
     );
     // Before anything is stopped in order: what a shutdown writes is no part of the load.
     let trace = volume.take_trace().context("nothing was recorded")?;
-    let seconds = began.elapsed().as_secs_f64();
+    let seconds = clock::since(began).as_secs_f64();
     interrupt::check()?;
     if let SliceEnd::Lost { why, .. } = end {
         bail!(

@@ -18,6 +18,7 @@ use super::states::{Scanner, State};
 use super::waits::{WaitLook, Waits};
 use super::watch::{Observed, Observer, Reading};
 use super::{Kind, Missing, Pace, Subject};
+use crate::lab::clock;
 
 /// Between two looks at the threads, at the least.
 const STATES_EVERY: Duration = Duration::from_millis(50);
@@ -101,7 +102,7 @@ impl Edges {
 /// Waits for an instant; false when the sender hangs up meanwhile.
 fn goes_on_until<T>(at: Instant, measured_part: &Receiver<T>) -> bool {
     loop {
-        match measured_part.recv_timeout(at.saturating_duration_since(Instant::now())) {
+        match measured_part.recv_timeout(at.saturating_duration_since(clock::now())) {
             Ok(_) => {}
             Err(RecvTimeoutError::Timeout) => return true,
             Err(RecvTimeoutError::Disconnected) => return false,
@@ -111,7 +112,7 @@ fn goes_on_until<T>(at: Instant, measured_part: &Receiver<T>) -> bool {
 
 /// Waits for an instant; false when the sender hung up before it.
 fn is_reached<T>(at: Instant, measured_part: &Receiver<T>) -> bool {
-    goes_on_until(at, measured_part) || Instant::now() >= at
+    goes_on_until(at, measured_part) || clock::now() >= at
 }
 
 impl SamplingLoop {
@@ -200,14 +201,14 @@ impl SamplingLoop {
             return None;
         }
         let before = self.ask_engine();
-        let at = Instant::now();
+        let at = clock::now();
         self.until_closed(measured_part, measured);
         let after = self.ask_engine();
         Some(Answers {
             before: before?,
             at,
             after: after?,
-            until: Instant::now(),
+            until: clock::now(),
         })
     }
 
@@ -226,14 +227,14 @@ impl SamplingLoop {
         let mut engine = has_seconds.then(|| self.ask_engine_of_a_second()).flatten();
         let mut engine_due = opened;
         while goes_on_until(second.min(states).min(list), measured_part) {
-            let now = Instant::now();
+            let now = clock::now();
             if now >= states {
                 let rest = self.look_at_threads();
-                states = Instant::now() + rest.max(STATES_EVERY);
+                states = clock::now() + rest.max(STATES_EVERY);
             }
             if now >= list {
                 let rest = self.ask_who_commits();
-                list = Instant::now() + rest;
+                list = clock::now() + rest;
             }
             if now >= second {
                 let looks = Snapshots::now(&self.server, &self.load, Pace::Second);
@@ -245,10 +246,10 @@ impl SamplingLoop {
                     self.write_engine_second(engine.as_ref(), answer.as_ref(), opened);
                     engine = answer;
                     // Like all questions, it is asked more seldom of a server that answers slowly.
-                    engine_due = Instant::now() + (self.asked.took - took_before) * LIST_REST;
+                    engine_due = clock::now() + (self.asked.took - took_before) * LIST_REST;
                 }
                 // A second that was missed is not caught up.
-                while second <= Instant::now() {
+                while second <= clock::now() {
                     second += SECOND;
                 }
             }
@@ -274,7 +275,7 @@ impl SamplingLoop {
         let Some(connection) = &mut self.observer.connection else {
             return SECOND;
         };
-        let begun = Instant::now();
+        let begun = clock::now();
         let (answer, every) = match &mut self.asked.activity {
             // This takes the place of looks at the threads.
             Some(activity) => (activity.sample(connection), STATES_EVERY),
@@ -296,7 +297,7 @@ impl SamplingLoop {
                 self.miss("server", "list of connections", &error.to_string());
             }
         }
-        let took = begun.elapsed();
+        let took = clock::since(begun);
         self.asked.took += took;
         (took * LIST_REST).max(every)
     }
@@ -327,9 +328,9 @@ impl SamplingLoop {
         question: impl FnOnce(&mut Connection, &mut Option<Waits>) -> Result<T, QueryError>,
     ) -> Option<(T, Instant)> {
         let connection = self.observer.connection.as_mut()?;
-        let begun = Instant::now();
+        let begun = clock::now();
         let answer = question(connection, &mut self.observer.waits);
-        let answered = Instant::now();
+        let answered = clock::now();
         self.asked.took += answered.duration_since(begun);
         match answer {
             Ok(answer) => Some((answer, answered)),

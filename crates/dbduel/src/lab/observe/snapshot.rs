@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use super::{Kind, Missing, Pace, SAMPLERS, Subject, Value, Whose};
+use crate::lab::clock;
 
 /// The values of every sampler at one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -117,7 +118,7 @@ impl Snapshots {
         let load = look(Whose::Process, load);
         let server = look(Whose::Process, server);
         Self {
-            at: Instant::now(),
+            at: clock::now(),
             is_one,
             server,
             load,
@@ -200,12 +201,12 @@ mod tests {
     #[test]
     fn work_between_two_looks_is_seen() {
         let before = Snapshot::at(Whose::Process, &own(), Pace::Slice);
-        let deadline = Instant::now() + std::time::Duration::from_secs(60);
+        let deadline = clock::now() + std::time::Duration::from_secs(60);
         // The kernel may bring its counters up to date later than the work is done.
         let used = loop {
             let now = Snapshot::at(Whose::Process, &own(), Pace::Slice);
             let used = now.since(&before, &BTreeSet::new());
-            if used["on_cpu_s"] > 0.0 || Instant::now() > deadline {
+            if used["on_cpu_s"] > 0.0 || clock::now() > deadline {
                 break used;
             }
         };

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anstream::adapter::strip_str;
 use anyhow::{Context, Result, bail};
@@ -15,6 +15,7 @@ use anyhow::{Context, Result, bail};
 use super::copy::tree_size;
 use super::progress::{Progress, ProgressUnit};
 use crate::interrupt;
+use crate::lab::clock;
 
 /// How much of a program's output is kept; what comes later is read and thrown away.
 const CAPTURE_BYTES: u64 = 32 << 20;
@@ -160,20 +161,20 @@ impl<'a> Tool<'a> {
     }
 
     fn wait(&self, child: &mut Child, deadline: Duration) -> std::io::Result<Option<ExitStatus>> {
-        let end = Instant::now() + deadline;
-        let mut looked = Instant::now();
+        let end = clock::now() + deadline;
+        let mut looked = clock::now();
         loop {
             if let Some(status) = child.try_wait()? {
                 return Ok(Some(status));
             }
-            if Instant::now() > end {
+            if clock::now() > end {
                 return Ok(None);
             }
             interrupt::check().map_err(std::io::Error::other)?;
             if let Some(watch) = &self.watch
-                && looked.elapsed() > Duration::from_millis(500)
+                && clock::since(looked) > Duration::from_millis(500)
             {
-                looked = Instant::now();
+                looked = clock::now();
                 // A folder that changes under the count is only a less exact count.
                 if let Ok(size) = tree_size(watch.folder) {
                     let bytes = ProgressUnit::Bytes;
@@ -182,7 +183,7 @@ impl<'a> Tool<'a> {
                         .advance(size.apparent_bytes, watch.total, bytes);
                 }
             }
-            thread::sleep(POLL);
+            clock::sleep(POLL);
         }
     }
 }
@@ -261,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_deadline_ends_the_program() {
-        let begun = Instant::now();
+        let begun = clock::now();
         let mut deadline = Duration::from_millis(200);
         // A busy machine may reach the deadline before the program has said anything.
         let error = loop {
@@ -275,7 +276,7 @@ mod tests {
         };
         assert!(error.contains("waiting"), "{error}");
         // It did not end by itself.
-        assert!(begun.elapsed() < Duration::from_secs(900));
+        assert!(clock::since(begun) < Duration::from_secs(900));
     }
 
     /// As Maven does, which resets the colour of both and explains itself on the other.

@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dbduel_powercut::mount::detach;
 use dbduel_record::files::{Change, FileSystem};
@@ -18,6 +18,7 @@ use super::home::{Home, create_private_dir, write_whole};
 use super::process::{self, ProcessIdentity, poll_until, signal_one, signal_tree, tree};
 use super::products::{self, PRODUCTS, ServerProduct};
 use super::sandbox::{Owner, data_of};
+use crate::lab::clock;
 
 const POLL: Duration = Duration::from_millis(20);
 const KILL_DEADLINE: Duration = Duration::from_secs(30);
@@ -57,12 +58,12 @@ pub fn sweep(home: &Home, timeout: Duration) -> Vec<Orphan> {
                 continue;
             }
             for process in servers_in(&sandbox) {
-                let begun = Instant::now();
+                let begun = clock::now();
                 found.push(Orphan {
                     sandbox: sandbox.clone(),
                     process,
                     end: end(process, &sandbox, timeout),
-                    took: begun.elapsed(),
+                    took: clock::since(begun),
                 });
             }
             // A file system that ended with its process keeps the folder from being used or removed.
@@ -126,7 +127,7 @@ pub(super) fn kill_leftovers(sandbox: &Path) {
         // Not ours to kill, then; the next start of a server here says so.
         let _ = signal_one(*process, Signal::SIGKILL);
     }
-    poll_until(Instant::now() + KILL_DEADLINE, POLL, || {
+    poll_until(clock::now() + KILL_DEADLINE, POLL, || {
         left.iter().all(|process| !process.is_alive()).then_some(())
     });
 }
@@ -188,7 +189,7 @@ fn end(process: ProcessIdentity, sandbox: &Path, timeout: Duration) -> End {
     let asked =
         signal_tree(process.pid, Signal::SIGCONT).and_then(|()| signal_one(process, request));
     let gone = |wait: Duration| {
-        poll_until(Instant::now() + wait, POLL, || {
+        poll_until(clock::now() + wait, POLL, || {
             (!processes.iter().any(ProcessIdentity::is_alive)).then_some(())
         })
         .is_some()
@@ -279,12 +280,7 @@ mod tests {
     }
 
     fn wait_for(path: &Path) {
-        assert!(
-            poll_until(Instant::now() + TIMEOUT, POLL, || path
-                .exists()
-                .then_some(()))
-            .is_some()
-        );
+        assert!(poll_until(clock::now() + TIMEOUT, POLL, || path.exists().then_some(())).is_some());
     }
 
     fn identity(child: &Child) -> ProcessIdentity {

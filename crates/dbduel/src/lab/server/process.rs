@@ -5,9 +5,9 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::lab::clock;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
@@ -158,10 +158,10 @@ pub fn poll_until<T>(
         if let Some(answer) = ask() {
             return Some(answer);
         }
-        if Instant::now() + pause > deadline {
+        if clock::now() + pause > deadline {
             return None;
         }
-        thread::sleep(pause);
+        clock::sleep(pause);
     }
 }
 
@@ -200,7 +200,7 @@ mod tests {
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
         let gone = poll_until(
-            Instant::now() + Duration::from_secs(60),
+            clock::now() + Duration::from_secs(60),
             Duration::from_millis(5),
             || ProcessIdentity::of(pid).is_none().then_some(()),
         );

@@ -4,7 +4,7 @@ mod remote_server;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use dbduel_record::{Plan, facts};
@@ -16,6 +16,7 @@ use crate::hosts::servers::shared::servers::{PackedServer, is_sent};
 use crate::hosts::servers::{ServerAnswer, ServerOrder};
 use crate::interrupt;
 
+use crate::lab::clock;
 pub use remote_server::{RemoteServer, RemoteWatch};
 
 /// The agent of a host obeys after this time at the latest, or the link has said why not.
@@ -172,7 +173,7 @@ impl ServerHost {
     }
 
     fn answer(&mut self, limit: Duration, is_interruptible: bool) -> Result<ServerAnswer> {
-        let deadline = Instant::now() + limit;
+        let deadline = clock::now() + limit;
         loop {
             if is_interruptible && let Err(interrupted) = interrupt::check() {
                 self.answers_owed += 1;
@@ -217,7 +218,7 @@ fn start_link(
     nats.add_to(&mut command);
     let title = format!("the link to server host `{name}`");
     let mut link = LineProcess::spawn(&title, command)?;
-    let deadline = Instant::now() + ATTACH_TIMEOUT;
+    let deadline = clock::now() + ATTACH_TIMEOUT;
     loop {
         interrupt::check()?;
         let why = match link.answer_within(PAUSE, deadline) {

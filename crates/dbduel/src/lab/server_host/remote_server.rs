@@ -19,6 +19,7 @@ use super::super::snapshots::Description;
 use super::{ServerHost, ServerHostMissing, ServerHosts, checked, lock};
 use crate::hosts::servers::shared::servers::PackedServer;
 use crate::hosts::servers::{HostObserved, ServerAnswer, ServerOrder, ServerTask, StartedServer};
+use crate::lab::clock;
 
 /// What a host does at once, with the time that lines take which are sent again.
 const SHORT: Duration = Duration::from_secs(60);
@@ -477,7 +478,7 @@ impl RemoteTask {
 impl RemoteWatch {
     /// The turn is measured from the one instant to the other; to be called once.
     pub fn measure(&self, measured: &Range<Instant>) {
-        let now = Instant::now();
+        let now = clock::now();
         let ahead = measured.start.saturating_duration_since(now);
         let behind = now.saturating_duration_since(measured.start);
         let length = measured.end.saturating_duration_since(measured.start);

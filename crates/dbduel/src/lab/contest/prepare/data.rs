@@ -10,6 +10,7 @@ use dbduel_record::facts::FileSizes;
 use dbduel_record::plan::Contender;
 
 use super::{in_process, sandboxed};
+use crate::lab::clock;
 use crate::lab::contest::arena::{ContenderServer, Place};
 use crate::lab::contest::journal::Journal;
 use crate::lab::contest::{ContestConfig, conditions};
@@ -95,7 +96,7 @@ pub fn ready(
     begun: Instant,
     journal: &mut Journal,
 ) -> Result<()> {
-    let seconds = begun.elapsed().as_secs_f64();
+    let seconds = clock::since(begun).as_secs_f64();
     conditions::before(config, resident, workload, origin.is_restored, journal)?;
     let digest = dataset::digest(config.plan, workload, resident, config.console)?;
     let files = match &mut resident.place {

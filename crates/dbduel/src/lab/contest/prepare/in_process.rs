@@ -1,7 +1,5 @@
 //! A contender that runs in its load process: its file, given its data.
 
-use std::time::Instant;
-
 use anyhow::{Context as _, Result};
 use dbduel_load::driver::{Dialect, Settings, sqlite_version};
 use dbduel_record::Record;
@@ -10,6 +8,7 @@ use dbduel_record::plan::{Contender, Plan};
 
 use super::data::{Content, is_dataset_known};
 use super::sandboxed::{check_workload, folder};
+use crate::lab::clock;
 use crate::lab::contest::ContestConfig;
 use crate::lab::contest::arena::{ContenderServer, Place, run_name};
 use crate::lab::contest::journal::Journal;
@@ -60,7 +59,7 @@ pub fn put_in_place(
         true => Content::InUse,
         false => {
             file.clear()?;
-            let begun = Instant::now();
+            let begun = clock::now();
             let key = key(contender, config.plan);
             let snapshots = Snapshots::new(config.home);
             let restored = snapshots.restore(&key, &file.data(), config.console)?;

@@ -1,7 +1,6 @@
 //! A contender whose server is ours and on another machine: prepared there as a sandbox is here.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
 
 use anyhow::Result;
 use dbduel_load::workloads;
@@ -11,6 +10,7 @@ use dbduel_record::plan::{Contender, Plan};
 
 use super::data::{Content, is_dataset_known};
 use super::sandboxed::{check_workload, located, remark};
+use crate::lab::clock;
 use crate::lab::contest::ContestConfig;
 use crate::lab::contest::arena::{ContenderServer, Place, run_name};
 use crate::lab::contest::journal::Journal;
@@ -84,7 +84,7 @@ pub fn start_on_data(
     ));
     let workload = workloads::find(&config.plan.workload.name)?;
     let keeps_data = !workload.depends_on_past_work() && is_dataset_known(past, &contender.name);
-    let begun = Instant::now();
+    let begun = clock::now();
     let started = server.start(keeps_data);
     let (restored, kept_data) = started.map_err(|error| located(config, contender, error))?;
     let content = match kept_data {

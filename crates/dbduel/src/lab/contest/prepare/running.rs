@@ -1,7 +1,7 @@
 //! A contender whose server runs already: visited, and given its data when it has none.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use dbduel_load::address::ServerAddress;
@@ -13,6 +13,7 @@ use dbduel_record::plan::Contender;
 
 use super::data::{Origin, is_dataset_known, ready};
 use super::trouble;
+use crate::lab::clock;
 use crate::lab::contest::ContestConfig;
 use crate::lab::contest::arena::{ContenderServer, Place};
 use crate::lab::contest::journal::Journal;
@@ -167,7 +168,7 @@ pub fn settle(
     if is_dataset_known(past, &resident.name) {
         return Ok(());
     }
-    let begun = Instant::now();
+    let begun = clock::now();
     let is_ours = dataset::is_absent(config.plan, workload, resident)?;
     let mut load = None;
     if is_ours {

@@ -1,7 +1,7 @@
 //! A contender whose server is ours: fetched, put into a sandbox, given its data, started.
 
 use std::net::IpAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::driver::Dialect;
@@ -13,6 +13,7 @@ use dbduel_record::plan::{Contender, Plan};
 use super::data::{Content, is_dataset_known};
 use super::trouble;
 use crate::interrupt;
+use crate::lab::clock;
 use crate::lab::contest::ContestConfig;
 use crate::lab::contest::arena::{ContenderServer, Place, Sandboxed, run_name};
 use crate::lab::contest::measure::finding;
@@ -195,7 +196,7 @@ pub fn start_on_data(
             .with_context(|| format!("could not clear `{}`", sandbox.data().display()))?;
     }
     let key = key(&sandbox, contender, config.plan);
-    let begun = Instant::now();
+    let begun = clock::now();
     let restored = put_data(config.home, config.console, &sandbox, &key)
         .map_err(|error| located(config, contender, error))?;
     let server = start(config, contender, &mut sandbox).map_err(|error| {

@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dbduel_load::driver::{ConnectOptions, Connection, Dialect};
 use dbduel_record::plan::Limits;
@@ -15,6 +15,7 @@ use super::super::process::{ProcessIdentity, poll_until, signal_one, tree};
 use super::super::progress::Silent;
 use super::super::{Build, Home, RefusedSetting, Setting, install, orphans};
 use super::{DATABASE, Owner, RunningServer, Sandbox};
+use crate::lab::clock;
 
 const LIMITS: Limits = Limits {
     server_start_s: 60.0,
@@ -121,7 +122,7 @@ fn frozen_with_busy_clients_it_uses_no_processor_and_loses_no_connection() {
     server.freeze().unwrap();
     let before = (ticks(server.pid()), tree(server.pid()));
     assert!(before.0 > 0 && before.1.len() > 12, "{before:?}");
-    thread::sleep(Duration::from_millis(600));
+    clock::sleep(Duration::from_millis(600));
     assert_eq!((ticks(server.pid()), tree(server.pid())), before);
     server.thaw().unwrap();
     clients.extend(
@@ -161,7 +162,7 @@ fn it_starts_again_after_the_kill_of_a_backend_and_of_the_first_process_even_whe
     // A crash of one process ends the server instead of resetting it behind our back.
     let backends = tree(server.pid());
     signal_one(*backends.last().unwrap(), Signal::SIGKILL).unwrap();
-    let ended = poll_until(Instant::now() + WAIT, Duration::from_millis(10), || {
+    let ended = poll_until(clock::now() + WAIT, Duration::from_millis(10), || {
         server.ended().unwrap()
     });
     assert!(ended.is_some_and(|status| !status.success()));
@@ -173,7 +174,7 @@ fn it_starts_again_after_the_kill_of_a_backend_and_of_the_first_process_even_whe
     server.freeze().unwrap();
     let frozen = tree(server.pid());
     signal_one(server.identity(), Signal::SIGKILL).unwrap();
-    let ended = poll_until(Instant::now() + WAIT, Duration::from_millis(10), || {
+    let ended = poll_until(clock::now() + WAIT, Duration::from_millis(10), || {
         server.ended().unwrap()
     });
     assert!(ended.is_some());

@@ -19,6 +19,7 @@ use super::account::Account;
 use super::freeze::Stopper;
 use super::start::{StartError, identify, tail};
 use super::{Owner, Sandbox};
+use crate::lab::clock;
 
 const POLL: Duration = Duration::from_millis(10);
 /// A stopped process may first have to finish a read or write of the disk.
@@ -157,7 +158,7 @@ impl RunningServer {
         let pid = self.pid();
         let mut stopper = Stopper::new(pid);
         let stopped = poll_until(
-            Instant::now() + FREEZE_DEADLINE,
+            clock::now() + FREEZE_DEADLINE,
             Duration::from_millis(1),
             // A server that ended meanwhile has no thread that could stop.
             || match (self.check_alive("freeze"), stopper.round()) {
@@ -204,7 +205,7 @@ impl RunningServer {
     /// # Errors
     /// The process cannot be signalled or waited for.
     pub fn stop(mut self, deadline: Duration) -> Result<Stopped> {
-        let begun = Instant::now();
+        let begun = clock::now();
         signal_tree(self.group(), Signal::SIGCONT).context("could not thaw the server")?;
         let mut requests = 0;
         let mut ended = None;
@@ -213,7 +214,7 @@ impl RunningServer {
             self.signal(signal)?;
             let end = match requests {
                 1 => begun + deadline,
-                _ => Instant::now() + FURTHER_REQUEST,
+                _ => clock::now() + FURTHER_REQUEST,
             };
             ended = self.wait(end)?;
             if ended.is_some() {
@@ -223,7 +224,7 @@ impl RunningServer {
         let killed = ended.is_none() || requests > 1;
         if ended.is_none() {
             signal_tree(self.group(), Signal::SIGKILL).context("could not kill the server")?;
-            ended = self.wait(Instant::now() + KILL_DEADLINE)?;
+            ended = self.wait(clock::now() + KILL_DEADLINE)?;
         }
         match ended {
             Some(status) => {
@@ -231,7 +232,7 @@ impl RunningServer {
                 Ok(Stopped {
                     killed,
                     status,
-                    took: begun.elapsed(),
+                    took: clock::since(begun),
                 })
             }
             None => bail!(

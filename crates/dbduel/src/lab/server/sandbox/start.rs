@@ -5,7 +5,6 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -26,6 +25,7 @@ use super::account::Account;
 use super::running::RunningServer;
 use super::{Owner, Sandbox, read_back};
 use crate::interrupt;
+use crate::lab::clock;
 
 /// Files that every server may open: the limit is part of what is held equal. Higher limits, which containers like to
 /// give, make old servers reserve memory for each of a billion files.
@@ -118,14 +118,14 @@ impl Sandbox {
 
         // Noted before it is done: should we be killed in between, the next start looks for a server without a note of it.
         self.note(None)?;
-        let begun = Instant::now();
+        let begun = clock::now();
         let child = self.spawn(&log)?;
         // From here on a guard: dropped means ended.
         let mut server = RunningServer::new(child, self, account.clone(), log_start)?;
         self.note(Some(&server))?;
         let mut connection =
             self.wait_until_ready(&mut server, account, begun, limits, log_start)?;
-        server.set_ready(begun.elapsed());
+        server.set_ready(clock::since(begun));
         read_back::check(&mut connection, &self.product.read_back(&places))?;
         Ok(server)
     }
@@ -249,14 +249,14 @@ impl Sandbox {
                 ) => {}
             }
             interrupt::check().map_err(anyhow::Error::from)?;
-            if begun.elapsed() > deadline {
+            if clock::since(begun) > deadline {
                 return Err(StartError::NeverReady {
                     waited: deadline,
                     tail: tail(&self.log(), log_start),
                     log: self.log(),
                 });
             }
-            thread::sleep(POLL);
+            clock::sleep(POLL);
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
@@ -13,6 +13,7 @@ use super::super::command::Tool;
 use super::super::home::Home;
 use super::super::progress::Progress;
 use super::apt_sources::{HostRelease, Scope, derive, own_sources};
+use crate::lab::clock;
 
 const UPDATE_DEADLINE: Duration = Duration::from_secs(600);
 const ASK_DEADLINE: Duration = Duration::from_secs(120);
@@ -72,7 +73,7 @@ impl<'a> AptView<'a> {
         let fresh = fs::metadata(view.folder.join("updated")).and_then(|file| file.modified());
         let age = fresh
             .ok()
-            .and_then(|time| SystemTime::now().duration_since(time).ok());
+            .and_then(|time| clock::system_time().duration_since(time).ok());
         if age.is_none_or(|age| age > FRESH) {
             progress.stage(&format!("reading the package lists of {}", suite.name));
             view.update()?;

@@ -1,10 +1,13 @@
-//! The clock of a record: its times never go back, whatever happens to the clock of the machine.
+//! All time in the lab comes from here, so that a simulated contest can let it pass. A test refuses other clocks in `lab/`.
 //!
-//! A stamp is the wall-clock time at which the work on the record began, plus what has passed since on a clock that
+//! [`RecordClock`] is the clock of a record: its times never go back, whatever happens to the clock of the machine. A stamp is the wall-clock time at which the work on the record began, plus what has passed since on a clock that
 //! cannot be set and that counts while the machine sleeps. So the difference of two stamps is a duration. Where the wall
 //! clock was set meanwhile the stamps differ from it, and that is a finding.
 
-use std::time::{Duration, Instant};
+#[cfg(test)]
+pub mod simulated;
+
+use std::time::{Duration, Instant, SystemTime};
 
 use dbduel_record::event::{Finding, Severity};
 use nix::time::{ClockId, clock_gettime};
@@ -19,6 +22,37 @@ const SLEW: f64 = 0.001;
 const READS_MAX: u32 = 10;
 /// What counts as one moment.
 const MOMENT: Duration = Duration::from_millis(5);
+
+/// Now, on the clock that cannot be set.
+#[must_use]
+pub fn now() -> Instant {
+    #[cfg(test)]
+    if let Some(instant) = simulated::now() {
+        return instant;
+    }
+    Instant::now()
+}
+
+/// What has passed since.
+#[must_use]
+pub fn since(instant: Instant) -> Duration {
+    now().saturating_duration_since(instant)
+}
+
+/// Now, as the machine's clock is set: what files are dated by.
+#[must_use]
+pub fn system_time() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Clocks::now().wall
+}
+
+/// Waits.
+pub fn sleep(time: Duration) {
+    #[cfg(test)]
+    if simulated::pass(time) {
+        return;
+    }
+    std::thread::sleep(time);
+}
 
 /// The clocks of the machine at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,6 +69,10 @@ impl Clocks {
     /// Those of this machine now.
     #[must_use]
     pub fn now() -> Self {
+        #[cfg(test)]
+        if let Some(clocks) = simulated::clocks() {
+            return clocks;
+        }
         let read = |clock| clock_gettime(clock).map_or(Duration::ZERO, Duration::from);
         let mut clocks = Self::default();
         for _ in 0..READS_MAX {
@@ -100,11 +138,13 @@ impl RecordClock {
         self.origin_ms + passed.as_millis() as u64
     }
 
-    /// The stamp of an instant since which the machine was not suspended.
+    /// The stamp of a moment since which the machine was not suspended, given in nanoseconds of `CLOCK_MONOTONIC`.
     #[must_use]
-    pub fn ms_of(&self, instant: Instant) -> u64 {
-        let passed = instant.elapsed().as_millis() as u64;
-        self.now_ms().saturating_sub(passed)
+    pub fn ms_of_ns(&self, moment_ns: u64) -> u64 {
+        let passed = (self.read)()
+            .awake
+            .saturating_sub(Duration::from_nanos(moment_ns));
+        self.now_ms().saturating_sub(passed.as_millis() as u64)
     }
 
     /// Time in which the machine was suspended since it started.

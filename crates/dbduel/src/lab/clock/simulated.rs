@@ -1,0 +1,115 @@
+//! Time of a simulated contest: it passes when the simulation says so, and for its thread alone.
+
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+
+use super::Clocks;
+
+/// The moment at which every simulation begins, as the wall clock shows it: 15 January 2027.
+const WALL: Duration = Duration::from_secs(1_800_000_000);
+/// How long the simulated machine has been up then.
+const UP: Duration = Duration::from_secs(500);
+
+#[derive(Debug, Clone, Copy)]
+struct Now {
+    /// The real instant at which the simulation began. Only differences of instants are used.
+    began: Instant,
+    passed: Duration,
+    clocks: Clocks,
+}
+
+thread_local! {
+    static NOW: RefCell<Option<Now>> = const { RefCell::new(None) };
+}
+
+/// Simulated time of this thread, until it is dropped.
+#[derive(Debug)]
+pub struct SimulatedTime(());
+
+impl SimulatedTime {
+    /// Time begins to be simulated.
+    ///
+    /// # Panics
+    /// When it is already.
+    pub fn begin() -> Self {
+        let before = NOW.replace(Some(Now {
+            began: Instant::now(),
+            passed: Duration::ZERO,
+            clocks: Clocks {
+                wall: WALL,
+                since_start: UP,
+                awake: UP,
+            },
+        }));
+        assert!(before.is_none(), "time is simulated already");
+        Self(())
+    }
+
+    /// Sets the wall clock forward or back.
+    pub fn step(&self, seconds: i64) {
+        change(|now| {
+            let wall_s = now.clocks.wall.as_secs().saturating_add_signed(seconds);
+            now.clocks.wall = Duration::new(wall_s, now.clocks.wall.subsec_nanos());
+        });
+    }
+
+    /// Lets the machine sleep.
+    pub fn suspend(&self, time: Duration) {
+        change(|now| {
+            now.clocks.wall += time;
+            now.clocks.since_start += time;
+        });
+    }
+}
+
+impl Drop for SimulatedTime {
+    fn drop(&mut self) {
+        NOW.set(None);
+    }
+}
+
+fn change(how: impl FnOnce(&mut Now)) -> bool {
+    NOW.with_borrow_mut(|now| now.as_mut().map(how).is_some())
+}
+
+/// Lets time pass; false where it is not simulated.
+pub fn pass(time: Duration) -> bool {
+    change(|now| {
+        now.passed += time;
+        now.clocks.wall += time;
+        now.clocks.since_start += time;
+        now.clocks.awake += time;
+    })
+}
+
+pub(super) fn now() -> Option<Instant> {
+    NOW.with_borrow(|now| now.map(|now| now.began + now.passed))
+}
+
+pub(super) fn clocks() -> Option<Clocks> {
+    NOW.with_borrow(|now| now.map(|now| now.clocks))
+}
+
+mod tests {
+    use super::*;
+    use crate::lab::clock;
+
+    #[test]
+    fn simulated_time_passes_when_it_is_let_and_on_its_thread_alone() {
+        let time = SimulatedTime::begin();
+        let (begun, clocks) = (clock::now(), Clocks::now());
+        assert_eq!(clock::since(begun), Duration::ZERO);
+        clock::sleep(Duration::from_secs(3600));
+        assert_eq!(clock::since(begun), Duration::from_secs(3600));
+        time.step(-60);
+        time.suspend(Duration::from_secs(5));
+        let now = Clocks::now();
+        assert_eq!(now.wall - clocks.wall, Duration::from_secs(3545));
+        assert_eq!(now.suspended(), Duration::from_secs(5));
+        assert_eq!(clock::since(begun), Duration::from_secs(3600));
+        let elsewhere = std::thread::spawn(Clocks::now).join().unwrap();
+        assert_ne!(elsewhere.wall, now.wall);
+        drop(time);
+        assert!(!pass(Duration::ZERO));
+    }
+}
