@@ -1,6 +1,7 @@
 //! Datasets: loaded once per contender and workload, proved equal by digests.
 
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -14,7 +15,6 @@ use dbduel_record::plan::Parameters;
 use super::contest::ContenderServer;
 use super::server::{Progress, ProgressUnit};
 use crate::interrupt;
-use crate::lab::clock;
 
 /// Parallel connections that load one dataset.
 const CONNECTIONS: u32 = 8;
@@ -180,7 +180,7 @@ fn watched<T: Send>(
     what: &str,
     work: impl FnOnce(&Place<'_>, &FillWatch) -> Result<T, FillError> + Send,
 ) -> Result<T> {
-    let (address, credentials) = resident.endpoint()?;
+    let (address, credentials) = resident.backend.endpoint()?;
     let place = Place {
         dialect: resident.dialect,
         address: &address,
@@ -206,9 +206,14 @@ pub fn watch_over<T: Send>(
     progress.stage(what);
     let watch = FillWatch::default();
     let result = std::thread::scope(|scope| {
-        let working = scope.spawn(|| work(&watch));
-        while !working.is_finished() {
-            clock::sleep(LOOK_PAUSE);
+        let (working, ended) = channel::<()>();
+        let watch = &watch;
+        let worker = scope.spawn(move || {
+            // Hangs up when the work is done, or panics.
+            let _working = working;
+            work(watch)
+        });
+        while ended.recv_timeout(LOOK_PAUSE) == Err(RecvTimeoutError::Timeout) {
             let total = watch.rows_total.load(Ordering::Relaxed);
             if total > 0 {
                 let done = watch.rows_done.load(Ordering::Relaxed);
@@ -218,7 +223,7 @@ pub fn watch_over<T: Send>(
                 watch.cancelled.store(true, Ordering::Relaxed);
             }
         }
-        working.join()
+        worker.join()
     });
     result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

@@ -14,6 +14,7 @@ use dbduel_record::facts::LoadHost;
 use dbduel_record::plan::LoadProcess as Written;
 use dbduel_record::statements::StatementExample;
 
+use super::contest::Load;
 use super::drive::{LoadProcess, NatsAccess, SliceEnd};
 use super::server::runs_in_process;
 
@@ -69,53 +70,41 @@ impl LoadProcesses {
         own.or(self.shared.as_mut())
             .with_context(|| format!("`{contender}` has no load process"))
     }
+}
 
-    /// The machines that load comes from; none when that is this one.
-    pub fn hosts(&self) -> &[LoadHost] {
-        &self.hosts
-    }
-
-    /// The number of the process that drives a contender's clients; none when it is on another machine.
-    pub fn pid(&self, contender: &str) -> Option<u32> {
-        if !self.hosts.is_empty() {
-            return None;
-        }
-        let own = self.own.get(contender);
-        own.or(self.shared.as_ref()).map(LoadProcess::pid)
-    }
-
-    /// True when one of them is broken; all must then be started again.
-    pub fn is_broken(&self) -> bool {
-        let all = self.own.values().chain(&self.shared);
-        all.into_iter().any(LoadProcess::is_broken)
-    }
-
-    /// How the shared one failed, if it did.
-    pub fn failure(&self) -> Option<&str> {
-        self.shared.as_ref().and_then(LoadProcess::failure)
-    }
-
-    /// As [`LoadProcess::open`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn open(&mut self, order: OpenOrder) -> Result<Session> {
+impl Load for LoadProcesses {
+    fn open(&mut self, order: OpenOrder) -> Result<Session> {
         self.of(&order.contender)?.open(order)
     }
 
-    /// As [`LoadProcess::close`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn close(&mut self, contender: &str) -> Result<()> {
+    fn close(&mut self, contender: &str) -> Result<()> {
         self.of(contender)?.close(contender).map(drop)
     }
 
-    /// One statement of each class that a contender's clients send in a slice, as text. The contender is closed before and after.
-    ///
-    /// # Errors
-    /// When its clients cannot be connected, or the slice is lost.
-    pub fn sample_statements(
+    fn slice(
+        &mut self,
+        order: SliceOrder,
+        on_begin: &mut dyn FnMut(Instant),
+        on_tick: &mut dyn FnMut(&Tick) -> ControlFlow<()>,
+    ) -> SliceEnd {
+        match self.of(&order.contender) {
+            Ok(process) => process.slice(order, on_begin, on_tick),
+            Err(error) => SliceEnd::lost(format!("{error:#}")),
+        }
+    }
+
+    fn halt(&mut self, contender: &str) {
+        if let Ok(process) = self.of(contender) {
+            process.halt();
+        }
+    }
+
+    fn take_commits(&mut self) -> Vec<CommitRange> {
+        let all = self.own.values_mut().chain(&mut self.shared);
+        all.flat_map(LoadProcess::take_commits).collect()
+    }
+
+    fn sample_statements(
         &mut self,
         order: OpenOrder,
         slice: SliceOrder,
@@ -133,30 +122,24 @@ impl LoadProcesses {
         }
     }
 
-    /// As [`LoadProcess::slice`].
-    pub fn slice(
-        &mut self,
-        order: SliceOrder,
-        on_begin: impl FnMut(Instant),
-        on_tick: impl FnMut(&Tick) -> ControlFlow<()>,
-    ) -> SliceEnd {
-        match self.of(&order.contender) {
-            Ok(process) => process.slice(order, on_begin, on_tick),
-            Err(error) => SliceEnd::lost(format!("{error:#}")),
-        }
+    fn is_broken(&self) -> bool {
+        let all = self.own.values().chain(&self.shared);
+        all.into_iter().any(LoadProcess::is_broken)
     }
 
-    /// As [`LoadProcess::halt`], of a contender's clients.
-    pub fn halt(&mut self, contender: &str) {
-        if let Ok(process) = self.of(contender) {
-            process.halt();
-        }
+    fn failure(&self) -> Option<&str> {
+        self.shared.as_ref().and_then(LoadProcess::failure)
     }
 
-    /// What the contender that was driven last acknowledged since the last call.
-    #[must_use]
-    pub fn take_commits(&mut self) -> Vec<CommitRange> {
-        let all = self.own.values_mut().chain(&mut self.shared);
-        all.flat_map(LoadProcess::take_commits).collect()
+    fn hosts(&self) -> &[LoadHost] {
+        &self.hosts
+    }
+
+    fn pid(&self, contender: &str) -> Option<u32> {
+        if !self.hosts.is_empty() {
+            return None;
+        }
+        let own = self.own.get(contender);
+        own.or(self.shared.as_ref()).map(LoadProcess::pid)
     }
 }

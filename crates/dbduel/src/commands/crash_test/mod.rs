@@ -19,8 +19,8 @@ use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::home;
 use crate::interrupt::{self, Interrupted};
-use crate::lab::contest::ContestConfig;
 use crate::lab::contest::board::Board;
+use crate::lab::contest::{ContestConfig, Machines};
 use crate::lab::crash::{self, CrashConfig, Images};
 use crate::lab::expand::expand;
 use crate::lab::experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
@@ -93,6 +93,8 @@ pub fn crash_test(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> 
         keep: false,
         stacks: false,
         nats: None,
+
+        provider: &Machines,
     };
     let models = match arguments.cut_model.as_slice() {
         [] => &CutModel::ALL[..],

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::workloads::script;
@@ -77,13 +78,20 @@ pub fn create_at(home: &Home, record: &Path, text: &str, plan: &Plan) -> Result<
     fs::create_dir_all(home.root())
         .with_context(|| format!("could not create `{}`", home.root().display()))?;
     let host = host::read(home.root());
-    let writer = RecordWriter::create(record, text.as_bytes(), plan, &host, contest::now_ms())
-        .with_context(|| {
-            format!(
-                "could not begin the record `{}`; `--results` names another place for records",
-                record.display()
-            )
-        })?;
+    let writer = RecordWriter::create_on(
+        Arc::clone(home.files()),
+        record,
+        text.as_bytes(),
+        plan,
+        &host,
+        contest::now_ms(),
+    )
+    .with_context(|| {
+        format!(
+            "could not begin the record `{}`; `--results` names another place for records",
+            record.display()
+        )
+    })?;
     keep_script(&writer, plan)?;
     // That of this machine says nothing of others.
     if let Some(self_test) = store::of_this_host(home).filter(|_| !plan.has_server_hosts()) {

@@ -22,7 +22,7 @@ use super::shared::{self, snapshots};
 use super::{HostObserved, ServerAnswer, ServerOrder, ServerTask, StartedServer};
 use crate::console;
 use crate::interrupt;
-use crate::lab::contest::{Health, Sandboxed, sandboxed};
+use crate::lab::contest::{Backend as _, Sandboxed, sandboxed};
 use crate::lab::drive::NatsAccess;
 use crate::lab::host;
 use crate::lab::observe::{Observer, Subject, Watch, write_accounting};
@@ -181,8 +181,10 @@ impl Host<'_> {
                 return self.server(number)?.keep_data(home, nats.as_ref(), load);
             }
             ServerTask::Restart => return self.server(number)?.restart(),
-            ServerTask::Freeze => return self.server(number)?.unless_dead(Sandboxed::freeze),
-            ServerTask::Thaw => return self.server(number)?.unless_dead(Sandboxed::thaw),
+            ServerTask::Freeze => {
+                return self.server(number)?.unless_dead(Sandboxed::freeze_running);
+            }
+            ServerTask::Thaw => return self.server(number)?.unless_dead(Sandboxed::thaw_running),
             ServerTask::Health => return self.server(number)?.unless_dead(|_| Ok(())),
             ServerTask::Watch => {
                 let subject = self.subject.clone();
@@ -259,7 +261,7 @@ impl Host<'_> {
                 .map(|notice| (notice.name, notice.said))
                 .collect(),
         };
-        let own = Sandboxed::new(sandbox, None);
+        let own = Sandboxed::new(sandbox);
         let server = HostedServer {
             plan,
             number,
@@ -375,14 +377,10 @@ impl HostedServer {
         &mut self,
         act: impl FnOnce(&mut Sandboxed) -> Result<()>,
     ) -> Result<ServerAnswer> {
-        if let Health::Dead { how } = self.own.health() {
-            return Ok(ServerAnswer::Ended { how });
-        }
-        let outcome = act(&mut self.own);
-        match self.own.health() {
-            Health::Dead { how } => Ok(ServerAnswer::Ended { how }),
-            Health::Alive => outcome.map(|()| ServerAnswer::Done),
-        }
+        Ok(match self.own.unless_dead(act)? {
+            Some(how) => ServerAnswer::Ended { how },
+            None => ServerAnswer::Done,
+        })
     }
 
     fn watch(&mut self, subject: Subject) -> Result<()> {

@@ -9,15 +9,16 @@ use dbduel_record::Record;
 use dbduel_record::event::{EndReason, Event, Severity};
 use dbduel_record::facts::Size;
 
-use super::arena::{Arena, ContenderServer, Health, Place};
+use super::arena::Arena;
+use super::backend::{ContenderServer, Health};
 use super::journal::Journal;
 use super::measure::finding;
 use super::{ContestConfig, conditions, durability, journal};
 use crate::interrupt::{self, Urgency};
 use crate::lab::dataset;
 use crate::lab::facts::{Moment, keep};
-use crate::lab::server::{Progress as _, file_sizes};
-use crate::lab::server_host::{RemoteServer, ServerHostMissing};
+use crate::lab::server::Progress as _;
+use crate::lab::server_host::ServerHostMissing;
 
 /// Wakes one server after the other, keeps what it says, stops it when it is ours, and removes their sandboxes, and the tables
 /// that were loaded into others', unless the contest can be resumed with them. `reason` is why the contest
@@ -51,7 +52,7 @@ pub fn close(
     let mut digests = Vec::new();
     // One after another: many servers that have all waited for their processors would keep each other from answering.
     for mut resident in arena.into_residents()? {
-        resident.wake()?;
+        resident.backend.thaw()?;
         if has_equal_rows {
             let digest = dataset::digest(config.plan, workload, &mut resident, config.console)?;
             digests.push((resident.name.clone(), digest));
@@ -146,7 +147,7 @@ fn was_loaded_by_us(config: &ContestConfig<'_>, resident: &ContenderServer) -> R
     let is_loaded = record.events.iter().any(|event| {
         matches!(&event.what, Event::DatasetReady { contender, restored: false, .. } if *contender == resident.name)
     });
-    Ok(is_loaded && matches!(resident.place, Place::Running { .. }))
+    Ok(is_loaded && !resident.backend.is_ours())
 }
 
 /// Keeps the size of a private data directory: the first time as `before`, later as `after`.
@@ -158,11 +159,8 @@ pub fn keep_size(
     resident: &mut ContenderServer,
     before: Option<Size>,
 ) -> Result<()> {
-    let files = match &mut resident.place {
-        Place::Sandboxed(own) => file_sizes(&own.sandbox.data())?,
-        Place::Remote(server) => server.sizes()?,
-        Place::InProcess(file) => file_sizes(&file.data())?,
-        Place::Running { .. } => return Ok(()),
+    let Some(files) = resident.backend.sizes()? else {
+        return Ok(());
     };
     let now = files.total();
     let mut size = before.unwrap_or(Size {
@@ -180,60 +178,32 @@ pub fn keep_size(
     Ok(())
 }
 
-/// Stops a server of ours and keeps its log.
+/// Stops a server of ours, keeps its log, and removes its files unless the contest can go on with them.
 fn leave(
     config: &ContestConfig<'_>,
     resident: ContenderServer,
     journal: &Journal,
     is_over: bool,
 ) -> Result<()> {
-    let own = match resident.place {
-        Place::Sandboxed(own) => own,
-        Place::Remote(server) => {
-            let left = leave_remote(config, &resident.name, *server, journal, is_over);
-            return match left {
-                // That it said nothing at the end is in the journal, and its host ends it.
-                Err(error) if error.is::<ServerHostMissing>() => Ok(()),
-                left => left,
-            };
+    let ContenderServer {
+        name, mut backend, ..
+    } = resident;
+    if backend.is_started() {
+        config.console.stage(&format!("{name}: stopping"));
+    }
+    let left = backend.stop(&config.plan.limits).and_then(|()| {
+        if let Some(texts) = backend.texts()? {
+            let writer = journal.writer();
+            writer.contender_file(&name, "server.log", &texts.log)?;
         }
-        Place::InProcess(file) if is_over && !config.keep => return file.remove(),
-        Place::InProcess(_) | Place::Running { .. } => return Ok(()),
-    };
-    config
-        .console
-        .stage(&format!("{}: stopping", resident.name));
-    let super::arena::Sandboxed {
-        sandbox, server, ..
-    } = *own;
-    if let Some(server) = server {
-        server.stop(Duration::from_secs_f64(config.plan.limits.server_stop_s))?;
-    }
-    let log = std::fs::read(sandbox.log()).unwrap_or_default();
-    journal
-        .writer()
-        .contender_file(&resident.name, "server.log", &log)?;
-    if is_over && !config.keep {
-        sandbox.remove()?;
-    }
-    Ok(())
-}
-
-/// Has its host stop a server, and keeps its log.
-fn leave_remote(
-    config: &ContestConfig<'_>,
-    name: &str,
-    mut server: RemoteServer,
-    journal: &Journal,
-    is_over: bool,
-) -> Result<()> {
-    config.console.stage(&format!("{name}: stopping"));
-    server.stop()?;
-    let log = server.texts()?.log;
-    let writer = journal.writer();
-    writer.contender_file(name, "server.log", log.as_bytes())?;
-    match is_over && !config.keep {
-        true => server.remove(),
-        false => Ok(()),
+        match is_over && !config.keep {
+            true => backend.remove(),
+            false => Ok(()),
+        }
+    });
+    match left {
+        // That it said nothing at the end is in the journal, and its host ends it.
+        Err(error) if error.is::<ServerHostMissing>() => Ok(()),
+        left => left,
     }
 }

@@ -6,7 +6,7 @@ use dbduel_load::workloads::{Moment, Verification, Workload};
 use dbduel_record::facts::{Condition, Conditions};
 
 use super::ContestConfig;
-use super::arena::{ContenderServer, Place};
+use super::backend::ContenderServer;
 use super::journal::Journal;
 use crate::lab::dataset;
 use crate::lab::server::Progress as _;
@@ -23,9 +23,9 @@ pub fn before(
     journal: &Journal,
 ) -> Result<()> {
     // Tables that were found on a running server may have seen transactions.
-    let moment = match (&resident.place, restored) {
-        (Place::Running { .. }, true) => Moment::AfterLoad,
-        _ => Moment::Fresh,
+    let moment = match !resident.backend.is_ours() && restored {
+        true => Moment::AfterLoad,
+        false => Moment::Fresh,
     };
     config
         .console

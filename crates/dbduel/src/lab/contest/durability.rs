@@ -11,7 +11,7 @@ use dbduel_record::commits::CommitRange;
 use dbduel_record::event::{Finding, Severity};
 
 use super::ContestConfig;
-use super::arena::ContenderServer;
+use super::backend::ContenderServer;
 use super::journal::Journal;
 use super::measure::finding;
 use crate::lab::facts::scalar;

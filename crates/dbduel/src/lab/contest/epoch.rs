@@ -51,7 +51,7 @@ impl Contest<'_> {
             self.arena.activate(contender)?;
             if let Err(error) = self
                 .arena
-                .reconnect_clients(plan, &mut self.load, contender)
+                .reconnect_clients(plan, &mut *self.load, contender)
             {
                 self.allow_failure(contender, error)?;
                 self.recover(contender, false)?;

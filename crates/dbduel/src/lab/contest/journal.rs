@@ -1,10 +1,12 @@
 //! The record's writer with a clock: everything it writes is stamped here.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use dbduel_record::commits::{CommitRange, CommitRow};
 use dbduel_record::event::{Event, Finding, SliceId};
 use dbduel_record::facts::Size;
+use dbduel_record::files::FileSystem;
 use dbduel_record::store::{SliceResult, contender_dir};
 use dbduel_record::{RecordError, RecordWriter};
 
@@ -18,17 +20,21 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the record in `dir`.
+    /// Opens the record in `dir`, which is written through `files`.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn open(dir: &Path) -> Result<Self, RecordError> {
-        Self::open_by(dir, Clocks::now)
+    pub fn open(files: &Arc<dyn FileSystem>, dir: &Path) -> Result<Self, RecordError> {
+        Self::open_by(files, dir, Clocks::now)
     }
 
     /// The same with other clocks than the machine's.
-    fn open_by(dir: &Path, read: fn() -> Clocks) -> Result<Self, RecordError> {
-        let writer = RecordWriter::open(dir, read().wall_ms())?;
+    fn open_by(
+        files: &Arc<dyn FileSystem>,
+        dir: &Path,
+        read: fn() -> Clocks,
+    ) -> Result<Self, RecordError> {
+        let writer = RecordWriter::open_on(Arc::clone(files), dir, read().wall_ms())?;
         let clock = RecordClock::new(read, writer.last_ms());
         Ok(Self { writer, clock })
     }
@@ -121,6 +127,7 @@ mod tests {
     use std::time::Duration;
 
     use dbduel_record::Record;
+    use dbduel_record::files::LocalFiles;
 
     use super::*;
     use crate::judge::synthetic::Scenario;
@@ -176,7 +183,8 @@ mod tests {
         );
         let started = template.events[0].what.clone();
 
-        let mut journal = Journal::open_by(&dir, clocks).unwrap();
+        let files: Arc<dyn FileSystem> = Arc::new(LocalFiles);
+        let mut journal = Journal::open_by(&files, &dir, clocks).unwrap();
         journal.event(started.clone()).unwrap();
         pass(10, 0);
         journal.event(placed.unwrap().clone()).unwrap();
@@ -196,7 +204,7 @@ mod tests {
         drop(journal);
         // The next sitting begins ten days before the end of the last one by the wall clock, which is then put right.
         pass(30, 0);
-        let mut journal = Journal::open_by(&dir, clocks).unwrap();
+        let mut journal = Journal::open_by(&files, &dir, clocks).unwrap();
         journal.event(started).unwrap();
         pass(1, TEN_DAYS_S);
         journal.commits(&name, vec![range(10, 11)]).unwrap();

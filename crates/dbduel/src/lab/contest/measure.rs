@@ -204,7 +204,10 @@ impl Contest<'_> {
         let plan = self.config.plan;
         self.progress.begun.insert(block.id);
         *self.progress.in_epoch.entry(block.level).or_default() += 1;
-        let watched = self.observers.affordable(plan, block);
+        let watched = match self.config.provider.has_processes() {
+            true => self.observers.affordable(plan, block),
+            false => 0,
+        };
         let mut slices: Vec<SliceSoFar> = Vec::new();
         slices.resize_with(block.order.len(), SliceSoFar::default);
         let running = self.running(block)?;
@@ -238,7 +241,7 @@ impl Contest<'_> {
             self.arena.activate(contender)?;
             let outcome = match self
                 .arena
-                .connect_at(plan, &mut self.load, contender, block.level)
+                .connect_at(plan, &mut *self.load, contender, block.level)
             {
                 Ok(()) => self.run_turn(block, place, decision)?,
                 Err(error) => Outcome::Lost(format!("{error:#}")),

@@ -5,6 +5,7 @@
 //! is done about it.
 
 mod arena;
+pub mod backend;
 pub mod board;
 mod client_connections;
 mod close;
@@ -14,12 +15,14 @@ pub mod durability;
 mod epoch;
 mod injector;
 mod journal;
+mod load;
 mod measure;
 mod observers;
 mod phases;
 mod pilot;
-mod prepare;
+pub mod prepare;
 mod prove;
+mod provider;
 mod recover;
 mod search;
 mod slice;
@@ -43,22 +46,25 @@ use super::experiment::document::Troubles;
 use super::experiment::{Experiment, ExperimentFile};
 use super::host;
 use super::interpreted;
-use super::load_processes::LoadProcesses;
 use super::server::{Home, orphans};
 use super::server_host::ServerHosts;
 use crate::console::Console;
 use crate::interrupt;
 use arena::Arena;
-pub use arena::{ContenderServer, Health, Sandboxed, run_name};
+pub use arena::run_name;
+pub use backend::sandboxed::loaded;
+pub use backend::{Backend, ContenderServer, Sandboxed, sandboxed};
 use board::{Board, Phase};
 pub use conditions::facts as condition_facts;
 pub use injector::InjectedTime;
 use journal::Journal;
 pub use journal::now_ms;
+pub use load::Load;
 use measure::Progress;
 use observers::Observers;
 use pilot::SteadySeries;
-pub use prepare::{NotComparable, check_settings, loaded, rehearse, rehearse_one, sandboxed};
+pub use prepare::{NotComparable, check_settings, rehearse, rehearse_one};
+pub use provider::{Machines, Provider};
 
 /// Everything that a contest needs from outside.
 #[derive(Debug)]
@@ -83,17 +89,11 @@ pub struct ContestConfig<'a> {
     pub stacks: bool,
     /// Where the agents of load hosts are found.
     pub nats: Option<&'a NatsAccess>,
+    /// What it gets its load and its servers from.
+    pub provider: &'a dyn Provider,
 }
 
 impl ContestConfig<'_> {
-    /// Starts the load processes that the plan asks for.
-    ///
-    /// # Errors
-    /// As [`LoadProcesses::start`].
-    fn start_load(&self) -> Result<LoadProcesses> {
-        LoadProcesses::start(self.plan, self.nats, &self.contest())
-    }
-
     /// What agents call it.
     fn contest(&self) -> String {
         let contest = self.record.file_name().unwrap_or_default();
@@ -123,6 +123,7 @@ pub fn without_record<T>(
         keep: false,
         stacks: false,
         nats: None,
+        provider: &Machines,
     })
 }
 
@@ -143,7 +144,7 @@ pub fn run_contest(config: &ContestConfig<'_>) -> Result<EndReason> {
             )
         })
         .count() as u32;
-    let mut journal = Journal::open(config.record)?;
+    let mut journal = Journal::open(config.home.files(), config.record)?;
     journal.event(Event::Started {
         pid: std::process::id(),
         dbduel: env!("CARGO_PKG_VERSION").to_owned(),
@@ -218,7 +219,7 @@ fn stage(
         journal.notice(caveat)?;
     }
     // Before what takes long: a host may be missing.
-    let load = config.start_load()?;
+    let load = config.provider.load(config)?;
     if let Some(caveat) = observers::load_is_elsewhere(load.hosts()) {
         journal.notice(caveat)?;
     }
@@ -265,7 +266,7 @@ fn stage(
 struct Contest<'c> {
     config: &'c ContestConfig<'c>,
     arena: Arena,
-    load: LoadProcesses,
+    load: Box<dyn Load>,
     journal: &'c mut Journal,
     progress: Progress,
     observers: Observers,

@@ -10,12 +10,12 @@ use dbduel_record::event::{Finding, Severity};
 use dbduel_record::facts::LoadHost;
 use dbduel_record::plan::Block;
 
-use super::arena::{Arena, Place};
+use super::arena::Arena;
+use super::load::Load;
 use super::measure::finding;
 use super::{Contest, ContestConfig};
 use crate::hosts::servers::HostObserved;
 use crate::lab::host;
-use crate::lab::load_processes::LoadProcesses;
 use crate::lab::observe::{Observed, Observer, Subject, Watch, write_accounting};
 use crate::lab::server_host::RemoteWatch;
 
@@ -137,13 +137,13 @@ impl Observers {
         config: &ContestConfig<'_>,
         arena: &mut Arena,
         contender: usize,
-        load: &LoadProcesses,
+        load: &dyn Load,
     ) -> Result<TurnWatch> {
         let name = &config.plan.contenders[contender].name;
         let load_pid = load.pid(name);
         let resident = arena.resident(contender);
         let is_in_process = resident.dialect.is_in_process();
-        let is_elsewhere = matches!(resident.place, Place::Remote(_));
+        let is_elsewhere = resident.backend.is_elsewhere();
         let mut observer = self.each[contender].take().unwrap_or_default();
         // A look of ours would lock the file that the clients wait for.
         if observer.connection.is_none() && !is_in_process && !is_elsewhere {
@@ -169,14 +169,7 @@ impl Observers {
             is_elsewhere: !load.hosts().is_empty(),
             overcounts_writes: self.overcounts_writes,
         };
-        let there = match &mut arena.resident(contender).place {
-            // One that has died or is out of reach loses its slice.
-            Place::Remote(server) => {
-                let watch = server.watch();
-                Some(watch.map_err(|error| format!("{error:#}")))
-            }
-            Place::Sandboxed(_) | Place::InProcess(_) | Place::Running { .. } => None,
-        };
+        let there = arena.resident(contender).backend.watch();
         let here = Watch::start(observer, server, load);
         let here = here.context("could not start the watch over a slice")?;
         Ok(TurnWatch { here, there })

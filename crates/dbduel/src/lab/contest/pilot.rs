@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use anyhow::Result;
-use dbduel_load::order::{SliceAnswer, SliceOrder};
+use dbduel_load::order::{SliceAnswer, SliceOrder, Tick};
 use dbduel_record::Plan;
 use dbduel_record::event::Event;
 use dbduel_record::latency;
@@ -274,7 +274,7 @@ impl Contest<'_> {
     fn pilot_order(&mut self, level: usize, contender: usize, purpose: &str) -> SliceOrder {
         let plan = self.config.plan;
         let epoch = self.progress.epoch;
-        let until_halted = self.arena.resident(contender).freezes();
+        let until_halted = self.arena.resident(contender).backend.freezes();
         SliceOrder {
             contender: plan.contenders[contender].name.clone(),
             clients: plan.levels[level].clients,
@@ -299,23 +299,19 @@ impl Contest<'_> {
         let (plan, console, board) = (self.config.plan, self.config.console, self.config.board);
         let (name, used_s) = (order.contender.clone(), self.progress.used_s);
         self.arena.activate(contender)?;
-        let end = self.load.slice(
-            order,
-            |_| {},
-            |tick| {
-                let done_s = used_s + tick.offset_s + tick.length_s;
-                console.measuring(
-                    done_s,
-                    plan.schedule.budget_s,
-                    &format!("pilot, {name}: {}", rate(tick)),
-                );
-                board.tick(contender, level, tick, done_s);
-                match interrupt::check() {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(_) => ControlFlow::Break(()),
-                }
-            },
-        );
+        let end = self.load.slice(order, &mut |_| {}, &mut |tick: &Tick| {
+            let done_s = used_s + tick.offset_s + tick.length_s;
+            console.measuring(
+                done_s,
+                plan.schedule.budget_s,
+                &format!("pilot, {name}: {}", rate(tick)),
+            );
+            board.tick(contender, level, tick, done_s);
+            match interrupt::check() {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        });
         self.freeze_under_load(contender)?;
         self.journal.commits(&name, self.load.take_commits())?;
         interrupt::check()?;

@@ -9,7 +9,7 @@ use dbduel_record::event::{Event, Severity};
 use dbduel_record::{Record, RecordError};
 
 use super::Contest;
-use super::arena::Health;
+use super::backend::Health;
 use super::board::Phase;
 use super::durability;
 use super::measure::finding;
@@ -59,7 +59,7 @@ impl Contest<'_> {
     pub(super) fn connect_clients(&mut self) -> Result<Vec<(Address, Session)>> {
         let plan = self.config.plan;
         loop {
-            let failure = match self.arena.connect_clients(plan, &mut self.load) {
+            let failure = match self.arena.connect_clients(plan, &mut *self.load) {
                 Ok(sessions) => return Ok(sessions),
                 Err(failure) => failure,
             };
@@ -112,7 +112,7 @@ impl Contest<'_> {
             self.end_remote_clients(contender)?;
         }
         self.arena
-            .reconnect_clients(plan, &mut self.load, contender)?;
+            .reconnect_clients(plan, &mut *self.load, contender)?;
         if *is_cold {
             self.warm_up_one(contender)?;
             *is_cold = false;
@@ -129,7 +129,7 @@ impl Contest<'_> {
             self.arena.activate(other)?;
             let connected = self
                 .end_remote_clients(other)
-                .and_then(|()| self.arena.reconnect_clients(plan, &mut self.load, other));
+                .and_then(|()| self.arena.reconnect_clients(plan, &mut *self.load, other));
             if let Err(error) = connected {
                 if self.load.is_broken() {
                     return Err(error);
@@ -161,7 +161,7 @@ impl Contest<'_> {
             ))?,
             None => {}
         }
-        self.load = self.config.start_load()?;
+        self.load = self.config.provider.load(self.config)?;
         Ok(())
     }
 

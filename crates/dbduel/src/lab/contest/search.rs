@@ -5,17 +5,17 @@ use anyhow::Result;
 use dbduel_record::event::{EndReason, Event};
 use dbduel_record::plan::Plan;
 
+use super::load::Load;
 use super::stacks::no_stacks;
 use super::{Contest, ContestConfig};
 use crate::judge::levels::search::next_rate;
 use crate::lab::contest::arena::Arena;
 use crate::lab::expand::blocks_at_rate;
-use crate::lab::load_processes::LoadProcesses;
 
 /// Warms up and measures, the parts of the contest come back with why it ended.
 pub(super) fn warm_up_and_measure(
     mut contest: Contest<'_>,
-) -> (Arena, LoadProcesses, Result<EndReason>) {
+) -> (Arena, Box<dyn Load>, Result<EndReason>) {
     let chosen = contest.warm_up().and_then(|()| contest.choose_turns());
     match chosen {
         Ok(Some(longer)) => go_on(contest, &longer),
@@ -25,7 +25,7 @@ pub(super) fn warm_up_and_measure(
 }
 
 /// Measures by a longer plan.
-fn go_on(contest: Contest<'_>, longer: &Plan) -> (Arena, LoadProcesses, Result<EndReason>) {
+fn go_on(contest: Contest<'_>, longer: &Plan) -> (Arena, Box<dyn Load>, Result<EndReason>) {
     let config = ContestConfig {
         plan: longer,
         ..*contest.config
@@ -38,7 +38,7 @@ fn go_on(contest: Contest<'_>, longer: &Plan) -> (Arena, LoadProcesses, Result<E
 }
 
 /// Measures the levels of the plan, and then one further rate after the other.
-fn measure_and_search(mut contest: Contest<'_>) -> (Arena, LoadProcesses, Result<EndReason>) {
+fn measure_and_search(mut contest: Contest<'_>) -> (Arena, Box<dyn Load>, Result<EndReason>) {
     let result = contest.measure();
     let next = match result {
         Ok(EndReason::Decided) => contest.next(),
@@ -78,7 +78,7 @@ impl Contest<'_> {
     fn finished(
         mut self,
         mut result: Result<EndReason>,
-    ) -> (Arena, LoadProcesses, Result<EndReason>) {
+    ) -> (Arena, Box<dyn Load>, Result<EndReason>) {
         let is_over = matches!(result, Ok(EndReason::Decided | EndReason::BudgetSpent));
         if self.config.stacks
             && is_over
@@ -91,7 +91,7 @@ impl Contest<'_> {
         self.taken_apart(result)
     }
 
-    fn taken_apart(self, result: Result<EndReason>) -> (Arena, LoadProcesses, Result<EndReason>) {
+    fn taken_apart(self, result: Result<EndReason>) -> (Arena, Box<dyn Load>, Result<EndReason>) {
         (self.arena, self.load, result)
     }
 }

@@ -132,21 +132,19 @@ impl Contest<'_> {
         };
         self.arena.activate(contender)?;
         self.arena
-            .connect_at(plan, &mut self.load, contender, level)?;
+            .connect_at(plan, &mut *self.load, contender, level)?;
         let file = file.to_owned();
         let looking = std::thread::spawn(move || {
             clock::sleep(Duration::from_secs_f64(GUARD_S));
             stacks::record(pid, SAMPLED, &file)
         });
         // The load ends early when the looking does.
-        let end = self.load.slice(
-            order,
-            |_| {},
-            |_| match looking.is_finished() {
+        let end = self
+            .load
+            .slice(order, &mut |_| {}, &mut |_| match looking.is_finished() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
-            },
-        );
+            });
         let looked = looking
             .join()
             .unwrap_or_else(|_| Err(Missing("the thread that ran `perf` failed".to_owned())));

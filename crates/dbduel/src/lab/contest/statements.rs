@@ -55,7 +55,7 @@ impl Contest<'_> {
         };
         let sampled = self
             .arena
-            .sample_statements(plan, &mut self.load, contender, level, slice);
+            .sample_statements(plan, &mut *self.load, contender, level, slice);
         self.journal.commits(&name, self.load.take_commits())?;
         interrupt::check()?;
         let explained = sampled.and_then(|examples| {
@@ -80,7 +80,7 @@ impl Contest<'_> {
         writer.contender_json(&name, STATEMENTS, own)?;
         self.progress.used_s += SAMPLE_S;
         self.arena
-            .reconnect_clients(plan, &mut self.load, contender)
+            .reconnect_clients(plan, &mut *self.load, contender)
     }
 }
 

@@ -4,12 +4,12 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use dbduel_load::order::{SliceAnswer, SliceOrder};
+use dbduel_load::order::{SliceAnswer, SliceOrder, Tick};
 use dbduel_record::plan::Block;
 use dbduel_record::seed::named_seed;
 
 use super::Contest;
-use super::arena::Health;
+use super::backend::Health;
 use super::injector::InjectedTime;
 use super::observers::TurnWatch;
 use super::warm_up::{rate, workload_at};
@@ -95,14 +95,14 @@ impl Contest<'_> {
             measured_s: block.slice_s,
             tick_s: plan.tick_s(block.level),
             drain_s: plan.schedule.drain_s,
-            until_halted: self.arena.resident(contender).freezes(),
+            until_halted: self.arena.resident(contender).backend.freezes(),
             seed: named_seed(plan.seed, &format!("keys/block/{}/half/{half}", block.id)),
         };
         let watch = match is_watched {
             true => {
                 Some(
                     self.observers
-                        .watch(self.config, &mut self.arena, contender, &self.load)?,
+                        .watch(self.config, &mut self.arena, contender, &*self.load)?,
                 )
             }
             false => None,
@@ -110,7 +110,7 @@ impl Contest<'_> {
         let standing = standing(decision);
         let injection = plan.injection.as_ref();
         let injection = injection.filter(|injection| injection.contender == contender);
-        let resident = self.arena.resident(contender);
+        let resident = &mut self.arena.resident(contender).backend;
         if let Some(injection) = injection
             && let Err(error) = resident.resume_injection(injection, plan.seed)
         {
@@ -122,12 +122,12 @@ impl Contest<'_> {
         resident.forget_silence();
         let suspended = self.journal.clock().suspended();
         let length = Duration::from_secs_f64(block.slice_s);
-        let on_begin = |opens: Instant| {
+        let mut on_begin = |opens: Instant| {
             if let Some(watch) = &watch {
                 watch.measure(opens..opens + length);
             }
         };
-        let end = self.load.slice(order, on_begin, |tick| {
+        let end = self.load.slice(order, &mut on_begin, &mut |tick: &Tick| {
             let ends_at = tick.offset_s + tick.length_s;
             let number = decision.blocks_complete + 1;
             let message = format!(
@@ -141,13 +141,13 @@ impl Contest<'_> {
             ControlFlow::Continue(())
         });
         // Ended before anything else, so that the server is awake whatever comes.
-        let injected = injection.map(|_| self.arena.resident(contender).pause_injection());
+        let injected = injection.map(|_| self.arena.resident(contender).backend.pause_injection());
         let suspended = self.journal.clock().suspended().saturating_sub(suspended);
         let asks_host = watch.as_ref().is_some_and(TurnWatch::asks_host);
         let observed = watch.map(|watch| self.observers.end(contender, watch));
         let mut observed = observed.unwrap_or_default();
         self.say_what_is_missing(name, &observed)?;
-        let silence = self.arena.resident(contender).silence(!asks_host);
+        let silence = self.arena.resident(contender).backend.silence(!asks_host);
         let answer = match (end, silence) {
             (SliceEnd::Finished(answer), None) => *answer,
             (SliceEnd::Finished(_), Some(silence)) => {

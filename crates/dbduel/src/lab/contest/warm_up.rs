@@ -114,42 +114,38 @@ impl Contest<'_> {
         self.arena.activate(contender)?;
         self.keep_statements(contender, index)?;
         self.arena
-            .connect_at(plan, &mut self.load, contender, index)?;
+            .connect_at(plan, &mut *self.load, contender, index)?;
         board.enter(Phase::WarmingUp);
-        let end = self.load.slice(
-            order,
-            |_| {},
-            |tick| {
-                step.length_s += tick.length_s;
-                step.ok += tick.ok;
-                if step.length_s < 0.99 * plan.schedule.tick_s {
-                    return ControlFlow::Continue(());
-                }
-                let whole = std::mem::take(&mut step);
-                let done_s = used_s + tick.offset_s + tick.length_s;
-                console.measuring(
-                    done_s,
-                    plan.schedule.budget_s,
-                    &format!("warming up {name}{at}: {}", rate(&whole)),
-                );
-                board.tick(contender, index, &whole, done_s);
-                let per_s = whole.ok as f64 / whole.length_s.max(f64::EPSILON);
-                ticks_per_s.push(per_s);
-                match detector.push(per_s) {
-                    Ok(SteadyState::Steady {
-                        transient: steps, ..
-                    }) => {
-                        transient = steps;
-                        match is_equally_long {
-                            true => ControlFlow::Continue(()),
-                            false => ControlFlow::Break(()),
-                        }
+        let end = self.load.slice(order, &mut |_| {}, &mut |tick: &Tick| {
+            step.length_s += tick.length_s;
+            step.ok += tick.ok;
+            if step.length_s < 0.99 * plan.schedule.tick_s {
+                return ControlFlow::Continue(());
+            }
+            let whole = std::mem::take(&mut step);
+            let done_s = used_s + tick.offset_s + tick.length_s;
+            console.measuring(
+                done_s,
+                plan.schedule.budget_s,
+                &format!("warming up {name}{at}: {}", rate(&whole)),
+            );
+            board.tick(contender, index, &whole, done_s);
+            let per_s = whole.ok as f64 / whole.length_s.max(f64::EPSILON);
+            ticks_per_s.push(per_s);
+            match detector.push(per_s) {
+                Ok(SteadyState::Steady {
+                    transient: steps, ..
+                }) => {
+                    transient = steps;
+                    match is_equally_long {
+                        true => ControlFlow::Continue(()),
+                        false => ControlFlow::Break(()),
                     }
-                    _ if interrupt::check().is_err() => ControlFlow::Break(()),
-                    _ => ControlFlow::Continue(()),
                 }
-            },
-        );
+                _ if interrupt::check().is_err() => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        });
         self.journal.commits(&name, self.load.take_commits())?;
         interrupt::check()?;
         let answer = match end {

@@ -84,7 +84,7 @@ impl DatabaseFile {
     ///
     /// # Errors
     /// When something cannot be removed.
-    pub fn remove(self) -> Result<()> {
+    pub fn remove_folder(&self) -> Result<()> {
         remove(&*self.files, &self.folder)?;
         if let Some(run) = self.folder.parent() {
             orphans::remove_empty_run(&*self.files, run);
@@ -122,7 +122,7 @@ mod tests {
         fs::write(&path, "half").unwrap();
         file.make().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"");
-        file.remove().unwrap();
+        file.remove_folder().unwrap();
         assert!(!home.sandboxes().join("run").exists());
     }
 }

@@ -8,12 +8,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use dbduel_load::address::Address;
 use dbduel_load::driver::Credentials;
-use dbduel_record::Plan;
+use dbduel_load::workloads;
 use dbduel_record::event::LoadTime;
 use dbduel_record::facts::FileSizes;
-use dbduel_record::plan::{Injection, Limits};
+use dbduel_record::plan::{Contender, Injection, Limits};
+use dbduel_record::{Plan, Record};
 
-use super::super::contest::{Health, InjectedTime};
+use super::super::contest::backend::sandboxed::located;
+use super::super::contest::backend::{Backend, Health, ServerTexts, origin};
+use super::super::contest::prepare::{Content, is_dataset_known};
+use super::super::contest::{ContestConfig, InjectedTime};
 use super::super::server::{Build, Home, Progress, ServerName};
 use super::super::snapshots::Description;
 use super::{ServerHost, ServerHostMissing, ServerHosts, checked, lock};
@@ -25,14 +29,6 @@ use crate::lab::clock;
 const SHORT: Duration = Duration::from_secs(60);
 /// Fetching a server, copying its data.
 const LONG: Duration = Duration::from_secs(4 * 3600);
-
-/// Configuration and log of a server.
-#[derive(Debug)]
-pub struct ServerTexts {
-    pub config: String,
-    pub log: String,
-    pub log_since_start: String,
-}
 
 /// A server in a sandbox on another machine.
 #[derive(Debug)]
@@ -154,50 +150,6 @@ impl RemoteServer {
         self.started_by(ServerTask::Start { keeps_data }, limit)
     }
 
-    /// Keeps its loaded data as a snapshot; it is stopped and started for that.
-    ///
-    /// # Errors
-    /// When it does not stop in order or start, or its data cannot be copied.
-    pub fn keep_data(&mut self, load: LoadTime) -> Result<()> {
-        let limit = LONG + self.restart_limit();
-        self.started_by(ServerTask::KeepData { load }, limit)
-            .map(drop)
-    }
-
-    /// Starts it again after its end, which its host may have brought about when it was out of reach; returns the seconds until
-    /// it answered.
-    ///
-    /// # Errors
-    /// When it does not start.
-    pub fn restart(&mut self) -> Result<f64> {
-        let session = {
-            let mut host = lock(&self.host);
-            host.attach_again()?;
-            host.session
-        };
-        if session == self.sandbox.session {
-            let limit = self.restart_limit();
-            self.started_by(ServerTask::Restart, limit)?;
-        } else {
-            self.started = None;
-            self.sandbox = PreparedSandbox::make(
-                &self.host,
-                self.number,
-                &self.plan,
-                &self.run,
-                self.packed.as_deref(),
-            )?;
-            let (_, has_kept_data) = self.start(true)?;
-            // Others would not be the ones of the slices before.
-            ensure!(
-                has_kept_data,
-                "server host `{}` has no data of it any more",
-                self.host_name()
-            );
-        }
-        Ok(self.ready_after_s().unwrap_or_default())
-    }
-
     fn restart_limit(&self) -> Duration {
         let Limits {
             server_start_s,
@@ -226,33 +178,6 @@ impl RemoteServer {
         }
     }
 
-    /// Stops all its threads; one that has ended is found later.
-    ///
-    /// # Errors
-    /// When they cannot be stopped.
-    pub fn freeze(&mut self) -> Result<()> {
-        self.ask_short(ServerTask::Freeze).map(drop)
-    }
-
-    /// Lets its threads run; one that has ended is found later.
-    ///
-    /// # Errors
-    /// When they cannot run.
-    pub fn thaw(&mut self) -> Result<()> {
-        self.ask_short(ServerTask::Thaw).map(drop)
-    }
-
-    /// Whether it runs.
-    pub fn health(&mut self) -> Health {
-        match self.ask_short(ServerTask::Health) {
-            Ok(None) => Health::Alive,
-            Ok(Some(how)) => Health::Dead { how },
-            Err(error) => Health::Dead {
-                how: format!("{error:#}"),
-            },
-        }
-    }
-
     /// How it ended by itself, if it did, or that its host has ended it or is out of reach.
     fn ask_short(&mut self, what: ServerTask) -> Result<Option<String>> {
         match self.ask(what, SHORT, false) {
@@ -277,47 +202,6 @@ impl RemoteServer {
         host.failure.clone().or_else(|| is_of_before.then(ended))
     }
 
-    /// Forgets that its host was out of reach.
-    pub fn forget_silence(&self) {
-        lock(&self.host).silent_s = 0.0;
-    }
-
-    /// That its host is out of reach, or was since that was forgotten; known when it was asked something since.
-    pub fn silence(&self) -> Option<String> {
-        let host = lock(&self.host);
-        let (name, silent_s) = (&host.facts.name, host.silent_s);
-        let was_silent = || format!("server host `{name}` was out of reach for {silent_s:.1} s");
-        let failure = host.failure.clone();
-        failure.or_else(|| (silent_s > 0.0).then(was_silent))
-    }
-
-    /// Has its host watch a turn.
-    ///
-    /// # Errors
-    /// When the host cannot.
-    pub fn watch(&mut self) -> Result<RemoteWatch> {
-        self.begin(ServerTask::Watch).map(RemoteWatch)
-    }
-
-    /// Has its host begin a turn with a handicap, which continues that of the turn before.
-    ///
-    /// # Errors
-    /// When the host cannot.
-    pub fn resume_injection(&mut self, injection: &Injection) -> Result<()> {
-        let injection = injection.clone();
-        self.begin(ServerTask::ResumeInjection { injection })
-            .map(drop)
-    }
-
-    /// Has its host end the turn with a handicap. Returns for how long the server was stopped and awake.
-    pub fn pause_injection(&mut self) -> InjectedTime {
-        match self.task().ask(ServerTask::PauseInjection) {
-            Ok(ServerAnswer::Injected(injected)) => injected,
-            // A host that does not obey is found when it is asked to freeze the server.
-            _ => InjectedTime::default(),
-        }
-    }
-
     fn begin(&mut self, what: ServerTask) -> Result<RemoteTask> {
         if let Some(how) = self.ask_short(what)? {
             bail!(how);
@@ -332,86 +216,8 @@ impl RemoteServer {
         }
     }
 
-    /// Sizes of the files of its data directory.
-    ///
-    /// # Errors
-    /// When they cannot be read.
-    pub fn sizes(&mut self) -> Result<FileSizes> {
-        match self.ask(ServerTask::Sizes, SHORT, false)? {
-            ServerAnswer::Sizes { files } => Ok(files),
-            _ => Err(self.out_of_turn()),
-        }
-    }
-
-    /// Its configuration and its log.
-    ///
-    /// # Errors
-    /// When its host does not answer.
-    pub fn texts(&mut self) -> Result<ServerTexts> {
-        match self.ask(ServerTask::Files, SHORT, false)? {
-            ServerAnswer::Files {
-                config,
-                log,
-                log_since_start,
-            } => Ok(ServerTexts {
-                config,
-                log,
-                log_since_start,
-            }),
-            _ => Err(self.out_of_turn()),
-        }
-    }
-
-    /// Stops it in order.
-    ///
-    /// # Errors
-    /// When it cannot be stopped.
-    pub fn stop(&mut self) -> Result<()> {
-        self.started = None;
-        let limit = self.restart_limit();
-        match self.ask(ServerTask::Stop, limit, false)? {
-            ServerAnswer::Done => Ok(()),
-            _ => Err(self.out_of_turn()),
-        }
-    }
-
-    /// Removes its sandbox.
-    ///
-    /// # Errors
-    /// When it cannot be removed.
-    pub fn remove(mut self) -> Result<()> {
-        match self.ask(ServerTask::Remove, 5 * SHORT, false)? {
-            ServerAnswer::Done => Ok(()),
-            _ => Err(self.out_of_turn()),
-        }
-    }
-
-    /// Where it listens, and what clients log in with.
-    ///
-    /// # Errors
-    /// When it was not started.
-    pub fn endpoint(&self) -> Result<(Address, Credentials)> {
-        let started = self.started.as_ref().context("the server does not run")?;
-        let address = Address::Tcp {
-            host: started.host.clone(),
-            port: started.port,
-        };
-        let credentials = Credentials::new(&started.user, &started.password);
-        Ok((address, credentials))
-    }
-
-    /// Whether it was started and not stopped.
-    pub fn is_started(&self) -> bool {
-        self.started.is_some()
-    }
-
-    /// From the start of its process to the first login, seconds.
-    pub fn ready_after_s(&self) -> Option<f64> {
-        self.started.as_ref().map(|started| started.ready_after_s)
-    }
-
-    /// The server.
-    pub fn build(&self) -> &Build {
+    /// The files of the server.
+    pub fn prepared_build(&self) -> &Build {
         &self.sandbox.build
     }
 
@@ -450,6 +256,213 @@ impl RemoteServer {
 
     fn out_of_turn(&self) -> anyhow::Error {
         lock(&self.host).out_of_turn()
+    }
+}
+
+impl Backend for RemoteServer {
+    fn start_on_data(
+        &mut self,
+        config: &ContestConfig<'_>,
+        past: &Record,
+        contender: &Contender,
+    ) -> Result<Option<Content>> {
+        config.console.stage(&format!(
+            "{}: starting {} on {}",
+            contender.name,
+            self.sandbox.build.id,
+            self.host_name()
+        ));
+        let workload = workloads::find(&config.plan.workload.name)?;
+        let keeps_data =
+            !workload.depends_on_past_work() && is_dataset_known(past, &contender.name);
+        let begun = clock::now();
+        let started = self.start(keeps_data);
+        let (restored, kept_data) = started.map_err(|error| located(config, contender, error))?;
+        Ok(Some(match kept_data {
+            true => Content::InUse,
+            false => Content::Fresh { restored, begun },
+        }))
+    }
+
+    /// Whether its host has a snapshot is not known here.
+    fn snapshot_key(&self, _contender: &Contender, _plan: &Plan) -> Option<String> {
+        None
+    }
+
+    fn keep_data(
+        &mut self,
+        _config: &ContestConfig<'_>,
+        _contender: &Contender,
+        load: LoadTime,
+    ) -> Result<()> {
+        let limit = LONG + self.restart_limit();
+        self.started_by(ServerTask::KeepData { load }, limit)
+            .map(drop)
+    }
+
+    fn endpoint(&mut self) -> Result<(Address, Credentials)> {
+        let started = self.started.as_ref().context("the server does not run")?;
+        let address = Address::Tcp {
+            host: started.host.clone(),
+            port: started.port,
+        };
+        let credentials = Credentials::new(&started.user, &started.password);
+        Ok((address, credentials))
+    }
+
+    fn is_ours(&self) -> bool {
+        true
+    }
+
+    fn build(&self) -> Option<&Build> {
+        Some(&self.sandbox.build)
+    }
+
+    fn origin(&self) -> String {
+        origin(&self.sandbox.build)
+    }
+
+    fn ready_after_s(&self) -> Option<f64> {
+        self.started.as_ref().map(|started| started.ready_after_s)
+    }
+
+    fn texts(&mut self) -> Result<Option<ServerTexts>> {
+        match self.ask(ServerTask::Files, SHORT, false)? {
+            ServerAnswer::Files {
+                config,
+                log,
+                log_since_start,
+            } => Ok(Some(ServerTexts {
+                config: config.into_bytes(),
+                log: log.into_bytes(),
+                log_since_start,
+            })),
+            _ => Err(self.out_of_turn()),
+        }
+    }
+
+    fn sizes(&mut self) -> Result<Option<FileSizes>> {
+        match self.ask(ServerTask::Sizes, SHORT, false)? {
+            ServerAnswer::Sizes { files } => Ok(Some(files)),
+            _ => Err(self.out_of_turn()),
+        }
+    }
+
+    fn log_place(&self) -> String {
+        format!("on server host `{}`", self.host_name())
+    }
+
+    fn is_elsewhere(&self) -> bool {
+        true
+    }
+
+    fn freezes(&self) -> bool {
+        true
+    }
+
+    fn is_started(&self) -> bool {
+        self.started.is_some()
+    }
+
+    fn health(&mut self) -> Health {
+        match self.ask_short(ServerTask::Health) {
+            Ok(None) => Health::Alive,
+            Ok(Some(how)) => Health::Dead { how },
+            Err(error) => Health::Dead {
+                how: format!("{error:#}"),
+            },
+        }
+    }
+
+    /// Its host looks itself whether it has ended, for one round trip in the place of three.
+    fn freeze(&mut self) -> Result<()> {
+        self.ask_short(ServerTask::Freeze).map(drop)
+    }
+
+    fn thaw(&mut self) -> Result<()> {
+        self.ask_short(ServerTask::Thaw).map(drop)
+    }
+
+    fn stop(&mut self, _limits: &Limits) -> Result<()> {
+        self.started = None;
+        let limit = self.restart_limit();
+        match self.ask(ServerTask::Stop, limit, false)? {
+            ServerAnswer::Done => Ok(()),
+            _ => Err(self.out_of_turn()),
+        }
+    }
+
+    /// Its host may have brought its end about when it was out of reach.
+    fn restart(&mut self, _limits: &Limits) -> Result<f64> {
+        let session = {
+            let mut host = lock(&self.host);
+            host.attach_again()?;
+            host.session
+        };
+        if session == self.sandbox.session {
+            let limit = self.restart_limit();
+            self.started_by(ServerTask::Restart, limit)?;
+        } else {
+            self.started = None;
+            self.sandbox = PreparedSandbox::make(
+                &self.host,
+                self.number,
+                &self.plan,
+                &self.run,
+                self.packed.as_deref(),
+            )?;
+            let (_, has_kept_data) = self.start(true)?;
+            // Others would not be the ones of the slices before.
+            ensure!(
+                has_kept_data,
+                "server host `{}` has no data of it any more",
+                self.host_name()
+            );
+        }
+        Ok(self.ready_after_s().unwrap_or_default())
+    }
+
+    fn remove(mut self: Box<Self>) -> Result<()> {
+        match self.ask(ServerTask::Remove, 5 * SHORT, false)? {
+            ServerAnswer::Done => Ok(()),
+            _ => Err(self.out_of_turn()),
+        }
+    }
+
+    fn resume_injection(&mut self, injection: &Injection, _seed: u64) -> Result<()> {
+        let injection = injection.clone();
+        self.begin(ServerTask::ResumeInjection { injection })
+            .map(drop)
+    }
+
+    fn pause_injection(&mut self) -> InjectedTime {
+        match self.task().ask(ServerTask::PauseInjection) {
+            Ok(ServerAnswer::Injected(injected)) => injected,
+            // A host that does not obey is found when it is asked to freeze the server.
+            _ => InjectedTime::default(),
+        }
+    }
+
+    fn watch(&mut self) -> Option<Result<RemoteWatch, String>> {
+        let watch = self.begin(ServerTask::Watch).map(RemoteWatch);
+        // One that has died or is out of reach loses its slice.
+        Some(watch.map_err(|error| format!("{error:#}")))
+    }
+
+    fn forget_silence(&self) {
+        lock(&self.host).silent_s = 0.0;
+    }
+
+    fn silence(&mut self, asks: bool) -> Option<String> {
+        if asks {
+            // One that has ended is found when its clients are.
+            self.health();
+        }
+        let host = lock(&self.host);
+        let (name, silent_s) = (&host.facts.name, host.silent_s);
+        let was_silent = || format!("server host `{name}` was out of reach for {silent_s:.1} s");
+        let failure = host.failure.clone();
+        failure.or_else(|| (silent_s > 0.0).then(was_silent))
     }
 }
 

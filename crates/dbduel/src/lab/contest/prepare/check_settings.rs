@@ -4,13 +4,15 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use dbduel_load::driver::Dialect;
 use dbduel_record::plan::Contender;
 
-use super::{in_process, read_settings, sandboxed};
+use super::read_settings;
 use crate::interrupt;
 use crate::judge::audit::ServerEvidence;
 use crate::lab::contest::ContestConfig;
-use crate::lab::contest::arena::{ContenderServer, Place, run_name};
+use crate::lab::contest::arena::run_name;
+use crate::lab::contest::backend::{ContenderServer, in_process, sandboxed};
 use crate::lab::inspect::live;
 use crate::lab::server::{Meaning, Progress as _, ServerName, orphans};
 
@@ -77,7 +79,8 @@ fn ask(config: &ContestConfig<'_>, number: usize, contender: &Contender) -> Resu
     }
     if matches!(name.meaning, Meaning::InProcess) {
         let file = in_process::create(config, number, contender)?;
-        let mut resident = in_process::empty(contender, file)?;
+        file.make()?;
+        let mut resident = ContenderServer::of_ours(contender, Dialect::Sqlite, Box::new(file));
         let evidence = answers(config, &mut resident);
         leave(config, resident)?;
         let mut evidence = evidence?;
@@ -97,29 +100,20 @@ fn ask(config: &ContestConfig<'_>, number: usize, contender: &Contender) -> Resu
 fn answers(config: &ContestConfig<'_>, resident: &mut ContenderServer) -> Result<ServerEvidence> {
     let deadline = Duration::from_secs_f64(config.plan.limits.statement_s);
     let mut connection = resident.connect(deadline)?;
-    let (address, _) = resident.endpoint()?;
+    let (address, _) = resident.backend.endpoint()?;
     let mut evidence = live::evidence(&resident.name, &mut connection)?;
     evidence.connection.transport = Some(live::transport(&address));
     evidence.build = Some(read_settings::describe(resident, &mut connection));
-    if let Place::Sandboxed(own) = &resident.place {
-        let log = std::fs::read(own.sandbox.log()).unwrap_or_default();
-        evidence.error_log = Some(String::from_utf8_lossy(&log).into_owned());
+    if let Some(texts) = resident.backend.texts()? {
+        evidence.error_log = Some(String::from_utf8_lossy(&texts.log).into_owned());
     }
     Ok(evidence)
 }
 
-/// Stops the server and removes its sandbox.
-fn leave(config: &ContestConfig<'_>, resident: ContenderServer) -> Result<()> {
-    let own = match resident.place {
-        Place::Sandboxed(own) => own,
-        Place::InProcess(file) => return file.remove(),
-        Place::Remote(_) | Place::Running { .. } => return Ok(()),
-    };
+/// Stops the server and removes its files.
+fn leave(config: &ContestConfig<'_>, mut resident: ContenderServer) -> Result<()> {
     let stage = format!("{}: stopping", resident.name);
     config.console.stage(&stage);
-    let deadline = Duration::from_secs_f64(config.plan.limits.server_stop_s);
-    if let Some(server) = own.server {
-        server.stop(deadline)?;
-    }
-    own.sandbox.remove()
+    resident.backend.stop(&config.plan.limits)?;
+    resident.backend.remove()
 }

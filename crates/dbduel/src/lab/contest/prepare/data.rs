@@ -9,13 +9,11 @@ use dbduel_record::event::{Event, LoadTime};
 use dbduel_record::facts::FileSizes;
 use dbduel_record::plan::Contender;
 
-use super::{in_process, sandboxed};
 use crate::lab::clock;
-use crate::lab::contest::arena::{ContenderServer, Place};
+use crate::lab::contest::backend::ContenderServer;
 use crate::lab::contest::journal::Journal;
 use crate::lab::contest::{ContestConfig, conditions};
 use crate::lab::dataset;
-use crate::lab::server::file_sizes;
 use crate::lab::snapshots::Description;
 use crate::report::words;
 
@@ -67,14 +65,7 @@ pub fn settle(
         },
         None => {
             let load = dataset::fill(config.plan, workload, resident, config.console)?;
-            match &mut resident.place {
-                Place::Sandboxed(_) => sandboxed::keep_snapshot(config, contender, resident, load)?,
-                Place::Remote(server) => server.keep_data(load)?,
-                Place::InProcess(file) => {
-                    in_process::keep_snapshot(config, contender, file, load)?;
-                }
-                Place::Running { .. } => {}
-            }
+            resident.backend.keep_data(config, contender, load)?;
             Origin {
                 is_restored: false,
                 load: Some(load),
@@ -99,21 +90,16 @@ pub fn ready(
     let seconds = clock::since(begun).as_secs_f64();
     conditions::before(config, resident, workload, origin.is_restored, journal)?;
     let digest = dataset::digest(config.plan, workload, resident, config.console)?;
-    let files = match &mut resident.place {
-        Place::Sandboxed(own) => Some(file_sizes(&own.sandbox.data())?),
-        Place::Remote(server) => Some(server.sizes()?),
-        Place::InProcess(file) => Some(file_sizes(&file.data())?),
-        Place::Running { .. } => None,
-    };
+    let files = resident.backend.sizes()?;
     let size = files.unwrap_or_default().total();
     let Origin {
         is_restored: restored,
         load,
     } = origin;
-    let verb = match (&resident.place, restored) {
-        (_, false) => "loaded",
-        (Place::Sandboxed(_) | Place::Remote(_) | Place::InProcess(_), true) => "restored",
-        (Place::Running { .. }, true) => "found",
+    let verb = match restored {
+        false => "loaded",
+        true if resident.backend.is_ours() => "restored",
+        true => "found",
     };
     config.console.say(&format!(
         "{}: {} rows {verb} in {seconds:.1} s{}",

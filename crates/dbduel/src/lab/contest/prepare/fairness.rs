@@ -79,7 +79,10 @@ fn as_line(finding: &Finding) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use dbduel_record::facts::ServerHost;
+    use dbduel_record::files::{FileSystem, LocalFiles};
 
     use super::*;
     use crate::judge::audit::{Machine, Product, Version, expected, set_option};
@@ -91,7 +94,8 @@ mod tests {
         let dir = folder.path().join("record");
         let scenario = Scenario::duel();
         scenario.write(&dir);
-        let mut journal = Journal::open(&dir).unwrap();
+        let files: Arc<dyn FileSystem> = Arc::new(LocalFiles);
+        let mut journal = Journal::open(&files, &dir).unwrap();
         let mut plan = scenario.plan();
         plan.waivers.clear();
         for contender in &mut plan.contenders {

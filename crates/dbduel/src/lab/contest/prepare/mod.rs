@@ -3,12 +3,8 @@
 mod check_settings;
 mod data;
 mod fairness;
-mod in_process;
 mod print_plan;
 mod read_settings;
-mod remote;
-mod running;
-pub mod sandboxed;
 mod session;
 
 use std::ops::Range;
@@ -16,13 +12,13 @@ use std::time::Duration;
 
 use anyhow::Result;
 use dbduel_load::workloads::{self, Workload};
-use dbduel_record::event::{Finding, Severity};
+use dbduel_record::event::Severity;
 use dbduel_record::foreign::read_text;
-use dbduel_record::plan::Contender;
 use dbduel_record::{Record, RecordError};
 
 use super::ContestConfig;
-use super::arena::{Arena, ContenderServer};
+use super::arena::Arena;
+use super::backend::{ContenderServer, in_process, remote, running};
 use super::durability;
 use super::journal::Journal;
 use super::measure::finding;
@@ -30,25 +26,13 @@ use crate::interrupt;
 use crate::judge::audit::ServerEvidence;
 use crate::lab::experiment::EXPERIMENT_BYTES_MAX;
 use crate::lab::experiment::document::{Trouble, Troubles};
-use crate::lab::server::{DatabaseFile, Meaning, Sandbox, ServerName, runs_in_process};
-use crate::lab::server_host::{RemoteServer, ServerHosts};
+use crate::lab::server::{Meaning, ServerName, runs_in_process};
+use crate::lab::server_host::ServerHosts;
 
 pub use check_settings::{check_settings, rehearse, rehearse_one};
+pub use data::{Content, Origin, is_dataset_known, ready};
 pub use fairness::{NotComparable, check as check_fairness};
-pub use sandboxed::loaded;
 pub use session::keep_sessions;
-
-/// A contender before its server runs.
-enum Candidate {
-    /// Its sandbox, with settings that the server takes.
-    Sandboxed(Box<Sandbox>),
-    /// Its sandbox on another machine, with settings that the server takes.
-    Remote(Box<RemoteServer>),
-    /// Its file, which may not be there yet.
-    InProcess(Box<DatabaseFile>),
-    /// A running server that lets us in.
-    Running(ContenderServer),
-}
 
 /// Prepares all contenders of the plan: first what can be refused at once, for all of them, then what
 /// takes long, one after the other. Returns what the servers say of themselves, in the plan's order.
@@ -65,29 +49,23 @@ pub fn prepare(
 ) -> Result<Vec<ServerEvidence>> {
     let plan = config.plan;
     let workload = workloads::find(&plan.workload.name)?;
-    let mut candidates = Vec::new();
+    let mut residents = Vec::new();
     let mut connections = Vec::new();
     for (number, contender) in plan.contenders.iter().enumerate() {
         interrupt::check()?;
         let name = ServerName::parse(&contender.server)?;
-        candidates.push(match &name.meaning {
-            Meaning::Running(address) => {
-                let statement = Duration::from_secs_f64(plan.limits.statement_s);
-                let (resident, connection) = running::visit(contender, address, statement)?;
-                connections.push((contender, connection));
-                Candidate::Running(resident)
-            }
-            Meaning::InProcess => {
-                Candidate::InProcess(Box::new(in_process::create(config, number, contender)?))
-            }
-            Meaning::Provided { .. } => {
-                let (candidate, remarks) = provided(config, hosts, number, contender, &name)?;
-                for remark in remarks {
-                    journal.notice(remark)?;
-                }
-                candidate
-            }
-        });
+        if let Meaning::Running(address) = &name.meaning {
+            let statement = Duration::from_secs_f64(plan.limits.statement_s);
+            let (resident, connection) = running::visit(contender, address, statement)?;
+            connections.push((contender, connection));
+            residents.push(resident);
+            continue;
+        }
+        let (resident, remarks) = config.provider.server(config, hosts, number)?;
+        for remark in remarks {
+            journal.notice(remark)?;
+        }
+        residents.push(resident);
     }
     let in_process: Vec<&str> = plan
         .contenders
@@ -99,11 +77,11 @@ pub fn prepare(
     remote::announce(plan, journal)?;
     running::check_distinct(config, &mut connections)?;
     drop(connections);
-    print_plan::announce(config, past, workload, &mut candidates)?;
+    print_plan::announce(config, past, workload, &mut residents)?;
     let mut evidence = Vec::new();
     let mut restarts = 0;
-    for (number, candidate) in candidates.into_iter().enumerate() {
-        let placed = place(config, past, number, candidate, workload, journal);
+    for (number, resident) in residents.into_iter().enumerate() {
+        let placed = place(config, past, number, resident, workload, journal);
         let (resident, answers) = placed.or_else(|failure| {
             place_again(
                 config,
@@ -122,26 +100,6 @@ pub fn prepare(
     Ok(evidence)
 }
 
-/// A contender whose server is ours, in a sandbox with settings that it takes, and what it remarks on them.
-fn provided(
-    config: &ContestConfig<'_>,
-    hosts: &ServerHosts,
-    number: usize,
-    contender: &Contender,
-    name: &ServerName,
-) -> Result<(Candidate, Vec<Finding>)> {
-    Ok(match contender.host {
-        Some(_) => {
-            let (server, remarks) = remote::create(config, hosts, number, contender)?;
-            (Candidate::Remote(Box::new(server)), remarks)
-        }
-        None => {
-            let (sandbox, remarks) = sandboxed::create(config, number, contender, name)?;
-            (Candidate::Sandboxed(Box::new(sandbox)), remarks)
-        }
-    })
-}
-
 /// Puts a contender in its place: its server with its data, asked what it is.
 ///
 /// # Errors
@@ -150,27 +108,13 @@ fn place(
     config: &ContestConfig<'_>,
     past: &Record,
     number: usize,
-    candidate: Candidate,
+    mut resident: ContenderServer,
     workload: &'static dyn Workload,
     journal: &mut Journal,
 ) -> Result<(ContenderServer, ServerEvidence)> {
     interrupt::check()?;
     let contender = &config.plan.contenders[number];
-    let (mut resident, content) = match candidate {
-        Candidate::Running(resident) => (resident, None),
-        Candidate::Sandboxed(sandbox) => {
-            let started = sandboxed::start_on_data(config, past, contender, *sandbox)?;
-            (started.0, Some(started.1))
-        }
-        Candidate::Remote(server) => {
-            let started = remote::start_on_data(config, past, contender, *server)?;
-            (started.0, Some(started.1))
-        }
-        Candidate::InProcess(file) => {
-            let placed = in_process::put_in_place(config, past, contender, *file)?;
-            (placed.0, Some(placed.1))
-        }
-    };
+    let content = resident.backend.start_on_data(config, past, contender)?;
     let settle = |resident: &mut ContenderServer| {
         match content {
             Some(content) => {
@@ -209,7 +153,6 @@ fn place_again(
     restarts: &mut u32,
 ) -> Result<(ContenderServer, ServerEvidence)> {
     let contender = &config.plan.contenders[number];
-    let name = ServerName::parse(&contender.server)?;
     while let Some(ServerEnded { how }) = failure.downcast_ref()
         && *restarts < config.plan.limits.server_restarts
         && !failure.is::<RecordError>()
@@ -231,8 +174,8 @@ fn place_again(
             "look for what ended it: its log, and the kernel's, which names processes that were killed for want of memory",
         ))?;
         let past = Record::open(config.record)?;
-        let (candidate, _) = provided(config, hosts, number, contender, &name)?;
-        match place(config, &past, number, candidate, workload, journal) {
+        let (resident, _) = config.provider.server(config, hosts, number)?;
+        match place(config, &past, number, resident, workload, journal) {
             Ok(placed) => return Ok(placed),
             Err(again) => failure = again,
         }
@@ -248,7 +191,7 @@ struct ServerEnded {
 }
 
 /// A mistake at a place of the experiment; `None` without the place or the text.
-fn trouble(
+pub fn trouble(
     config: &ContestConfig<'_>,
     span: Option<Range<usize>>,
     message: &str,

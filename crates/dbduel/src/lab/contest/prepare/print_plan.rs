@@ -9,8 +9,8 @@ use dbduel_record::Record;
 use dbduel_record::plan::Contender;
 
 use super::data::is_dataset_known;
-use super::{Candidate, in_process, sandboxed};
 use crate::lab::contest::ContestConfig;
+use crate::lab::contest::backend::ContenderServer;
 use crate::lab::dataset;
 use crate::lab::forecast::{Need, copies_with_snapshot, sentence};
 use crate::lab::snapshots::Snapshots;
@@ -23,7 +23,7 @@ pub fn announce(
     config: &ContestConfig<'_>,
     past: &Record,
     workload: &'static dyn Workload,
-    candidates: &mut [Candidate],
+    residents: &mut [ContenderServer],
 ) -> Result<()> {
     let plan = config.plan;
     let Some(extent) = Extent::of(workload, &plan.workload.parameters) else {
@@ -34,38 +34,33 @@ pub fn announce(
     let mut need = Need::default();
     let mut to_load: Vec<&Contender> = Vec::new();
     let mut keys = BTreeSet::new();
-    for (contender, candidate) in plan.contenders.iter().zip(candidates) {
+    for (contender, resident) in plan.contenders.iter().zip(residents) {
         if is_dataset_known(past, &contender.name) {
             continue;
         }
         let parameters = plan.workload_of(contender).parameters;
-        match candidate {
-            Candidate::Running(resident) => {
-                if dataset::is_absent(plan, workload, resident)? {
-                    to_load.push(contender);
-                }
+        if !resident.backend.is_ours() {
+            if dataset::is_absent(plan, workload, resident)? {
+                to_load.push(contender);
             }
-            // Whether its host has a snapshot and room is not known here.
-            Candidate::Remote(_) => {}
-            candidate @ (Candidate::Sandboxed(_) | Candidate::InProcess(_)) => {
-                let key = match candidate {
-                    Candidate::Sandboxed(sandbox) => sandboxed::key(sandbox, contender, plan),
-                    _ => in_process::key(contender, plan),
-                };
-                let known = snapshots.description(&key).map(|snapshot| snapshot.bytes);
-                // Equal contenders take the snapshot that the first of them leaves.
-                let is_shared = !keys.insert(key);
-                need = need.and(match known {
-                    // Where copies share their blocks, it takes no room.
-                    Some(bytes) => Need::to_copy(bytes * u64::from(copies - 1)),
-                    None if is_shared => Need::to_copy(extent.disk_bytes * u64::from(copies - 1)),
-                    None => {
-                        to_load.push(contender);
-                        Need::to_load(extent, &parameters, copies)
-                    }
-                });
-            }
+            continue;
         }
+        // Whether another machine has a snapshot and room is not known here.
+        let Some(key) = resident.backend.snapshot_key(contender, plan) else {
+            continue;
+        };
+        let known = snapshots.description(&key).map(|snapshot| snapshot.bytes);
+        // Equal contenders take the snapshot that the first of them leaves.
+        let is_shared = !keys.insert(key);
+        need = need.and(match known {
+            // Where copies share their blocks, it takes no room.
+            Some(bytes) => Need::to_copy(bytes * u64::from(copies - 1)),
+            None if is_shared => Need::to_copy(extent.disk_bytes * u64::from(copies - 1)),
+            None => {
+                to_load.push(contender);
+                Need::to_load(extent, &parameters, copies)
+            }
+        });
     }
     if let [first, others @ ..] = to_load.as_slice() {
         let each = if others.is_empty() { "" } else { ", for each" };

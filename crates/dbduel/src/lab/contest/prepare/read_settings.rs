@@ -10,7 +10,7 @@ use dbduel_record::{Record, facts};
 
 use crate::judge::audit::ServerEvidence;
 use crate::judge::rules::servers::taken::{NotTaken, not_taken};
-use crate::lab::contest::arena::{ContenderServer, Place};
+use crate::lab::contest::backend::ContenderServer;
 use crate::lab::contest::journal::Journal;
 use crate::lab::contest::measure::finding;
 use crate::lab::contest::{ContestConfig, close};
@@ -18,7 +18,7 @@ use crate::lab::dataset;
 use crate::lab::facts::{Moment, identify, keep, keep_schema, scalar};
 use crate::lab::inspect;
 use crate::lab::inspect::planned::ask_for;
-use crate::lab::server::{Build, last_mention};
+use crate::lab::server::last_mention;
 
 /// Interviews a server that runs; returns what the audit wants to know. The answers of the first start
 /// are the ones of the record.
@@ -39,18 +39,8 @@ pub fn interview(
     config
         .console
         .say(&format!("{name}: {} {}", build.product, build.version));
-    let texts = match &mut resident.place {
-        Place::Remote(server) => Some(server.texts()?),
-        Place::Sandboxed(_) | Place::InProcess(_) | Place::Running { .. } => None,
-    };
-    let start_s = match &resident.place {
-        Place::Sandboxed(own) => own
-            .server
-            .as_ref()
-            .map(|server| server.ready_after().as_secs_f64()),
-        Place::Remote(server) => server.ready_after_s(),
-        Place::InProcess(_) | Place::Running { .. } => None,
-    };
+    let texts = resident.backend.texts()?;
+    let start_s = resident.backend.ready_after_s();
     journal.event(Event::ServerReady {
         contender: name.clone(),
         version: build.version.clone(),
@@ -77,20 +67,10 @@ pub fn interview(
     } else {
         keep(journal.writer(), &name, &mut connection, Moment::Again)?;
     }
-    let own = match (&resident.place, &texts) {
-        (Place::Sandboxed(own), _) => {
-            let config = std::fs::read(own.sandbox.config())?;
-            Some((own.sandbox.build(), config))
-        }
-        (Place::Remote(server), Some(texts)) => {
-            Some((server.build(), texts.config.clone().into_bytes()))
-        }
-        _ => None,
-    };
-    if let Some((build, config)) = own {
+    if let (Some(build), Some(texts)) = (resident.backend.build(), &texts) {
         let writer = journal.writer();
         writer.contender_json(&name, "server-build.json", build)?;
-        writer.contender_file(&name, "server.cnf", &config)?;
+        writer.contender_file(&name, "server.cnf", &texts.config)?;
     }
     let mut evidence = inspect::live::evidence(&name, &mut connection)?;
     evidence.schema = schema;
@@ -98,16 +78,8 @@ pub fn interview(
         ask_for(contender, &mut evidence);
     }
     for lost in not_taken(&evidence) {
-        let log_line = match &resident.place {
-            Place::Sandboxed(own) => own
-                .server
-                .as_ref()
-                .and_then(|server| server.last_word_on(lost.name)),
-            Place::Remote(_) => texts
-                .as_ref()
-                .and_then(|texts| last_mention(lost.name, &texts.log_since_start)),
-            Place::InProcess(_) | Place::Running { .. } => None,
-        };
+        let texts = texts.as_ref();
+        let log_line = texts.and_then(|texts| last_mention(lost.name, &texts.log_since_start));
         journal.notice(ignored(&name, &lost, log_line))?;
     }
     Ok(evidence)
@@ -158,44 +130,11 @@ pub fn describe(resident: &ContenderServer, connection: &mut Connection) -> fact
         allocator,
         ..facts::Build::default()
     };
-    let mut of_ours = |build: &Build| {
-        described.origin = origin(build);
+    described.origin = resident.backend.origin();
+    described.managed = resident.backend.is_ours();
+    if let Some(build) = resident.backend.build() {
         described.daemon = Some(build.daemon.display().to_string());
         described.daemon_sha256 = Some(build.daemon_digests.sha256.clone());
-        described.managed = true;
-    };
-    match &resident.place {
-        Place::Sandboxed(own) => of_ours(own.sandbox.build()),
-        Place::Remote(server) => of_ours(server.build()),
-        Place::InProcess(_) => {
-            described.origin = format!("in dbduel {}", env!("CARGO_PKG_VERSION"));
-            described.managed = true;
-        }
-        Place::Running { address, .. } => described.origin = address.to_string(),
     }
     described
-}
-
-/// Where a server of ours came from: of the fetched packages those that hold the server itself. The
-/// libraries that came along are in the server's own description.
-fn origin(build: &Build) -> String {
-    let is_server = |name: &str| {
-        ["mariadb-server", "mysql-server", "postgres"]
-            .iter()
-            .any(|server| name.contains(server))
-    };
-    let names = || {
-        build
-            .artifacts
-            .iter()
-            .map(|artifact| artifact.name.as_str())
-    };
-    let mut servers: Vec<&str> = names().filter(|name| is_server(name)).collect();
-    if servers.is_empty() {
-        servers.extend(names().next());
-    }
-    match servers.as_slice() {
-        [] => format!("{}: {}", build.source, build.daemon.display()),
-        _ => format!("{}: {}", build.source, servers.join(", ")),
-    }
 }

@@ -14,7 +14,6 @@ use nix::sys::signal::Signal;
 
 use super::super::orphans;
 use super::super::process::{ProcessIdentity, poll_until, signal_one, signal_tree};
-use super::super::settings::last_mention;
 use super::account::Account;
 use super::freeze::Stopper;
 use super::start::{StartError, identify, tail};
@@ -193,11 +192,6 @@ impl RunningServer {
     pub fn thaw(&mut self) -> Result<()> {
         self.check_alive("thaw")?;
         signal_tree(self.group(), Signal::SIGCONT).context("could not thaw the server")
-    }
-
-    /// The last that the server wrote into its log about a setting since it was started.
-    pub fn last_word_on(&self, setting: &str) -> Option<String> {
-        last_mention(setting, &self.log_since_start())
     }
 
     /// Asks the server to end, and kills it when it has not by the deadline. A frozen server is thawed first.

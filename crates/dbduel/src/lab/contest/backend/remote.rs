@@ -3,20 +3,16 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use dbduel_load::workloads;
-use dbduel_record::Record;
 use dbduel_record::event::{Finding, Severity};
 use dbduel_record::plan::{Contender, Plan};
 
-use super::data::{Content, is_dataset_known};
+use super::super::arena::run_name;
+use super::super::journal::Journal;
+use super::super::measure::finding;
+use super::super::observers::bytes_written_by_disk;
 use super::sandboxed::{check_workload, located, remark};
-use crate::lab::clock;
 use crate::lab::contest::ContestConfig;
-use crate::lab::contest::arena::{ContenderServer, Place, run_name};
-use crate::lab::contest::journal::Journal;
-use crate::lab::contest::measure::finding;
-use crate::lab::contest::observers::bytes_written_by_disk;
-use crate::lab::server::{DATABASE, Progress as _};
+use crate::lab::server::Progress as _;
 use crate::lab::server_host::{RemoteServer, ServerHosts};
 
 /// Has the host fetch the server if need be, make its sandbox, and let it check its settings. Returns what the server remarks on
@@ -45,7 +41,7 @@ pub fn create(
         config.console,
     );
     let server = prepared.map_err(|error| located(config, contender, error))?;
-    let build = server.build();
+    let build = server.prepared_build();
     let dialect = build.product()?.dialect();
     check_workload(config.plan, contender, dialect, &build.version.to_string())?;
     let remarks = server
@@ -64,41 +60,6 @@ fn run_on_hosts(config: &ContestConfig<'_>) -> String {
     let Plan { created, seed, .. } = config.plan;
     let digest = blake3::hash(format!("{created} {seed}").as_bytes()).to_hex();
     format!("{}-{}", run_name(config), &digest[..8])
-}
-
-/// Has the host put the data directory in place and start the server.
-///
-/// # Errors
-/// When the data directory cannot be made or the server does not start.
-pub fn start_on_data(
-    config: &ContestConfig<'_>,
-    past: &Record,
-    contender: &Contender,
-    mut server: RemoteServer,
-) -> Result<(ContenderServer, Content)> {
-    config.console.stage(&format!(
-        "{}: starting {} on {}",
-        contender.name,
-        server.build().id,
-        server.host_name()
-    ));
-    let workload = workloads::find(&config.plan.workload.name)?;
-    let keeps_data = !workload.depends_on_past_work() && is_dataset_known(past, &contender.name);
-    let begun = clock::now();
-    let started = server.start(keeps_data);
-    let (restored, kept_data) = started.map_err(|error| located(config, contender, error))?;
-    let content = match kept_data {
-        true => Content::InUse,
-        false => Content::Fresh { restored, begun },
-    };
-    let dialect = server.build().product()?.dialect();
-    let resident = ContenderServer {
-        name: contender.name.clone(),
-        dialect,
-        database: DATABASE.to_owned(),
-        place: Place::Remote(Box::new(server)),
-    };
-    Ok((resident, content))
 }
 
 /// Says what a contest between servers on several machines compares.

@@ -1,26 +1,30 @@
 //! A contender whose server is ours: fetched, put into a sandbox, given its data, started.
 
+use std::any::Any;
 use std::net::IpAddr;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use dbduel_load::driver::Dialect;
+use dbduel_load::address::Address;
+use dbduel_load::driver::{Credentials, Dialect};
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::Record;
 use dbduel_record::event::{Finding, LoadTime, Severity};
-use dbduel_record::plan::{Contender, Plan};
+use dbduel_record::facts::FileSizes;
+use dbduel_record::plan::{Contender, Injection, Limits, Plan};
 
-use super::data::{Content, is_dataset_known};
-use super::trouble;
+use super::super::arena::run_name;
+use super::super::injector::{InjectedTime, SlowdownInjector};
+use super::super::measure::finding;
+use super::super::prepare::{Content, is_dataset_known, trouble};
+use super::{Backend, ContenderServer, Health, ServerTexts, origin};
 use crate::interrupt;
 use crate::lab::clock;
 use crate::lab::contest::ContestConfig;
-use crate::lab::contest::arena::{ContenderServer, Place, Sandboxed, run_name};
-use crate::lab::contest::measure::finding;
 use crate::lab::dataset;
 use crate::lab::server::{
-    self, Build, DATABASE, Home, Notice, Progress, RefusedSetting, RunningServer, Sandbox,
-    ServerName, ServerProduct, StartError,
+    self, Build, Home, Notice, Progress, RefusedSetting, RunningServer, Sandbox, ServerName,
+    ServerProduct, StartError, file_sizes,
 };
 use crate::lab::snapshots::{self, Description, Snapshots};
 
@@ -28,6 +32,249 @@ use crate::lab::snapshots::{self, Description, Snapshots};
 const MAX_CONNECTIONS_MIN: u32 = 151;
 /// Characters of a contender's name that its sandbox keeps, for people who look into it.
 const FOLDER_CHARACTERS: usize = 40;
+
+/// A sandbox and the server in it.
+pub struct Sandboxed {
+    /// Its handicap, from its first turn with one on. Dropped before the server.
+    injector: Option<SlowdownInjector>,
+    pub sandbox: Sandbox,
+    /// The server, when it runs.
+    pub server: Option<RunningServer>,
+}
+
+impl Sandboxed {
+    /// A sandbox in which no server runs.
+    pub fn new(sandbox: Sandbox) -> Self {
+        Self {
+            injector: None,
+            sandbox,
+            server: None,
+        }
+    }
+
+    fn running(&mut self) -> Result<&mut RunningServer> {
+        self.server.as_mut().context("the server does not run")
+    }
+
+    /// Stops all threads of the server. A turn with a handicap ends before, since its end wakes the server.
+    ///
+    /// # Errors
+    /// As [`RunningServer::freeze`], and when it does not run.
+    pub fn freeze_running(&mut self) -> Result<()> {
+        if let Some(injector) = &mut self.injector {
+            injector.pause();
+        }
+        self.running()?.freeze()
+    }
+
+    /// Lets all threads of the server run again.
+    ///
+    /// # Errors
+    /// As [`RunningServer::thaw`], and when it does not run.
+    pub fn thaw_running(&mut self) -> Result<()> {
+        self.running()?.thaw()
+    }
+
+    /// Does something with the server; how it ended when it has, before or meanwhile, which is no error here.
+    ///
+    /// # Errors
+    /// Those of what is done with a server that runs.
+    pub fn unless_dead(
+        &mut self,
+        act: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<Option<String>> {
+        if let Health::Dead { how } = self.health() {
+            return Ok(Some(how));
+        }
+        let outcome = act(self);
+        match self.health() {
+            Health::Dead { how } => Ok(Some(how)),
+            Health::Alive => outcome.map(|()| None),
+        }
+    }
+
+    /// Starts the server of a contest.
+    fn start(&mut self, config: &ContestConfig<'_>, contender: &Contender) -> Result<()> {
+        self.server = Some(start(config, contender, &mut self.sandbox)?);
+        Ok(())
+    }
+}
+
+impl Backend for Sandboxed {
+    fn start_on_data(
+        &mut self,
+        config: &ContestConfig<'_>,
+        past: &Record,
+        contender: &Contender,
+    ) -> Result<Option<Content>> {
+        let data = self.sandbox.data();
+        // Anything else is created again.
+        if data.is_dir() {
+            // A contender may have begun a block that the others have not, so all begin with their snapshots again.
+            let workload = workloads::find(&config.plan.workload.name)?;
+            let is_usable = !workload.depends_on_past_work();
+            if is_usable && is_dataset_known(past, &contender.name) {
+                self.start(config, contender)?;
+                return Ok(Some(Content::InUse));
+            }
+            std::fs::remove_dir_all(&data)
+                .with_context(|| format!("could not clear `{}`", data.display()))?;
+        }
+        let key = key(&self.sandbox, contender, config.plan);
+        let begun = clock::now();
+        let restored = put_data(config.home, config.console, &self.sandbox, &key)
+            .map_err(|error| located(config, contender, error))?;
+        self.start(config, contender)
+            .map_err(|error| match restored.is_some() && error.is::<StartError>() {
+                true => error.context(format!(
+                    "its data are those of the snapshot `{key}`; where these files were changed or are of another server, \
+                     `dbduel datasets remove {key}` has them loaded anew"
+                )),
+                false => error,
+            })?;
+        Ok(Some(Content::Fresh { restored, begun }))
+    }
+
+    fn snapshot_key(&self, contender: &Contender, plan: &Plan) -> Option<String> {
+        Some(key(&self.sandbox, contender, plan))
+    }
+
+    fn keep_data(
+        &mut self,
+        config: &ContestConfig<'_>,
+        contender: &Contender,
+        load: LoadTime,
+    ) -> Result<()> {
+        let ContestConfig {
+            home,
+            console,
+            plan,
+            ..
+        } = *config;
+        stop_and_keep(home, console, plan, contender, self, load)?;
+        self.start(config, contender)
+    }
+
+    fn endpoint(&mut self) -> Result<(Address, Credentials)> {
+        let server = self.running()?;
+        Ok((server.address(), server.credentials()))
+    }
+
+    fn client_address(&mut self) -> Result<Address> {
+        Ok(self.running()?.client_address())
+    }
+
+    fn is_ours(&self) -> bool {
+        true
+    }
+
+    fn build(&self) -> Option<&Build> {
+        Some(self.sandbox.build())
+    }
+
+    fn origin(&self) -> String {
+        origin(self.sandbox.build())
+    }
+
+    fn ready_after_s(&self) -> Option<f64> {
+        let server = self.server.as_ref();
+        server.map(|server| server.ready_after().as_secs_f64())
+    }
+
+    fn texts(&mut self) -> Result<Option<ServerTexts>> {
+        let since_start = self.server.as_ref().map(RunningServer::log_since_start);
+        Ok(Some(ServerTexts {
+            config: std::fs::read(self.sandbox.config()).unwrap_or_default(),
+            log: std::fs::read(self.sandbox.log()).unwrap_or_default(),
+            log_since_start: since_start.unwrap_or_default(),
+        }))
+    }
+
+    fn sizes(&mut self) -> Result<Option<FileSizes>> {
+        Ok(Some(file_sizes(&self.sandbox.data())?))
+    }
+
+    fn log_place(&self) -> String {
+        format!("`{}`", self.sandbox.log().display())
+    }
+
+    fn pid(&self) -> Option<u32> {
+        u32::try_from(self.server.as_ref()?.pid()).ok()
+    }
+
+    fn freezes(&self) -> bool {
+        true
+    }
+
+    fn is_started(&self) -> bool {
+        self.server.is_some()
+    }
+
+    fn health(&mut self) -> Health {
+        let Some(server) = &mut self.server else {
+            return Health::Dead {
+                how: "it was stopped".to_owned(),
+            };
+        };
+        match server.ended() {
+            Ok(None) => Health::Alive,
+            Ok(Some(status)) => {
+                let log = server.log_since_start();
+                let words: Vec<&str> = log.lines().rev().take(3).collect();
+                let words: Vec<&str> = words.into_iter().rev().collect();
+                Health::Dead {
+                    how: format!("{status}; its log ends: {}", words.join(" / ")),
+                }
+            }
+            Err(error) => Health::Dead {
+                how: format!("{error:#}"),
+            },
+        }
+    }
+
+    fn freeze(&mut self) -> Result<()> {
+        self.unless_dead(Self::freeze_running).map(drop)
+    }
+
+    fn thaw(&mut self) -> Result<()> {
+        self.unless_dead(Self::thaw_running).map(drop)
+    }
+
+    fn stop(&mut self, limits: &Limits) -> Result<()> {
+        if let Some(injector) = &mut self.injector {
+            injector.pause();
+        }
+        if let Some(server) = self.server.take() {
+            server.stop(Duration::from_secs_f64(limits.server_stop_s))?;
+        }
+        Ok(())
+    }
+
+    fn restart(&mut self, limits: &Limits) -> Result<f64> {
+        self.server = None;
+        let server = self.sandbox.start(limits)?;
+        let seconds = server.ready_after().as_secs_f64();
+        self.server = Some(server);
+        Ok(seconds)
+    }
+
+    fn remove(self: Box<Self>) -> Result<()> {
+        self.sandbox.remove()
+    }
+
+    fn resume_injection(&mut self, injection: &Injection, seed: u64) -> Result<()> {
+        let group = self.running()?.pid();
+        self.injector
+            .get_or_insert_with(|| SlowdownInjector::new(injection, seed))
+            .resume(group);
+        Ok(())
+    }
+
+    fn pause_injection(&mut self) -> InjectedTime {
+        let injector = self.injector.as_mut();
+        injector.map_or_else(InjectedTime::default, SlowdownInjector::end_turn)
+    }
+}
 
 /// Fetches the server if need be, makes its sandbox, and lets it check its settings. Returns what the
 /// server remarks on them, too.
@@ -54,7 +301,7 @@ pub fn create(
 }
 
 /// What a server says of a setting that it takes.
-pub(super) fn remark(contender: &Contender, setting: &str, said: &str) -> Finding {
+pub fn remark(contender: &Contender, setting: &str, said: &str) -> Finding {
     finding(
         "server.setting-notice",
         Severity::Note,
@@ -117,7 +364,7 @@ pub fn key(sandbox: &Sandbox, contender: &Contender, plan: &Plan) -> String {
 }
 
 /// Refuses a workload that has no statements for what a product speaks, or parameters that mean nothing to it in this version.
-pub(super) fn check_workload(
+pub fn check_workload(
     plan: &Plan,
     contender: &Contender,
     dialect: Dialect,
@@ -173,45 +420,6 @@ pub(super) fn folder(number: usize, contender: &Contender) -> String {
     format!("{number}-{name}")
 }
 
-/// Puts the data directory in place and starts the server.
-///
-/// # Errors
-/// When the data directory cannot be made or the server does not start.
-pub fn start_on_data(
-    config: &ContestConfig<'_>,
-    past: &Record,
-    contender: &Contender,
-    mut sandbox: Sandbox,
-) -> Result<(ContenderServer, Content)> {
-    // Anything else is created again.
-    if sandbox.data().is_dir() {
-        // A contender may have begun a block that the others have not, so all begin with their snapshots again.
-        let workload = workloads::find(&config.plan.workload.name)?;
-        let is_usable = !workload.depends_on_past_work();
-        if is_usable && is_dataset_known(past, &contender.name) {
-            let server = start(config, contender, &mut sandbox)?;
-            return Ok((resident(contender, sandbox, server)?, Content::InUse));
-        }
-        std::fs::remove_dir_all(sandbox.data())
-            .with_context(|| format!("could not clear `{}`", sandbox.data().display()))?;
-    }
-    let key = key(&sandbox, contender, config.plan);
-    let begun = clock::now();
-    let restored = put_data(config.home, config.console, &sandbox, &key)
-        .map_err(|error| located(config, contender, error))?;
-    let server = start(config, contender, &mut sandbox).map_err(|error| {
-        match restored.is_some() && error.is::<StartError>() {
-            true => error.context(format!(
-                "its data are those of the snapshot `{key}`; where these files were changed or are of another server, \
-                 `dbduel datasets remove {key}` has them loaded anew"
-            )),
-            false => error,
-        }
-    })?;
-    let content = Content::Fresh { restored, begun };
-    Ok((resident(contender, sandbox, server)?, content))
-}
-
 /// Puts the data of a snapshot in place, or a data directory without tables where there is no such snapshot.
 ///
 /// # Errors
@@ -237,13 +445,15 @@ pub fn put_data(
 pub fn start_empty(
     config: &ContestConfig<'_>,
     contender: &Contender,
-    mut sandbox: Sandbox,
+    sandbox: Sandbox,
 ) -> Result<ContenderServer> {
     sandbox
         .initialise(config.home, config.console)
         .map_err(|error| located(config, contender, error))?;
-    let server = start(config, contender, &mut sandbox)?;
-    resident(contender, sandbox, server)
+    let dialect = sandbox.build().product()?.dialect();
+    let mut own = Box::new(Sandboxed::new(sandbox));
+    own.start(config, contender)?;
+    Ok(ContenderServer::of_ours(contender, dialect, own))
 }
 
 /// The sandbox of a contender, with its data in place and no server running in it.
@@ -264,7 +474,8 @@ pub fn loaded(config: &ContestConfig<'_>, number: usize) -> Result<Sandbox> {
     let workload = workloads::find(&config.plan.workload.name)?;
     let mut resident = start_empty(config, contender, sandbox)?;
     let load = dataset::fill(config.plan, workload, &mut resident, config.console)?;
-    let Place::Sandboxed(mut own) = resident.place else {
+    let backend: Box<dyn Any> = resident.backend;
+    let Ok(mut own) = backend.downcast::<Sandboxed>() else {
         bail!("`{}` is not ours to stop", contender.name);
     };
     stop_and_keep(
@@ -276,30 +487,6 @@ pub fn loaded(config: &ContestConfig<'_>, number: usize) -> Result<Sandbox> {
         load,
     )?;
     Ok(own.sandbox)
-}
-
-/// Stops the server, keeps its data as a snapshot, and starts it again.
-///
-/// # Errors
-/// When the server does not end in time or does not start again, or its data cannot be copied.
-pub fn keep_snapshot(
-    config: &ContestConfig<'_>,
-    contender: &Contender,
-    resident: &mut ContenderServer,
-    load: LoadTime,
-) -> Result<()> {
-    if let Place::Sandboxed(own) = &mut resident.place {
-        stop_and_keep(
-            config.home,
-            config.console,
-            config.plan,
-            contender,
-            own,
-            load,
-        )?;
-        own.server = Some(start(config, contender, &mut own.sandbox)?);
-    }
-    Ok(())
 }
 
 /// Stops the server and keeps its data.
@@ -335,21 +522,6 @@ pub fn stop_and_keep(
         Description::of(build, contender, plan, load),
         progress,
     )
-}
-
-fn resident(
-    contender: &Contender,
-    sandbox: Sandbox,
-    server: RunningServer,
-) -> Result<ContenderServer> {
-    let dialect = sandbox.build().product()?.dialect();
-    let place = Place::Sandboxed(Box::new(Sandboxed::new(sandbox, Some(server))));
-    Ok(ContenderServer {
-        name: contender.name.clone(),
-        dialect,
-        database: DATABASE.to_owned(),
-        place,
-    })
 }
 
 fn start(
@@ -434,7 +606,7 @@ fn complete_settings(
 }
 
 /// A refused setting with its place in the experiment file.
-pub(super) fn located(
+pub fn located(
     config: &ContestConfig<'_>,
     contender: &Contender,
     error: anyhow::Error,

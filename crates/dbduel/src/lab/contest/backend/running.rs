@@ -3,27 +3,103 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow};
-use dbduel_load::address::ServerAddress;
-use dbduel_load::driver::{ConnectOptions, Connection, Dialect};
+use anyhow::{Context as _, Result, anyhow, bail};
+use dbduel_load::address::{Address, ServerAddress};
+use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect};
 use dbduel_load::fill;
 use dbduel_load::workloads::Workload;
 use dbduel_record::Record;
-use dbduel_record::plan::Contender;
+use dbduel_record::event::LoadTime;
+use dbduel_record::facts::FileSizes;
+use dbduel_record::plan::{Contender, Limits, Plan};
 
-use super::data::{Origin, is_dataset_known, ready};
-use super::trouble;
+use super::super::journal::Journal;
+use super::super::prepare::{Content, Origin, is_dataset_known, ready, trouble};
+use super::{Backend, ContenderServer, ServerTexts};
 use crate::lab::clock;
 use crate::lab::contest::ContestConfig;
-use crate::lab::contest::arena::{ContenderServer, Place};
-use crate::lab::contest::journal::Journal;
 use crate::lab::dataset;
 use crate::lab::expand::same_server;
 use crate::lab::experiment;
 use crate::lab::facts::scalar;
 use crate::lab::login::{self, PasswordSource};
-use crate::lab::server::DATABASE;
+use crate::lab::server::{Build, DATABASE};
 use crate::random::secret;
+
+/// A server somewhere else: not started, frozen or stopped by us.
+pub struct Running {
+    address: Address,
+    /// What to log in with.
+    credentials: Credentials,
+}
+
+impl Backend for Running {
+    fn start_on_data(
+        &mut self,
+        _config: &ContestConfig<'_>,
+        _past: &Record,
+        _contender: &Contender,
+    ) -> Result<Option<Content>> {
+        Ok(None)
+    }
+
+    fn snapshot_key(&self, _contender: &Contender, _plan: &Plan) -> Option<String> {
+        None
+    }
+
+    fn keep_data(
+        &mut self,
+        _config: &ContestConfig<'_>,
+        _contender: &Contender,
+        _load: LoadTime,
+    ) -> Result<()> {
+        Ok(())
+    }
+
+    fn endpoint(&mut self) -> Result<(Address, Credentials)> {
+        Ok((self.address.clone(), self.credentials.clone()))
+    }
+
+    fn is_ours(&self) -> bool {
+        false
+    }
+
+    fn build(&self) -> Option<&Build> {
+        None
+    }
+
+    fn origin(&self) -> String {
+        self.address.to_string()
+    }
+
+    fn ready_after_s(&self) -> Option<f64> {
+        None
+    }
+
+    fn texts(&mut self) -> Result<Option<ServerTexts>> {
+        Ok(None)
+    }
+
+    fn sizes(&mut self) -> Result<Option<FileSizes>> {
+        Ok(None)
+    }
+
+    fn log_place(&self) -> String {
+        format!("on the machine of `{}`", self.address)
+    }
+
+    fn stop(&mut self, _limits: &Limits) -> Result<()> {
+        Ok(())
+    }
+
+    fn restart(&mut self, _limits: &Limits) -> Result<f64> {
+        bail!("it is not ours to start")
+    }
+
+    fn remove(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}
 
 /// Logs in and sees that our database is there; a statement may take as long as `statement`. Returns the connection too.
 ///
@@ -52,16 +128,11 @@ pub fn visit(
     )
     .with_context(about)?;
     fill::create_database(&mut connection, DATABASE).with_context(about)?;
-    let place = Place::Running {
+    let backend = Box::new(Running {
         address: address.place.clone(),
         credentials,
-    };
-    let resident = ContenderServer {
-        name: contender.name.clone(),
-        dialect: address.dialect,
-        database: DATABASE.to_owned(),
-        place,
-    };
+    });
+    let resident = ContenderServer::of_ours(contender, address.dialect, backend);
     Ok((resident, connection))
 }
 
