@@ -22,6 +22,7 @@ use super::shared::{self, snapshots};
 use super::{HostObserved, ServerAnswer, ServerOrder, ServerTask, StartedServer};
 use crate::console;
 use crate::interrupt;
+use crate::lab::contest::backend::Health;
 use crate::lab::contest::{Backend as _, Sandboxed, sandboxed};
 use crate::lab::drive::NatsAccess;
 use crate::lab::host;
@@ -378,8 +379,8 @@ impl HostedServer {
         act: impl FnOnce(&mut Sandboxed) -> Result<()>,
     ) -> Result<ServerAnswer> {
         Ok(match self.own.unless_dead(act)? {
-            Some(how) => ServerAnswer::Ended { how },
-            None => ServerAnswer::Done,
+            Health::Dead { how } => ServerAnswer::Ended { how },
+            Health::Alive => ServerAnswer::Done,
         })
     }
 

@@ -45,28 +45,28 @@ impl Arena {
         Ok(())
     }
 
-    /// Wakes one contender and freezes the one that was awake.
+    /// Wakes one contender and freezes the one that was awake. Says whether it was there to be woken.
     ///
     /// # Errors
     /// When a server cannot be frozen or thawed.
-    pub fn activate(&mut self, contender: usize) -> Result<()> {
+    pub fn activate(&mut self, contender: usize) -> Result<Health> {
         if self.awake == Some(contender) {
-            return Ok(());
+            return Ok(Health::Alive);
         }
         self.freeze_active()?;
-        self.residents[contender].backend.thaw()?;
+        let health = self.residents[contender].backend.thaw()?;
         self.awake = Some(contender);
-        Ok(())
+        Ok(health)
     }
 
-    /// Freezes the contender that is awake, so that none gains from a pause between slices.
+    /// Freezes the contender that is awake, so that none gains from a pause between slices. Says whether it was there to be frozen.
     ///
     /// # Errors
     /// When the server cannot be frozen.
-    pub fn freeze_active(&mut self) -> Result<()> {
+    pub fn freeze_active(&mut self) -> Result<Health> {
         match self.awake.take() {
             Some(awake) => self.residents[awake].backend.freeze(),
-            None => Ok(()),
+            None => Ok(Health::Alive),
         }
     }
 
@@ -91,7 +91,7 @@ impl Arena {
             stopped => stopped?,
         }
         resident.restart(&plan.limits)?;
-        resident.backend.freeze()
+        resident.backend.freeze().map(drop)
     }
 
     /// Starts a dead server again; returns the seconds until it answered, crash recovery included.

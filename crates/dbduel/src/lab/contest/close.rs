@@ -178,7 +178,7 @@ pub fn keep_size(
     Ok(())
 }
 
-/// Stops a server of ours, keeps its log, and removes its files unless the contest can go on with them.
+/// Stops a server of ours, keeps its log, and removes its files unless the contest can be resumed with them.
 fn leave(
     config: &ContestConfig<'_>,
     resident: ContenderServer,

@@ -10,6 +10,7 @@ use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 use dbduel_record::store::SliceResult;
 use dbduel_record::{Plan, Record};
 
+use super::backend::Health;
 use super::board::Phase;
 use super::drains::{self, Lengthened};
 use super::phases::{self, Part};
@@ -23,6 +24,7 @@ use crate::judge::levels::search::{self, LateShares, late_shares};
 use crate::judge::{LevelDecision, Verdict, decide_level, used_s};
 use crate::lab::clock;
 use crate::lab::host;
+use crate::report::words;
 
 /// How far the contest is.
 #[derive(Debug)]
@@ -51,6 +53,8 @@ pub struct Progress {
     pub(super) turns_s: BTreeMap<usize, (f64, f64)>,
     /// The phase of a suite that an earlier run had reached.
     reached: Option<SuitePhase>,
+    /// How long the warm-ups of all contenders take, the longest so far of each, seconds.
+    warm_ups_s: f64,
 }
 
 impl Progress {
@@ -69,6 +73,7 @@ impl Progress {
             lengthened: drains::lengthened(past),
             turns_s: BTreeMap::new(),
             reached: phases::reached(past),
+            warm_ups_s: warm_ups_s(past),
         }
     }
 }
@@ -80,9 +85,7 @@ impl Contest<'_> {
     /// When the contest cannot go on.
     pub fn measure(&mut self) -> Result<EndReason> {
         let plan = self.config.plan;
-        let mut decisions: Vec<LevelDecision> = (0..plan.levels.len())
-            .map(|level| decide_level(plan, &self.progress.rows, level))
-            .collect();
+        let mut decisions = self.decisions();
         for decision in &decisions {
             self.config.board.decision(decision);
         }
@@ -96,11 +99,54 @@ impl Contest<'_> {
                 return Ok(EndReason::Interrupted);
             }
         }
+        Ok(self.ending(&decisions))
+    }
+
+    /// What the blocks of every level show by now.
+    fn decisions(&self) -> Vec<LevelDecision> {
+        let plan = self.config.plan;
+        let levels = 0..plan.levels.len();
+        levels
+            .map(|level| decide_level(plan, &self.progress.rows, level))
+            .collect()
+    }
+
+    /// Why nothing more is measured.
+    fn ending(&self, decisions: &[LevelDecision]) -> EndReason {
         let mut all = decisions.iter().enumerate();
         match all.all(|(level, decision)| self.is_settled(level, decision)) {
-            true => Ok(EndReason::Decided),
-            false => Ok(EndReason::BudgetSpent),
+            true => EndReason::Decided,
+            false => EndReason::BudgetSpent,
         }
+    }
+
+    /// Why a contest that is resumed ends before its servers are warmed up: it is decided, or the budget has no time for warm-ups and
+    /// a block after them. Nothing for one that goes on.
+    pub(super) fn is_over_before_warm_up(&self) -> Option<EndReason> {
+        let plan = self.config.plan;
+        // The phases of a suite warm up what they measure; levels without turns are a pilot's first.
+        let is_first = self.progress.used_s == 0.0;
+        let has_turns = plan.schedule.pilot.is_none() || plan.turns.len() == plan.levels.len();
+        if is_first || plan.suite.is_some() || !has_turns {
+            return None;
+        }
+        let left_s = plan.schedule.budget_s - self.progress.used_s - self.progress.warm_ups_s;
+        let decisions = self.decisions();
+        let mut open = (0..plan.levels.len()).filter(|&level| {
+            let block = next_block(plan, &self.progress.begun, level);
+            let fits = block.is_some_and(|block| self.expected_load_s(block) <= left_s);
+            fits && !self.is_settled(level, &decisions[level])
+        });
+        // A search may add a level.
+        let goes_on = open.next().is_some() || (plan.search.is_some() && left_s > 0.0);
+        let ending = (!goes_on).then(|| self.ending(&decisions));
+        if ending == Some(EndReason::BudgetSpent) {
+            self.config.console.say(&format!(
+                "the budget has {} left, too little for warm-ups and a block",
+                words::duration((plan.schedule.budget_s - self.progress.used_s).max(0.0))
+            ));
+        }
+        ending
     }
 
     /// Measures the levels of a part until they are settled or its time is spent. False when the user stopped it.
@@ -238,15 +284,15 @@ impl Contest<'_> {
                 is_watched: is_watched(repeat, watched, block.repeats),
             };
             let begun = clock::now();
-            self.arena.activate(contender)?;
-            let outcome = match self
-                .arena
-                .connect_at(plan, &mut *self.load, contender, block.level)
-            {
-                Ok(()) => self.run_turn(block, place, decision)?,
-                Err(error) => Outcome::Lost(format!("{error:#}")),
+            let outcome = match self.arena.activate(contender)? {
+                Health::Alive => self.connect_and_run_turn(block, place, decision)?,
+                Health::Dead { how } => Outcome::Lost(how),
             };
-            self.freeze_under_load(contender)?;
+            // Sessions of a dead server may be left, frozen, and their clients wait: nothing is due then, and nothing fails.
+            let outcome = match (self.freeze_under_load(contender)?, outcome) {
+                (Health::Dead { how }, Outcome::Finished(_)) => Outcome::Lost(how),
+                (_, outcome) => outcome,
+            };
             self.journal.commits(name, self.load.take_commits())?;
             match outcome {
                 Outcome::Finished(turn) => {
@@ -277,10 +323,29 @@ impl Contest<'_> {
         Ok(true)
     }
 
+    /// Runs a turn of a block with clients that are connected at its level.
+    fn connect_and_run_turn(
+        &mut self,
+        block: &Block,
+        place: TurnPlace,
+        decision: &LevelDecision,
+    ) -> Result<Outcome> {
+        let connected = self.arena.connect_at(
+            self.config.plan,
+            &mut *self.load,
+            block.order[place.position],
+            block.level,
+        );
+        match connected {
+            Ok(()) => self.run_turn(block, place, decision),
+            Err(error) => Ok(Outcome::Lost(format!("{error:#}"))),
+        }
+    }
+
     /// Freezes the contender whose turn is over while its clients go on, and lets them begin nothing more. Awake without clients, a
     /// server would do for nothing what it has put off, such as writing dirty pages. What is written and computed between turns
     /// takes time that no server may use for its own work.
-    pub(super) fn freeze_under_load(&mut self, contender: usize) -> Result<()> {
+    pub(super) fn freeze_under_load(&mut self, contender: usize) -> Result<Health> {
         let frozen = self.arena.freeze_active();
         self.load.halt(&self.config.plan.contenders[contender].name);
         frozen
@@ -384,6 +449,25 @@ impl Contest<'_> {
             self.progress.late.insert(slice, share);
         }
     }
+}
+
+/// How long warm-ups of all contenders take, as far as the longest of each so far tells, and else at most, seconds.
+fn warm_ups_s(past: &Record) -> f64 {
+    let cap_s = past.plan.schedule.warm_up_cap_s;
+    let longest_s = |name: &str| {
+        let events = past.events.iter();
+        let warm_ups = events.filter_map(|event| match &event.what {
+            Event::WarmedUp {
+                contender, seconds, ..
+            } if contender == name => Some(*seconds),
+            _ => None,
+        });
+        warm_ups
+            .reduce(f64::max)
+            .map_or(cap_s, |longest_s| longest_s.min(cap_s))
+    };
+    let contenders = past.plan.contenders.iter();
+    contenders.map(|contender| longest_s(&contender.name)).sum()
 }
 
 /// Whether a repeat is among the watched ones, which are spread evenly over all.

@@ -191,8 +191,12 @@ impl Contest<'_> {
         drop(connection);
         let statements_s = clock::since(begun).as_secs_f64();
         let until = clock::now() + Duration::from_secs_f64(suite.settle_s);
-        while let Some(left) = until.checked_duration_since(clock::now()) {
+        loop {
             interrupt::check()?;
+            let left = until.saturating_duration_since(clock::now());
+            if left.is_zero() {
+                break;
+            }
             clock::sleep(left.min(LOOK));
         }
         self.arena.freeze_active()?;

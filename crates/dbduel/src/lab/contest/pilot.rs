@@ -21,6 +21,7 @@ use dbduel_stats::slice_length::{
 };
 
 use super::Contest;
+use super::backend::Health;
 use super::board::Phase;
 use super::warm_up::rate;
 use crate::interrupt;
@@ -312,7 +313,10 @@ impl Contest<'_> {
                 Err(_) => ControlFlow::Break(()),
             }
         });
-        self.freeze_under_load(contender)?;
+        let end = match (self.freeze_under_load(contender)?, end) {
+            (Health::Dead { how }, SliceEnd::Finished(_)) => SliceEnd::lost(how),
+            (_, end) => end,
+        };
         self.journal.commits(&name, self.load.take_commits())?;
         interrupt::check()?;
         match end {

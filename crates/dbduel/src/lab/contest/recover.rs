@@ -41,7 +41,7 @@ impl Contest<'_> {
                 );
             }
             match self.try_to_recover(contender, &mut is_cold) {
-                Ok(()) => return self.arena.freeze_active(),
+                Ok(()) => return self.arena.freeze_active().map(drop),
                 Err(error) => self.allow_failure(contender, error)?,
             }
             if !self.load.is_broken() {

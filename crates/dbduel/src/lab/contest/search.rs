@@ -16,6 +16,9 @@ use crate::lab::expand::blocks_at_rate;
 pub(super) fn warm_up_and_measure(
     mut contest: Contest<'_>,
 ) -> (Arena, Box<dyn Load>, Result<EndReason>) {
+    if let Some(reason) = contest.is_over_before_warm_up() {
+        return contest.taken_apart(Ok(reason));
+    }
     let chosen = contest.warm_up().and_then(|()| contest.choose_turns());
     match chosen {
         Ok(Some(longer)) => go_on(contest, &longer),

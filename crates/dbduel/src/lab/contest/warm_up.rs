@@ -15,6 +15,7 @@ use dbduel_record::seed::named_seed;
 use dbduel_stats::steady::{SteadyDetector, SteadyRule, SteadyState};
 
 use super::Contest;
+use super::backend::Health;
 use super::board::Phase;
 use super::phases::warm_up_s;
 use super::pilot::{self, SteadySeries};
@@ -47,7 +48,7 @@ impl Contest<'_> {
                 self.recover(contender, true)?;
             }
         }
-        self.arena.freeze_active()
+        self.arena.freeze_active().map(drop)
     }
 
     /// Warms up one contender.
@@ -148,9 +149,10 @@ impl Contest<'_> {
         });
         self.journal.commits(&name, self.load.take_commits())?;
         interrupt::check()?;
-        let answer = match end {
-            SliceEnd::Finished(answer) => answer,
-            SliceEnd::Lost { why, .. } => {
+        let answer = match (end, self.arena.health(contender)) {
+            (SliceEnd::Finished(answer), Health::Alive) => answer,
+            (SliceEnd::Finished(_), Health::Dead { how: why })
+            | (SliceEnd::Lost { why, .. }, _) => {
                 bail!(
                     "`{name}` did not survive its warm-up: {why}; its log is {}",
                     self.arena.log_of(contender)

@@ -366,8 +366,7 @@ impl Backend for RemoteServer {
 
     fn health(&mut self) -> Health {
         match self.ask_short(ServerTask::Health) {
-            Ok(None) => Health::Alive,
-            Ok(Some(how)) => Health::Dead { how },
+            Ok(ended) => Health::from(ended),
             Err(error) => Health::Dead {
                 how: format!("{error:#}"),
             },
@@ -375,12 +374,12 @@ impl Backend for RemoteServer {
     }
 
     /// Its host looks itself whether it has ended, for one round trip in the place of three.
-    fn freeze(&mut self) -> Result<()> {
-        self.ask_short(ServerTask::Freeze).map(drop)
+    fn freeze(&mut self) -> Result<Health> {
+        self.ask_short(ServerTask::Freeze).map(Health::from)
     }
 
-    fn thaw(&mut self) -> Result<()> {
-        self.ask_short(ServerTask::Thaw).map(drop)
+    fn thaw(&mut self) -> Result<Health> {
+        self.ask_short(ServerTask::Thaw).map(Health::from)
     }
 
     fn stop(&mut self, _limits: &Limits) -> Result<()> {

@@ -51,6 +51,16 @@ pub enum Health {
     },
 }
 
+impl From<Option<String>> for Health {
+    /// Of how a server ended, if it did.
+    fn from(ended: Option<String>) -> Self {
+        match ended {
+            Some(how) => Self::Dead { how },
+            None => Self::Alive,
+        }
+    }
+}
+
 /// Configuration and log of a server.
 #[derive(Debug, Default)]
 pub struct ServerTexts {
@@ -154,21 +164,20 @@ pub trait Backend: Any {
         Health::Alive
     }
 
-    /// Stops all its threads where it is frozen between turns. One that has died, before or meanwhile, is no error here: it is
-    /// found when its slice is lost, or at the end.
+    /// Stops all its threads where it is frozen between turns. That it has died, before or meanwhile, is no error: it is said.
     ///
     /// # Errors
     /// When they cannot be stopped.
-    fn freeze(&mut self) -> Result<()> {
-        Ok(())
+    fn freeze(&mut self) -> Result<Health> {
+        Ok(Health::Alive)
     }
 
-    /// Lets its threads run again. One that has died is no error, as in [`Backend::freeze`].
+    /// Lets its threads run again. That it has died is said, as by [`Backend::freeze`].
     ///
     /// # Errors
     /// When they cannot.
-    fn thaw(&mut self) -> Result<()> {
-        Ok(())
+    fn thaw(&mut self) -> Result<Health> {
+        Ok(Health::Alive)
     }
 
     /// Stops it in order.

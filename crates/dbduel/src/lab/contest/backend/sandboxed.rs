@@ -79,17 +79,15 @@ impl Sandboxed {
     ///
     /// # Errors
     /// Those of what is done with a server that runs.
-    pub fn unless_dead(
-        &mut self,
-        act: impl FnOnce(&mut Self) -> Result<()>,
-    ) -> Result<Option<String>> {
-        if let Health::Dead { how } = self.health() {
-            return Ok(Some(how));
+    pub fn unless_dead(&mut self, act: impl FnOnce(&mut Self) -> Result<()>) -> Result<Health> {
+        let before = self.health();
+        if matches!(before, Health::Dead { .. }) {
+            return Ok(before);
         }
         let outcome = act(self);
         match self.health() {
-            Health::Dead { how } => Ok(Some(how)),
-            Health::Alive => outcome.map(|()| None),
+            Health::Alive => outcome.map(|()| Health::Alive),
+            dead => Ok(dead),
         }
     }
 
@@ -232,12 +230,12 @@ impl Backend for Sandboxed {
         }
     }
 
-    fn freeze(&mut self) -> Result<()> {
-        self.unless_dead(Self::freeze_running).map(drop)
+    fn freeze(&mut self) -> Result<Health> {
+        self.unless_dead(Self::freeze_running)
     }
 
-    fn thaw(&mut self) -> Result<()> {
-        self.unless_dead(Self::thaw_running).map(drop)
+    fn thaw(&mut self) -> Result<Health> {
+        self.unless_dead(Self::thaw_running)
     }
 
     fn stop(&mut self, limits: &Limits) -> Result<()> {
