@@ -29,6 +29,10 @@ suite filter="":
 lab filter="" repeats="1":
     cargo test --locked -p dbduel --test main -- --lab --repeats {{ repeats }} {{ filter }}
 
+# Contests in a simulated world with drawn faults, from a release build: `just simulate 100000`, or from another seed on.
+simulate seeds="10000" from="0":
+    DBDUEL_SIMULATE={{ seeds }} DBDUEL_SIMULATE_FROM={{ from }} cargo test --release --locked -p dbduel --bin dbduel simulation:: -- --nocapture
+
 # The binary's unit tests whose path contains a text: `just unit report::`.
 unit filter="":
     cargo test --locked -p dbduel --bin dbduel {{ filter }}

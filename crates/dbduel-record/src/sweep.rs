@@ -18,7 +18,7 @@ use crate::store::RecordError;
 /// The plan of a sweep, in its directory.
 pub const SWEEP: &str = "sweep.json";
 /// The directory that holds the records of the cells.
-const CELLS: &str = "cells";
+pub const CELLS: &str = "cells";
 
 /// No sweep takes longer, seconds: ten years.
 const BUDGET_S_MAX: f64 = 10.0 * 365.0 * 86_400.0;

@@ -41,6 +41,8 @@ impl Console {
     #[must_use]
     pub fn new() -> Self {
         let is_watched = io::stderr().is_terminal();
+        #[cfg(test)]
+        let is_watched = is_watched && !silence::is_kept();
         let bar = is_watched.then(|| {
             let bar = ProgressBar::new_spinner();
             bar.enable_steady_tick(Duration::from_millis(120));
@@ -199,6 +201,10 @@ fn clock(seconds: f64) -> String {
 
 /// A line on standard error. A closed standard error is no reason to end a contest.
 pub fn status_line(line: &str) {
+    #[cfg(test)]
+    if silence::is_kept() {
+        return;
+    }
     let _ = writeln!(io::stderr(), "{}", visible(line));
 }
 
@@ -207,6 +213,10 @@ pub fn status_line(line: &str) {
 /// # Errors
 /// When standard output cannot be written.
 pub fn print(text: &str) -> io::Result<()> {
+    #[cfg(test)]
+    if silence::is_kept() {
+        return Ok(());
+    }
     let mut output = io::stdout().lock();
     let written = output
         .write_all(visible_inked(text).as_bytes())
@@ -244,6 +254,36 @@ pub fn width() -> usize {
 #[must_use]
 pub fn is_colour_wanted() -> bool {
     AutoStream::choice(&io::stdout()) != ColorChoice::Never
+}
+
+/// Threads that show nothing.
+#[cfg(test)]
+pub mod silence {
+    use std::cell::Cell;
+
+    thread_local! {
+        static IS_KEPT: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// Keeps this thread from the terminal until it is dropped.
+    #[derive(Debug)]
+    pub struct Silence(());
+
+    impl Drop for Silence {
+        fn drop(&mut self) {
+            IS_KEPT.set(false);
+        }
+    }
+
+    /// Begins it.
+    pub fn keep() -> Silence {
+        IS_KEPT.set(true);
+        Silence(())
+    }
+
+    pub(super) fn is_kept() -> bool {
+        IS_KEPT.get()
+    }
 }
 
 #[cfg(test)]

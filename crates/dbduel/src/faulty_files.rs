@@ -88,6 +88,11 @@ impl FaultyFiles {
         }
     }
 
+    /// Nothing happens.
+    pub fn none() -> Self {
+        Self::new(Fault::Error, usize::MAX)
+    }
+
     /// As [`FaultyFiles::new`], and [`Fault::Kill`] and [`Fault::KillTorn`] end the process that uses it.
     pub fn deadly(fault: Fault, at: usize) -> Self {
         Self {
@@ -99,6 +104,11 @@ impl FaultyFiles {
     /// How many changes were asked for.
     pub fn changes(&self) -> usize {
         self.state().changes
+    }
+
+    /// True once the process is gone, or the power.
+    pub fn is_over(&self) -> bool {
+        self.state().is_over
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {

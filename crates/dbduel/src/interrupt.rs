@@ -29,6 +29,10 @@ extern "C" fn count(_: nix::libc::c_int) {
 
 /// Asks for an end, as a signal does.
 pub fn request() {
+    #[cfg(test)]
+    if simulated::request() {
+        return;
+    }
     count(0);
 }
 
@@ -38,6 +42,10 @@ pub fn request() {
 /// # Errors
 /// When the system refuses the handler.
 pub fn install() -> nix::Result<()> {
+    #[cfg(test)]
+    if simulated::received().is_some() {
+        return Ok(());
+    }
     let action = SigAction::new(
         SigHandler::Handler(count),
         SaFlags::SA_RESTART,
@@ -58,7 +66,10 @@ pub fn install() -> nix::Result<()> {
 /// How often the user asked so far.
 #[must_use]
 pub fn urgency() -> Urgency {
-    match RECEIVED.load(Ordering::Relaxed) {
+    let received = RECEIVED.load(Ordering::Relaxed);
+    #[cfg(test)]
+    let received = simulated::received().unwrap_or(received);
+    match received {
         0 => Urgency::None,
         1 => Urgency::Finish,
         _ => Urgency::Stop,
@@ -79,5 +90,42 @@ pub fn check() -> Result<(), Interrupted> {
         Ok(())
     } else {
         Err(Interrupted)
+    }
+}
+
+/// A simulated user, who interrupts what one thread does and nothing else.
+#[cfg(test)]
+pub mod simulated {
+    use std::cell::Cell;
+
+    thread_local! {
+        static REQUESTS: Cell<Option<u8>> = const { Cell::new(None) };
+    }
+
+    /// The user of this thread, until it is dropped.
+    #[derive(Debug)]
+    pub struct SimulatedUser(());
+
+    impl Drop for SimulatedUser {
+        fn drop(&mut self) {
+            REQUESTS.set(None);
+        }
+    }
+
+    /// A user who has not interrupted yet.
+    pub fn begin() -> SimulatedUser {
+        REQUESTS.set(Some(0));
+        SimulatedUser(())
+    }
+
+    /// Interrupts; false where no user is simulated.
+    pub(super) fn request() -> bool {
+        let requests = REQUESTS.get();
+        REQUESTS.set(requests.map(|requests| requests.saturating_add(1)));
+        requests.is_some()
+    }
+
+    pub(super) fn received() -> Option<u8> {
+        REQUESTS.get()
     }
 }

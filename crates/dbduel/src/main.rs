@@ -17,6 +17,8 @@ mod lab;
 mod percent;
 mod random;
 mod report;
+#[cfg(test)]
+mod simulation;
 mod visible;
 
 use clap::Parser as _;

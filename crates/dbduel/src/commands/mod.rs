@@ -21,7 +21,7 @@ mod metrics;
 mod nats;
 pub mod pool;
 pub mod quickstart;
-mod record_reports;
+pub mod record_reports;
 pub mod report;
 pub mod run;
 pub mod selftest;

@@ -35,6 +35,7 @@ use crate::judge::records::sweep::is_over;
 use crate::lab::busy_poll;
 use crate::lab::combinations::combinable;
 use crate::lab::contest::board::Board;
+use crate::lab::contest::{Machines, Provider};
 use crate::lab::drive::NatsAccess;
 use crate::lab::expand::{Surroundings, expand};
 use crate::lab::experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
@@ -154,6 +155,7 @@ fn options_of(arguments: &Arguments) -> Result<RunOptions<'_>> {
         board: Arc::default(),
         live: arguments.live,
         nats: arguments.nats.access()?,
+        provider: &Machines,
     };
     if let (Some(address), false) = (arguments.metrics_addr, arguments.plan) {
         let address = metrics::serve(address, Arc::clone(&options.board))?;
@@ -275,7 +277,7 @@ fn combined(
 }
 
 /// What the user wants of a contest beyond its verdict.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct RunOptions<'a> {
     /// Keep the sandboxes after the contest.
     pub keep: bool,
@@ -289,6 +291,22 @@ pub struct RunOptions<'a> {
     pub live: bool,
     /// Where the agents of load hosts are found.
     pub nats: Option<NatsAccess>,
+    /// What the contest gets its load and its servers from.
+    pub provider: &'a dyn Provider,
+}
+
+impl Default for RunOptions<'_> {
+    fn default() -> Self {
+        Self {
+            keep: false,
+            stacks: false,
+            fail_if: &[],
+            board: Arc::default(),
+            live: false,
+            nats: None,
+            provider: &Machines,
+        }
+    }
 }
 
 /// Starts a new record below `results`, conducts its contest and shows its report.

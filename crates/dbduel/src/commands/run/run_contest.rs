@@ -10,7 +10,7 @@ use dbduel_record::{Plan, RecordWriter, manifest};
 use super::RunOptions;
 use crate::console::Console;
 use crate::interrupt;
-use crate::lab::contest::{self, ContestConfig, Machines};
+use crate::lab::contest::{self, ContestConfig};
 use crate::lab::experiment::ExperimentFile;
 use crate::lab::server::{Home, orphans};
 
@@ -44,7 +44,7 @@ pub fn run_contest(
         stacks: options.stacks,
         nats: options.nats.as_ref(),
 
-        provider: &Machines,
+        provider: options.provider,
     };
     let result = contest::run_contest(&config);
     console.finish();

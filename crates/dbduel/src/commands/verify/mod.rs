@@ -157,6 +157,16 @@ fn examine_cells(sweep: &Path) -> Result<Vec<CellVerification>> {
     Ok(cells)
 }
 
+/// That a record is whole, or what is wrong with it.
+#[cfg(test)]
+pub fn expect_whole(dir: &Path) -> Result<(), String> {
+    let found = examine(dir, 120).map_err(|error| format!("{error:#}"))?;
+    match found.verdict {
+        Wholeness::Whole => Ok(()),
+        Wholeness::Changed | Wholeness::Open => Err(as_text(&found)),
+    }
+}
+
 fn examine(dir: &Path, width: usize) -> Result<Verification> {
     if !dir.is_dir() {
         return Err(RecordError::Nowhere(dir.to_owned()).into());

@@ -10,12 +10,17 @@ const WALL: Duration = Duration::from_secs(1_800_000_000);
 /// How long the simulated machine has been up then.
 const UP: Duration = Duration::from_secs(500);
 
+/// Something that waits for what never comes would wait for ever.
+const STEPS_MAX: u64 = 3_000_000;
+
 #[derive(Debug, Clone, Copy)]
 struct Now {
     /// The real instant at which the simulation began. Only differences of instants are used.
     began: Instant,
     passed: Duration,
     clocks: Clocks,
+    /// How often it was let pass.
+    steps: u64,
 }
 
 thread_local! {
@@ -35,6 +40,7 @@ impl SimulatedTime {
         let before = NOW.replace(Some(Now {
             began: Instant::now(),
             passed: Duration::ZERO,
+            steps: 0,
             clocks: Clocks {
                 wall: WALL,
                 since_start: UP,
@@ -43,22 +49,6 @@ impl SimulatedTime {
         }));
         assert!(before.is_none(), "time is simulated already");
         Self(())
-    }
-
-    /// Sets the wall clock forward or back.
-    pub fn step(&self, seconds: i64) {
-        change(|now| {
-            let wall_s = now.clocks.wall.as_secs().saturating_add_signed(seconds);
-            now.clocks.wall = Duration::new(wall_s, now.clocks.wall.subsec_nanos());
-        });
-    }
-
-    /// Lets the machine sleep.
-    pub fn suspend(&self, time: Duration) {
-        change(|now| {
-            now.clocks.wall += time;
-            now.clocks.since_start += time;
-        });
     }
 }
 
@@ -72,9 +62,30 @@ fn change(how: impl FnOnce(&mut Now)) -> bool {
     NOW.with_borrow_mut(|now| now.as_mut().map(how).is_some())
 }
 
+/// Sets the wall clock forward or back.
+pub fn step(seconds: i64) {
+    change(|now| {
+        let wall_s = now.clocks.wall.as_secs().saturating_add_signed(seconds);
+        now.clocks.wall = Duration::new(wall_s, now.clocks.wall.subsec_nanos());
+    });
+}
+
+/// Lets the machine sleep.
+pub fn suspend(time: Duration) {
+    change(|now| {
+        now.clocks.wall += time;
+        now.clocks.since_start += time;
+    });
+}
+
 /// Lets time pass; false where it is not simulated.
+///
+/// # Panics
+/// When it was let pass so often that something waits for what never comes.
 pub fn pass(time: Duration) -> bool {
     change(|now| {
+        now.steps += 1;
+        assert!(now.steps < STEPS_MAX, "simulated time passes without end");
         now.passed += time;
         now.clocks.wall += time;
         now.clocks.since_start += time;
@@ -101,8 +112,8 @@ mod tests {
         assert_eq!(clock::since(begun), Duration::ZERO);
         clock::sleep(Duration::from_secs(3600));
         assert_eq!(clock::since(begun), Duration::from_secs(3600));
-        time.step(-60);
-        time.suspend(Duration::from_secs(5));
+        step(-60);
+        suspend(Duration::from_secs(5));
         let now = Clocks::now();
         assert_eq!(now.wall - clocks.wall, Duration::from_secs(3545));
         assert_eq!(now.suspended(), Duration::from_secs(5));
