@@ -33,6 +33,10 @@ lab filter="" repeats="1":
 simulate seeds="10000" from="0":
     DBDUEL_SIMULATE={{ seeds }} DBDUEL_SIMULATE_FROM={{ from }} cargo test --release --locked -p dbduel --bin dbduel simulation:: -- --nocapture
 
+# The tests of the lab tier that last minutes on purpose, which `just lab` leaves out.
+soak filter="" repeats="1":
+    cargo test --locked -p dbduel --test main -- --lab --soak --repeats {{ repeats }} {{ filter }}
+
 # The binary's unit tests whose path contains a text: `just unit report::`.
 unit filter="":
     cargo test --locked -p dbduel --bin dbduel {{ filter }}

@@ -1,6 +1,8 @@
 //! Designed contests on real servers: from two contenders to what each setting contributes.
 
-use super::lab::{Lab, assert_verified, contender_names, program, published, short_experiment};
+use super::lab::{
+    Lab, assert_verified, contender_names, program, published, short_experiment, with_budget,
+};
 
 /// Two contenders that differ in two settings, to be divided.
 fn two_settings() -> String {
@@ -11,7 +13,7 @@ fn two_settings() -> String {
         "innodb_flush_log_at_trx_commit = 1, innodb_lru_scan_depth = 512",
         1,
     );
-    format!("{first}[contenders.second]{second}").replace("26 s", "40 s")
+    with_budget(&format!("{first}[contenders.second]{second}"), "13 s")
 }
 
 #[test(lab, needs = &["mariadb-10.11"])]

@@ -7,7 +7,9 @@ use dbduel_record::rows::ALL_CLASSES;
 use serde_json::Value;
 
 use super::finished;
-use super::lab::{Lab, count, follows_the_plan, program, servers_left, short_experiment};
+use super::lab::{
+    Lab, count, follows_the_plan, program, servers_left, short_experiment, with_budget,
+};
 use super::observe::TWO_PRODUCTS;
 
 /// The contest of the experiment, with all that must hold of any finished one checked.
@@ -209,10 +211,9 @@ fn three_contenders_and_two_load_levels_write() {
         ["mariadb-10.11", "mariadb-10.11"],
         "[contenders.third]\nlike = \"second\"\n",
     )
-    .replace("26 s", "80 s")
     .replace("clients = 4", "clients = [1, 4]")
     .replace("oltp-point-select", "oltp-read-write");
-    let lab = Lab::new(&text);
+    let lab = Lab::new(&with_budget(&text, "26 s"));
     let mut run = lab.spawn();
     lab.wait_until(
         &mut run,

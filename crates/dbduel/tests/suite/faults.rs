@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use super::harness::skip_always;
 use super::lab::{
     Lab, assert_verified, count, load_process, program, servers_left, short_experiment, signal,
-    verify,
+    verify, with_budget, with_schedule,
 };
 use super::small_disk::SmallDisk;
 
@@ -56,7 +56,7 @@ fn after_a_kill_the_next_start_ends_the_orphans_and_goes_on() {
 
 #[test(lab, needs = &["mariadb-10.11"])]
 fn a_server_that_dies_is_started_again_and_its_slice_is_lost() {
-    let lab = Lab::new(&self_duel("").replace("26 s", "36 s"));
+    let lab = Lab::new(&with_budget(&self_duel(""), "12 s"));
     let mut run = lab.spawn();
     lab.wait_for_slices(&mut run, 2);
     let victim = servers_left()[0].0;
@@ -104,10 +104,12 @@ fn deaths_in_warm_up(record: &Record) -> usize {
 #[test(lab, needs = &["mariadb-10.11"])]
 fn a_load_process_or_a_server_that_is_killed_costs_a_slice_even_when_it_is_killed_again_in_its_warm_up()
  {
-    let experiment = self_duel("")
-        .replace("26 s", "10 min")
-        .replace("warm_up = \"1 s\"", "warm_up = \"6 s\"");
-    let lab = Lab::new(&experiment);
+    // A warm-up that is not over before the second kill.
+    let schedule = "slice = \"100 ms\"\nguard = \"10 ms\"\nwarm_up = \"4 s\"\n";
+    let lab = Lab::new(&with_budget(
+        &with_schedule(&self_duel(""), schedule),
+        "10 min",
+    ));
     let mut run = lab.spawn();
     lab.wait_for_slices(&mut run, 2);
     let killed = |pid| kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
@@ -201,11 +203,8 @@ fn one_interrupt_finishes_the_slice_and_the_record_goes_on_later() {
 #[test(lab, needs = &["mariadb-10.11"])]
 fn two_interrupts_end_it_at_once_without_leaving_a_server() {
     // A slice that is over before the run ends only if that waits for it.
-    let lab = Lab::new(
-        &self_duel("")
-            .replace("500 ms", "30 s")
-            .replace("26 s", "20 min"),
-    );
+    let text = with_schedule(&self_duel(""), "slice = \"30 s\"\nwarm_up = \"300 ms\"\n");
+    let lab = Lab::new(&with_budget(&text, "20 min"));
     let mut run = lab.spawn();
     lab.wait_until(&mut run, "slice that began", || {
         let is_start = |event: &Event| matches!(event, Event::SliceStarted { .. });
@@ -274,9 +273,11 @@ fn a_disk_that_fills_up_costs_no_finished_slice_and_the_record_is_whole_when_it_
         Ok(disk) => disk,
         Err(why) => return skip_always(&why),
     };
-    let experiment = self_duel("[limits]\nfree_disk = \"1 KiB\"\n")
-        .replace("26 s", "10 min")
-        .replace("500 ms", "5 s");
+    let text = with_schedule(
+        &self_duel("[limits]\nfree_disk = \"1 KiB\"\n"),
+        "slice = \"5 s\"\nguard = \"50 ms\"\nwarm_up = \"300 ms\"\n",
+    );
+    let experiment = with_budget(&text, "10 min");
     let lab = Lab::with_results(&experiment, disk.path().join("results"));
     let mut run = lab.spawn();
     // In a slice, so that the room ends while its rows are written and not before: that would be found beforehand.

@@ -2,23 +2,20 @@
 
 use dbduel_record::rows::ALL_CLASSES;
 
-use super::lab::{Lab, published, short_experiment};
+use super::lab::{Lab, published, short_experiment, with_budget, with_schedule};
 
 const SERVER: &str = "mariadb-10.11";
 
 /// Slices of 500 rows in a table of 2,000, far shorter than the longest that they may be.
 fn experiment() -> String {
-    short_experiment([SERVER; 2], "")
-        .replace("budget = \"26 s\"", "budget = \"170 s\"")
+    let text = short_experiment([SERVER; 2], "")
         .replace(
             "name = \"oltp-point-select\"\ntables = 2\ntable_size = 2_000\n",
             "name = \"insert-benchmark\"\nstep = \"l.i1\"\nrows = 2_000\nrows_per_slice = 500\n",
         )
-        .replace("clients = 4\n", "")
-        .replace(
-            "slice = \"500 ms\"\nguard = \"50 ms\"\nwarm_up = \"1 s\"\n",
-            "slice = \"5 s\"\nwarm_up = \"5 s\"\n",
-        )
+        .replace("clients = 4\n", "");
+    let schedule = "slice = \"5 s\"\nwarm_up = \"5 s\"\n";
+    with_budget(&with_schedule(&text, schedule), "170 s")
 }
 
 #[test(lab, needs = &[SERVER])]

@@ -6,16 +6,15 @@ use nix::sys::signal::Signal;
 
 use super::lab::{
     Lab, assert_verified, count, follows_the_plan, lost_blocks, program, published, servers_left,
-    short_experiment, signal,
+    short_experiment, signal, with_budget, with_schedule,
 };
 
 /// Durable against relaxed commits, with nothing said about slices: a difference of far more than a tenth.
 fn durable_against_relaxed() -> String {
-    short_experiment(["mariadb-10.11", "mariadb-10.11"], "")
+    let text = short_experiment(["mariadb-10.11", "mariadb-10.11"], "")
         .replacen("commit = 2", "commit = 1", 1)
-        .replace("slice = \"500 ms\"\nguard = \"50 ms\"\n", "")
-        .replace("oltp-point-select", "oltp-update-non-index")
-        .replace("budget = \"26 s\"", "budget = \"90 s\"")
+        .replace("oltp-point-select", "oltp-update-non-index");
+    with_budget(&with_schedule(&text, "warm_up = \"1 s\"\n"), "90 s")
 }
 
 fn choices(record: &dbduel_record::Record) -> Vec<TurnChoice> {
@@ -65,7 +64,7 @@ fn after_a_kill_the_chosen_turns_are_kept_and_no_block_is_begun_twice() {
     let equal = durable_against_relaxed()
         .replace("commit = 1", "commit = 2")
         .replace("horizon = \"25 %\"", "horizon = \"0.1 %\"")
-        .replace("90 s", "40 s");
+        .replace("90 s", "24 s");
     let lab = Lab::new(&equal);
     lab.run_killed_after_slices(9);
     let before = lab.record();

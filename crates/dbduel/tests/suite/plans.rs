@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use dbduel_record::Plan;
 
 use super::harness::skip;
-use super::lab::{self, Lab, plan_of, program, shipped, shipped_suites, short_experiment};
+use super::lab::{
+    self, Lab, plan_of, program, shipped, shipped_suites, short_experiment, with_budget,
+};
 
 /// Every shipped experiment.
 pub fn experiments() -> Vec<PathBuf> {
@@ -93,7 +95,7 @@ fn mistakes_are_said_with_line_column_and_a_suggestion() {
         "5:10",
         "did you mean `mariadb-10.11",
     );
-    check("\"26 s\"", "\"9 s\"", "1:10", "a verdict at 95");
+    check("\"8 s\"", "\"3 s\"", "1:10", "a verdict at 95");
     check("clients = 4", "clients = -4", "15:11", "from 1 to");
     let (line, missing) = ("clients = 4", "there is no processor 4000 here");
     check(line, "clients = 4\ncores = [0, 4000]", "16:9", missing);
@@ -129,12 +131,11 @@ fn a_sweep_tells_before_it_starts_which_cell_polls_on_every_processor() {
     if std::thread::available_parallelism().is_ok_and(|processors| processors.get() < 2) {
         return skip("a sweep over processors needs two of them");
     }
-    let swept = short_experiment(["path:/nowhere"; 2], "[sweep]\nserver_cores = [[1], [0]]\n")
-        .replace("\"26 s\"", "\"52 s\"")
-        .replace(
-            "clients = 4",
-            "clients = 4\nthreads = 1\ncores = [0]\nbusy_poll = \"0.5 ms\"",
-        );
+    let swept = short_experiment(["path:/nowhere"; 2], "[sweep]\nserver_cores = [[1], [0]]\n");
+    let swept = with_budget(&swept, "16 s").replace(
+        "clients = 4",
+        "clients = 4\nthreads = 1\ncores = [0]\nbusy_poll = \"0.5 ms\"",
+    );
     let lab = Lab::new(&swept);
     let told = "With server_cores = 1 (processor 0): Busy polling by 1 load thread";
     for output in [plan_of(&lab.experiment()), lab.run()] {

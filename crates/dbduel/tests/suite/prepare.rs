@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 
 use super::bare_server::{BareServer, Tree, free_port};
-use super::lab::{Lab, count, home, servers_left, short_experiment};
+use super::lab::{Lab, count, home, servers_left, short_experiment, with_budget};
 
 /// A running server that lets the account `duel` in over its socket and this port.
 fn listening(name: &str, port: u16) -> BareServer {
@@ -116,8 +116,8 @@ pub fn forget_snapshots(table_size: u64) {
 fn servers_that_are_killed_while_the_contest_is_prepared_are_prepared_again() {
     const ROWS: u64 = 203_571;
     forget_snapshots(ROWS);
-    let experiment = short_experiment(["mariadb-10.11", "mariadb-10.11"], "")
-        .replace("26 s", "10 min")
+    let experiment = short_experiment(["mariadb-10.11", "mariadb-10.11"], "");
+    let experiment = with_budget(&experiment, "10 min")
         .replace("table_size = 2_000", &format!("table_size = {ROWS}"));
     // So that the second does not start from a snapshot of the first.
     let second = experiment.rfind("\"32M\"").unwrap() + "\"32M\"".len();

@@ -5,19 +5,23 @@ use dbduel_record::plan::Arrival;
 
 use super::lab::{
     Lab, check_refused, count, follows_the_plan, program, servers_left, short_experiment,
+    with_budget, with_schedule,
 };
 
 /// A search that is certain to go up at first: one transaction in a hundred is always in time.
 fn search() -> String {
-    short_experiment(
+    let text = short_experiment(
         ["mariadb-10.11", "mariadb-10.11"],
         "[search]\nfrom = 50\nrates = 4\n",
-    )
-    .replace("\"26 s\"", "\"30 s\"\nconfidence = 0.8")
-    .replace(
+    );
+    let text = text.replace(
         "clients = 4\n",
         "clients = 4\narrival = \"poisson\"\nrate = \"search\"\nobjective = \"p1 < 100 ms\"\n",
-    )
+    );
+    // Slices of five times the limit of the objective, as a search demands.
+    let schedule = "slice = \"500 ms\"\nguard = \"50 ms\"\nwarm_up = \"300 ms\"\n";
+    with_budget(&with_schedule(&text, schedule), "28 s")
+        .replace("\nhorizon", "\nconfidence = 0.8\nhorizon")
 }
 
 #[test(lab, needs = &["mariadb-10.11"])]

@@ -10,7 +10,7 @@ use dbduel_record::event::Event;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::lab::{Lab, count, published, short_experiment, signal};
+use super::lab::{Lab, count, published, short_experiment, signal, with_budget, with_schedule};
 use crate::support::{open_order, slice_order};
 
 /// How long the load process is stopped.
@@ -91,10 +91,10 @@ fn load_processes(run: &Child) -> Vec<Pid> {
 
 #[test(lab, needs = &["mariadb-10.11"])]
 fn a_stopped_load_process_costs_its_slice_and_not_the_contest_and_is_named() {
-    // Undecided for longer than it takes to stop the process within a slice.
-    let experiment = short_experiment(["mariadb-10.11", "mariadb-10.11"], "")
-        .replace("26 s", "10 min")
-        .replace("25 %", "0.1 %");
+    // Undecided for longer than it takes to stop the process within a slice, which is most of the time.
+    let text = short_experiment(["mariadb-10.11", "mariadb-10.11"], "").replace("25 %", "0.1 %");
+    let schedule = "slice = \"500 ms\"\nguard = \"10 ms\"\nwarm_up = \"300 ms\"\n";
+    let experiment = with_budget(&with_schedule(&text, schedule), "10 min");
     let lab = Lab::new(&experiment);
     let mut run = lab.spawn();
     let is_lost = |lab: &Lab| {

@@ -12,20 +12,20 @@ use nix::sys::signal::Signal;
 
 use super::lab::{
     self, Lab, assert_verified, count, plan_of, published, servers_left, short_experiment, signal,
-    verify,
+    verify, with_budget,
 };
 use super::prepare::forget_snapshots;
 
 /// Two sizes of the table, both held against the same two contenders. They are equal and the horizon is
 /// narrow, so that a cell stays undecided, but for the five in a hundred that the confidence allows.
 fn swept() -> String {
-    short_experiment(
+    let text = short_experiment(
         ["mariadb-10.11", "mariadb-10.11"],
         "[sweep]\ntable_size = [500, 1_000]\n",
-    )
-    .replace("table_size = 2_000\n", "")
-    .replace("\"26 s\"", "\"36 s\"")
-    .replace("\"25 %\"", "\"0.1 %\"")
+    );
+    with_budget(&text, "13 s")
+        .replace("table_size = 2_000\n", "")
+        .replace("\"25 %\"", "\"0.1 %\"")
 }
 
 /// The records of all cells.
@@ -226,18 +226,18 @@ fn mistakes_in_a_sweep_are_said_with_line_column_and_what_to_do() {
         "20:14",
         "`20 MiB/s`",
     );
-    check("\"36 s\"", "\"24 s\"", "1:10", "the budget of 12 s");
+    check("\"13 s\"", "\"8 s\"", "1:10", "the budget of 4 s");
 }
 
 /// Two sizes of the buffer pool of all contenders, and a setting of one of them. The contenders are equal within the horizon.
 fn swept_settings() -> String {
-    short_experiment(
+    let text = short_experiment(
         ["mariadb-10.11", "mariadb-10.11"],
         "[sweep]\nsettings.innodb_buffer_pool_size = [\"24M\", \"40M\"]\n",
-    )
-    .replace("innodb_buffer_pool_size = \"32M\", ", "")
-    .replace("\"26 s\"", "\"36 s\"")
-    .replace("\"25 %\"", "\"45 %\"")
+    );
+    with_budget(&text, "13 s")
+        .replace("innodb_buffer_pool_size = \"32M\", ", "")
+        .replace("\"25 %\"", "\"45 %\"")
 }
 
 #[test(lab, needs = &["mariadb-10.11"])]

@@ -1,7 +1,7 @@
 //! Faults in pairs, drawn from a seed, at drawn moments of a real contest: after each, what was measured before is unchanged,
 //! and the contest comes to its end when it is resumed.
 //!
-//! `DBDUEL_CHAOS_SECONDS` says how long to begin new rounds (60 by default), `DBDUEL_CHAOS_SEED` with which to begin.
+//! `DBDUEL_CHAOS_SECONDS` says how long to begin new rounds (20 by default), `DBDUEL_CHAOS_SEED` with which to begin.
 
 pub mod clock;
 mod fault;
@@ -15,14 +15,16 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::harness::seed;
-use super::lab::{Lab, load_process, servers_left, short_experiment, verify};
+use super::lab::{
+    Lab, load_process, servers_left, short_experiment, verify, with_budget, with_schedule,
+};
 use super::mutated::number_of;
 use super::small_disk::SmallDisk;
 use clock::Clock;
 use fault::{Fault, Part, Timed, pair};
 
 /// How long new rounds begin where nothing is said.
-const SECONDS: u64 = 60;
+const SECONDS: u64 = 20;
 /// Runs of one contest with faults, and those without that may follow: the first of these ends it.
 const RUNS_WITH_FAULTS: u64 = 2;
 /// A run that takes longer is stuck.
@@ -86,10 +88,13 @@ fn send(pid: i32, signal: Signal) {
 
 impl Round {
     fn new(seed: u64) -> Self {
-        let experiment = short_experiment(
+        // Longer than a pair of faults, which begin up to six seconds apart.
+        let schedule = "slice = \"500 ms\"\nguard = \"50 ms\"\nwarm_up = \"1 s\"\n";
+        let text = short_experiment(
             ["mariadb-10.11", "mariadb-10.11"],
             "[limits]\nfree_disk = \"1 KiB\"\n",
         );
+        let experiment = with_budget(&with_schedule(&text, schedule), "26 s");
         let disk = SmallDisk::mount(DISK_KIB);
         let clock = Clock::build();
         let mut log = Vec::new();

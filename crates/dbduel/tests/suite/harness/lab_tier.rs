@@ -10,7 +10,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
-use super::{Run, servers};
+use super::{Run, Tier, servers};
 
 /// A statistical test fails when chance alone would give as many failures less often than this.
 const CHANCE_MIN: f64 = 0.01;
@@ -31,6 +31,19 @@ pub struct LabOptions {
     /// The seed of the first repetition; those after it count up. Drawn from the clock when it is not given.
     #[arg(long, requires = "lab")]
     seed: Option<u64>,
+    /// Run the tests that last minutes on purpose, and no others.
+    #[arg(long, requires = "lab")]
+    soak: bool,
+}
+
+impl LabOptions {
+    /// Whose tests are asked for.
+    pub fn tier(&self) -> Tier {
+        match self.soak {
+            true => Tier::Soak,
+            false => Tier::Lab,
+        }
+    }
 }
 
 /// How a run of a test ended.
@@ -58,6 +71,14 @@ struct Rate {
     failed: u32,
     ignored: Option<String>,
     seconds: f64,
+}
+
+/// Prints the names of the tests, as the compiler's harness does.
+pub fn list(runs: &[Run]) -> ExitCode {
+    for run in runs {
+        println!("{}: test", run.name);
+    }
+    ExitCode::SUCCESS
 }
 
 /// Runs the tests, appends a line for each run to `target/lab/runs.jsonl`, and prints the rates.
@@ -111,13 +132,12 @@ fn once(run: &Run, rate: &mut Rate, commit: &str, log: &mut File) {
 
 /// The table of rates; fails when a test does.
 fn print_rates(runs: &[Run], rates: &[Rate]) -> ExitCode {
-    println!("passes   mean s  test");
+    println!("  runs  passes  seconds  test");
     let (mut failed, mut passed, mut ignored) = (0, 0, 0);
     for (run, rate) in runs.iter().zip(rates) {
         let chance = chance_of(rate.failed, rate.runs, run.case.may_fail);
         let is_wrong = rate.failed > 0 && chance < CHANCE_MIN;
-        let mean_s = rate.seconds / f64::from(rate.runs.max(1));
-        let passes = format!("{}/{}", rate.runs - rate.failed, rate.runs);
+        let passes = rate.runs - rate.failed;
         let mut note = String::new();
         match &rate.ignored {
             _ if is_wrong => {
@@ -134,9 +154,13 @@ fn print_rates(runs: &[Run], rates: &[Rate]) -> ExitCode {
             let (share, chance) = (run.case.may_fail * 100.0, chance * 100.0);
             note += &format!("  (may fail in {share} % of runs: chance {chance:.1} %)");
         }
-        println!("{passes:<7} {mean_s:>7.1}  {}{note}", run.name);
+        println!(
+            "{:>6}  {passes:>6}  {:>7.1}  {}{note}",
+            rate.runs, rate.seconds, run.name
+        );
     }
-    println!("\n{passed} passed, {failed} failed, {ignored} skipped");
+    let seconds: f64 = rates.iter().map(|rate| rate.seconds).sum();
+    println!("\n{passed} passed, {failed} failed, {ignored} ignored in {seconds:.0} s");
     ExitCode::from(u8::from(failed > 0))
 }
 

@@ -1,7 +1,8 @@
 //! Runs the tests of this program, in two tiers.
 //!
 //! The gate tier is what `cargo test` runs. Its tests assert exit codes, invariants and bytes, which a busy machine does not
-//! change. The lab tier (`just lab`) has those that need real time or statistics; they run alone and may be repeated.
+//! change. The lab tier (`just lab`) has those that need real time or statistics; they run alone and may be repeated. Those
+//! whose purpose is their duration are a part of it that is asked for by itself (`just soak`).
 //!
 //! The compiler's own harness decides before a test runs whether it is ignored; whether a server can be fetched is known
 //! only then.
@@ -53,6 +54,8 @@ enum Tier {
     Gate,
     /// On request, alone, with `--lab`.
     Lab,
+    /// As `Lab`, with `--lab --soak`: tests that last minutes because that is what they test.
+    Soak,
     /// Never by itself: another test starts it as a process, by its exact name.
     Helper,
 }
@@ -109,6 +112,13 @@ impl Case {
     pub const fn lab(self) -> Self {
         Case {
             tier: Tier::Lab,
+            ..self
+        }
+    }
+
+    pub const fn soak(self) -> Self {
+        Case {
+            tier: Tier::Soak,
             ..self
         }
     }
@@ -170,6 +180,7 @@ impl Case {
 /// * `needs = SERVERS`: these must be in the home, and contests run with them;
 /// * `contest`: contests run without a fetched server;
 /// * `lab`: of the lab tier;
+/// * `soak`: of its part that lasts minutes on purpose;
 /// * `may_fail = 0.05`: of the lab tier, fails by chance in at most this share of its runs;
 /// * `helper`: a process of another test.
 macro_rules! case {
@@ -267,8 +278,10 @@ struct Options {
 /// Runs what the command line asks for, and stops the servers that the tests shared.
 pub fn main() -> ExitCode {
     let mut options = Options::parse();
+    let tier = options.lab_options.tier();
     let code = match options.lab {
-        true => lab_tier::run(&options.lab_options, &runs_of(&options.libtest, Tier::Lab)),
+        true if options.libtest.list => lab_tier::list(&runs_of(&options.libtest, tier)),
+        true => lab_tier::run(&options.lab_options, &runs_of(&options.libtest, tier)),
         false => {
             options.libtest.test_threads.get_or_insert(THREADS);
             run_gate(&options.libtest)

@@ -2,19 +2,18 @@
 
 use super::machines::SERVERS;
 use super::{
-    HOSTS, SERVER, experiment, hosts_experiment, hosts_section, two_hosts, two_secured_hosts,
+    BUDGET, HOSTS, SERVER, experiment, hosts_experiment, hosts_section, two_hosts,
+    two_secured_hosts,
 };
-use crate::suite::lab::{assert_verified, check_refused};
+use crate::suite::lab::{assert_verified, check_refused, with_budget};
 
 #[test(lab, needs = &[SERVER])]
 fn load_from_two_hosts_gives_the_verdict_that_load_from_here_gives() {
     let Some(machines) = two_hosts() else {
         return;
     };
-    // More blocks than a verdict needs; the contest ends with it.
-    let longer = |text: String| text.replacen("26 s", "80 s", 1);
-    machines.write("alone.toml", &longer(experiment("")));
-    machines.write("duel.toml", &longer(hosts_experiment()));
+    let alone = with_budget(&experiment(""), BUDGET);
+    machines.write("alone.toml", &alone);
     machines.run("alone.toml", "alone");
     let said = machines.run("duel.toml", "hosts");
     assert!(
@@ -68,16 +67,16 @@ fn load_from_two_hosts_gives_the_verdict_that_load_from_here_gives() {
 
 /// Updates, so that what both acknowledged is compared with what they hold at the end.
 pub const PRODUCTS: &str = r#"
-budget = "20 s"
+budget = "8 s"
 horizon = "25 %"
 seed = 7
 about = ["D5", "S1", "S2"]
 [contenders.postgresql]
 server = "postgresql-16"
-settings = { shared_buffers = "32MB" }
+settings = { shared_buffers = "32MB", min_wal_size = "32MB", max_wal_size = "64MB" }
 [contenders.mysql]
 server = "mysql-8.0.33"
-settings = { innodb_buffer_pool_size = "32M" }
+settings = { innodb_buffer_pool_size = "32M", innodb_redo_log_capacity = "8M" }
 [workload]
 name = "oltp-update-non-index"
 tables = 2
@@ -85,9 +84,9 @@ table_size = 2_000
 [load]
 clients = 4
 [schedule]
-slice = "500 ms"
-guard = "50 ms"
-warm_up = "1 s"
+slice = "100 ms"
+guard = "10 ms"
+warm_up = "300 ms"
 [limits]
 server_start = "60 s"
 "#;

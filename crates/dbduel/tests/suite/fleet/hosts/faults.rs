@@ -226,7 +226,7 @@ fn a_wall_clock_that_is_stepped_and_a_monotonic_clock_that_is_ahead_move_no_slic
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-#[test(lab, needs = &[SERVER])]
+#[test(soak, needs = &[SERVER])]
 fn a_load_host_that_is_cut_off_for_a_minute_is_waited_for() {
     let Some(machines) = two_hosts() else {
         return;

@@ -13,8 +13,10 @@ use nix::unistd::Pid;
 use super::contests::PRODUCTS;
 use super::faults::reasons;
 use super::machines::Machines;
-use super::{SERVER, experiment};
-use crate::suite::lab::{assert_verified, check_refused, home, short_experiment, signal};
+use super::{BUDGET, SERVER, experiment};
+use crate::suite::lab::{
+    assert_verified, check_refused, home, short_experiment, signal, with_budget,
+};
 
 const DB1: &str = "db1";
 const DB2: &str = "db2";
@@ -27,7 +29,7 @@ fn two_machines() -> String {
         let section = format!("[contenders.{name}]\n");
         text.replacen(&section, &format!("{section}host = \"{host}\"\n"), 1)
     };
-    let equal = equal.replacen("26 s", "20 s", 1);
+    let equal = with_budget(&equal, BUDGET);
     placed(placed(equal, "first", DB1), "second", DB2)
 }
 
@@ -113,7 +115,7 @@ fn servers_on_two_other_machines_take_turns_and_the_scope_names_the_machines() {
 fn servers_on_one_machine_with_load_from_another_give_the_verdict_of_one_machine() {
     let hosts = format!("[hosts]\nservers = \"{DB1}\"\nload = [\"{LOAD}\"]\n");
     // More blocks than a verdict needs; the contest ends with it.
-    let longer = experiment(&hosts).replacen("26 s", "80 s", 1);
+    let longer = with_budget(&experiment(&hosts), BUDGET);
     let Some(mut machines) = with_server_agents(&longer) else {
         return;
     };
@@ -145,7 +147,7 @@ fn a_stall_of_a_server_on_its_host_outlasts_turns() {
     let stopped = record.readings.iter();
     let stopped = stopped.filter(|row| row.metric == "server_stopped_s");
     let longest_s = stopped.map(|row| row.value).fold(0.0, f64::max);
-    // Slices take 0.5 s and a guard of 0.05 s.
+    // Slices take 0.1 s and a guard of 0.01 s.
     assert!(longest_s > 0.6, "{longest_s}");
 }
 
@@ -253,7 +255,6 @@ fn servers_whose_process_on_the_host_is_killed_are_ended_and_started_again() {
 #[test(lab, needs = &[SERVER])]
 fn servers_of_two_machines_are_restarted_for_an_epoch() {
     let text = two_machines().replacen("[schedule]\n", "[schedule]\nepochs = 3\n", 1);
-    let text = text.replacen("20 s", "60 s", 1);
     let Some(machines) = with_server_agents(&text) else {
         return;
     };
