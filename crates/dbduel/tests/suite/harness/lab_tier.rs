@@ -10,7 +10,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
-use super::{Run, Tier, servers};
+use super::{Run, Tier, programs, servers};
 
 /// A statistical test fails when chance alone would give as many failures less often than this.
 const CHANCE_MIN: f64 = 0.01;
@@ -99,6 +99,7 @@ pub fn run(options: &LabOptions, runs: &[Run]) -> ExitCode {
         }
     }
     let code = print_rates(runs, &rates);
+    programs::print_missing();
     servers::print_failures();
     code
 }

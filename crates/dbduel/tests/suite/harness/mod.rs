@@ -8,6 +8,7 @@
 //! only then.
 
 mod lab_tier;
+mod programs;
 mod servers;
 
 use std::cell::{Cell, RefCell};
@@ -316,6 +317,7 @@ fn run_gate(arguments: &Arguments) -> ExitCode {
     if !arguments.list {
         print_long();
         print_ignored();
+        programs::print_missing();
         servers::print_failures();
     }
     conclusion.exit_code()
