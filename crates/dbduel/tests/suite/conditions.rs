@@ -6,16 +6,15 @@ use dbduel_record::event::{Event, Severity};
 use serde_json::Value;
 
 use super::bare_server::BareServer;
-use super::lab::{Lab, program};
+use super::lab::{Lab, SHORT_SCHEDULE, program};
 
-/// Two running servers, which nobody but the lab and this test looks after; over in less than half a minute.
+/// Two running servers, which nobody but the lab and this test looks after; over in about ten seconds.
 fn experiment(servers: &[BareServer; 2], workload: &str) -> String {
     let [first, second] = servers.each_ref().map(BareServer::socket);
     format!(
-        "budget = \"20 s\"\nhorizon = \"25 %\"\nseed = 7\n\
+        "budget = \"8 s\"\nhorizon = \"25 %\"\nseed = 7\n\
          [contenders.whole]\nserver = \"unix:{}\"\n[contenders.damaged]\nserver = \"unix:{}\"\n\
-         [workload]\n{workload}\n[load]\nclients = 4\n\
-         [schedule]\nslice = \"500 ms\"\nguard = \"50 ms\"\nwarm_up = \"500 ms\"\n",
+         [workload]\n{workload}\n[load]\nclients = 4\n[schedule]\n{SHORT_SCHEDULE}",
         first.display(),
         second.display()
     )

@@ -17,14 +17,14 @@ const ATTEMPTS: u32 = 3;
 fn orders(flush: u32) -> String {
     let contender = format!(
         "server = \"mariadb-10.11\"\nsettings = {{ innodb_buffer_pool_size = \"32M\", \
-         innodb_flush_log_at_trx_commit = {flush} }}\n"
+         innodb_flush_log_at_trx_commit = {flush}, innodb_log_file_size = \"8M\" }}\n"
     );
     format!(
         "budget = \"10 min\"\nhorizon = \"25 %\"\nseed = 7\n\
          [contenders.first]\n{contender}[contenders.second]\n{contender}\
          [workload]\nname = \"order-entry\"\nwarehouses = 1\nscale = 0.02\n\
          [load]\nclients = 8\n\
-         [schedule]\nslice = \"8 s\"\nguard = \"100 ms\"\nwarm_up = \"2 s\"\n"
+         [schedule]\nslice = \"4 s\"\nguard = \"100 ms\"\nwarm_up = \"1 s\"\n"
     )
 }
 
@@ -42,7 +42,7 @@ fn killed_in_a_slice(flush: u32) -> (Lab, Record) {
         awake.is_some()
     });
     let folder = format!("-{}/", awake.unwrap());
-    // In the first tenth of the slice, so that the kill comes within it.
+    // In the first fifth of the slice, so that the kill comes within it.
     std::thread::sleep(Duration::from_millis(700));
     let (victim, _) = servers_left()
         .into_iter()

@@ -16,17 +16,17 @@ use super::finished;
 use super::harness::skip_always;
 use super::lab::{Lab, program, published, signal};
 
-/// A contest between two products.
+/// A contest between two products. Each slice has a whole second, of which some readings are.
 pub const TWO_PRODUCTS: &str = r#"
-budget = "60 s"
+budget = "34 s"
 horizon = "25 %"
 seed = 7
 [contenders.old]
 server = "mysql-5.6.24"
-settings = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2, max_allowed_packet = 1_000_000 }
+settings = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2, innodb_log_file_size = "8M", max_allowed_packet = 1_000_000 }
 [contenders.new]
 server = "mariadb-10.11"
-settings = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2, table_definition_cache = 10 }
+settings = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2, innodb_log_file_size = "8M", table_definition_cache = 10 }
 [workload]
 name = "oltp-point-select"
 tables = 2
@@ -34,9 +34,9 @@ table_size = 2_000
 [load]
 clients = 4
 [schedule]
-slice = "1500 ms"
-guard = "100 ms"
-warm_up = "2 s"
+slice = "1100 ms"
+guard = "50 ms"
+warm_up = "1 s"
 "#;
 
 #[test(lab, needs = &["mysql-5.6.24", "mariadb-10.11"])]

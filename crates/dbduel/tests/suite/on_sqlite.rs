@@ -165,7 +165,7 @@ fn more_clients_than_threads_are_refused() {
 
 /// A rollback journal against a write-ahead log, which syncs a fraction as often.
 const JOURNALS: &str = r#"
-budget = "60 s"
+budget = "12 s"
 seed = 7
 about = ["journal_mode"]
 [contenders.rollback-journal]
@@ -180,9 +180,9 @@ table_size = 2_000
 [load]
 clients = 2
 [schedule]
-slice = "500 ms"
-guard = "100 ms"
-warm_up = "1 s"
+slice = "100 ms"
+guard = "10 ms"
+warm_up = "300 ms"
 "#;
 
 #[test(lab)]

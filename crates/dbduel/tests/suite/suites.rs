@@ -20,7 +20,7 @@ horizon = "25 %"
 seed = 7
 [contenders.whole]
 server = "mariadb-10.11"
-settings = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2 }
+settings = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2, innodb_log_file_size = "8M" }
 [contenders.half]
 like = "whole"
 [workload]
@@ -326,7 +326,7 @@ budget = "24 s"
 horizon = "25 %"
 [contenders.one]
 server = "mariadb-10.11"
-settings = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2 }
+settings = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2, innodb_log_file_size = "8M" }
 [contenders.other]
 like = "one"
 [workload]

@@ -6,14 +6,14 @@ use std::fs;
 use super::lab::{Lab, assert_verified, check_refused, contender_names, published};
 
 /// One contender that may sync each commit or not, and one that syncs.
-const DUEL: &str = "budget = \"70 s\"\nhorizon = \"20 %\"\n\
+const DUEL: &str = "budget = \"16 s\"\nhorizon = \"20 %\"\n\
     [contenders.free]\nserver = \"mariadb-10.11\"\n\
     settings = { innodb_buffer_pool_size = \"32M\", innodb_log_file_size = \"16M\" }\n\
     variants = { innodb_flush_log_at_trx_commit = [1, 0] }\n\
     [contenders.synced]\nserver = \"mariadb-10.11\"\n\
     settings = { innodb_buffer_pool_size = \"32M\", innodb_log_file_size = \"16M\", innodb_flush_log_at_trx_commit = 1 }\n\
     [workload]\nname = \"oltp-update-non-index\"\ntables = 1\ntable_size = 500\n[load]\nclients = 2\n\
-    [schedule]\nslice = \"0.5 s\"\nwarm_up = \"1 s\"\n";
+    [schedule]\nslice = \"100 ms\"\nwarm_up = \"300 ms\"\n";
 
 #[test(lab, needs = &["mariadb-10.11"])]
 fn the_best_variant_is_chosen_in_the_first_blocks_and_judged_in_the_others() {

@@ -58,7 +58,7 @@ pub fn check_run(server: &impl WorkloadServer) {
     let fresh = lab.verify_all(Moment::Fresh, 2);
     assert_eq!(fresh.counts[1], ("hidden-links", 0));
     assert_eq!(fresh.counts[2], ("nodes", 3_000));
-    let slice = lab.run(8, 8.0);
+    let slice = lab.run(8, 4.0);
     let ok: u64 = slice.classes.iter().map(|class| class.counts.ok).sum();
     for (class, percent) in slice.classes.iter().zip([
         8.989, 2.991, 8.012, 4.886, 0.526, 50.712, 2.573, 7.366, 1.012, 12.933,
@@ -153,7 +153,7 @@ pub fn check_forms(server: &impl WorkloadServer) {
         );
         lab.fill().unwrap();
         lab.verify_all(Moment::Fresh, 2);
-        let slice = lab.run(8, 3.0);
+        let slice = lab.run(8, 1.0);
         assert!(
             slice.classes.iter().all(|class| class.counts.failed == 0),
             "{name}: {:?}",

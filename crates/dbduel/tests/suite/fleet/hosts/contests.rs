@@ -2,7 +2,7 @@
 
 use super::machines::SERVERS;
 use super::{
-    BUDGET, HOSTS, SERVER, experiment, hosts_experiment, hosts_section, two_hosts,
+    BUDGET, HANDICAP, HOSTS, SERVER, experiment, hosts_experiment, hosts_section, two_hosts,
     two_secured_hosts,
 };
 use crate::suite::lab::{assert_verified, check_refused, with_budget};
@@ -109,6 +109,9 @@ fn a_host_that_drives_load_over_tls_is_shown_and_refused_to_a_second_contest() {
     let Some(machines) = two_secured_hosts() else {
         return;
     };
+    // Of equal servers, so that it lasts until a second one was refused.
+    let undecided = hosts_experiment().replacen(HANDICAP, "", 1);
+    machines.write("duel.toml", &undecided.replacen("25 %", "0.1 %", 1));
     let run = machines.begin("first", 1);
     let shown = machines.output(&["fleet", "agents"]);
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();

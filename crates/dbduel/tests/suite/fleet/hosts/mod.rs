@@ -13,11 +13,11 @@ const SERVER: &str = "mariadb-10.11";
 const BUDGET: &str = "20 s";
 const HOSTS: [&str; 2] = ["load1", "load2"];
 
+const HANDICAP: &str = "[injection]\ncontender = \"second\"\nstopped = \"50 %\"\n";
+
 /// A duel with a known answer: the second server is stopped half of the time.
 fn experiment(extra: &str) -> String {
-    let extra = format!(
-        "[injection]\ncontender = \"second\"\nstopped = \"50 %\"\n[limits]\nserver_start = \"60 s\"\n{extra}"
-    );
+    let extra = format!("{HANDICAP}[limits]\nserver_start = \"60 s\"\n{extra}");
     short_experiment([SERVER, SERVER], &extra)
 }
 
