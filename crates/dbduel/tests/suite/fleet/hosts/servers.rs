@@ -29,8 +29,12 @@ fn two_machines() -> String {
         let section = format!("[contenders.{name}]\n");
         text.replacen(&section, &format!("{section}host = \"{host}\"\n"), 1)
     };
-    let equal = with_budget(&equal, BUDGET);
     placed(placed(equal, "first", DB1), "second", DB2)
+}
+
+/// That duel with time for a host that is out of reach.
+fn with_outage() -> String {
+    with_budget(&two_machines(), BUDGET)
 }
 
 /// The turn to run contests, and machines with the agents of those for servers; `None`, and the test counts as ignored, where
@@ -137,7 +141,7 @@ fn servers_on_one_machine_with_load_from_another_give_the_verdict_of_one_machine
 #[test(lab, needs = &[SERVER])]
 fn a_stall_of_a_server_on_its_host_outlasts_turns() {
     let stalls = "[injection]\ncontender = \"second\"\nstall = \"1 s\"\nevery = \"1 s to 3 s\"\n";
-    let stalled = format!("{}{stalls}", two_machines()).replacen("25 %", "0.1 %", 1);
+    let stalled = format!("{}{stalls}", with_outage()).replacen("25 %", "0.1 %", 1);
     let Some(machines) = with_server_agents(&stalled) else {
         return;
     };
@@ -153,7 +157,7 @@ fn a_stall_of_a_server_on_its_host_outlasts_turns() {
 
 #[test(lab, needs = &[SERVER])]
 fn a_server_that_dies_on_its_host_is_started_again_there() {
-    let Some(machines) = with_server_agents(&two_machines()) else {
+    let Some(machines) = with_server_agents(&with_outage()) else {
         return;
     };
     let run = machines.begin("died", 2);
@@ -173,7 +177,7 @@ fn a_server_that_dies_on_its_host_is_started_again_there() {
 
 #[test(lab, needs = &[SERVER])]
 fn a_killed_agent_ends_its_servers_and_the_contest_by_name_and_the_record_is_resumed() {
-    let Some(mut machines) = with_server_agents(&two_machines()) else {
+    let Some(mut machines) = with_server_agents(&with_outage()) else {
         return;
     };
     let run = machines.begin("killed", 2);
@@ -236,7 +240,7 @@ fn a_contest_that_ends_while_it_is_prepared_leaves_no_server_when_its_agents_are
 
 #[test(lab, needs = &[SERVER])]
 fn servers_whose_process_on_the_host_is_killed_are_ended_and_started_again() {
-    let Some(machines) = with_server_agents(&two_machines()) else {
+    let Some(machines) = with_server_agents(&with_outage()) else {
         return;
     };
     let run = machines.begin("killed", 2);
@@ -254,7 +258,7 @@ fn servers_whose_process_on_the_host_is_killed_are_ended_and_started_again() {
 
 #[test(lab, needs = &[SERVER])]
 fn servers_of_two_machines_are_restarted_for_an_epoch() {
-    let text = two_machines().replacen("[schedule]\n", "[schedule]\nepochs = 3\n", 1);
+    let text = with_outage().replacen("[schedule]\n", "[schedule]\nepochs = 3\n", 1);
     let Some(machines) = with_server_agents(&text) else {
         return;
     };
@@ -268,7 +272,7 @@ fn servers_of_two_machines_are_restarted_for_an_epoch() {
 
 #[test(lab, needs = &[SERVER])]
 fn servers_that_were_left_with_a_killed_agent_are_ended_by_the_next_contest() {
-    let Some(mut machines) = with_server_agents(&two_machines()) else {
+    let Some(mut machines) = with_server_agents(&with_outage()) else {
         return;
     };
     let run = machines.begin("left", 2);
@@ -289,7 +293,7 @@ fn servers_that_were_left_with_a_killed_agent_are_ended_by_the_next_contest() {
 
 #[test(lab, needs = &[SERVER])]
 fn server_hosts_that_are_cut_off_for_two_seconds_lose_slices_by_name() {
-    let Some(machines) = with_server_agents(&two_machines()) else {
+    let Some(machines) = with_server_agents(&with_outage()) else {
         return;
     };
     let mut run = machines.begin("cut", 2);
@@ -321,7 +325,7 @@ const AWAY: Duration = Duration::from_secs(12);
 
 #[test(lab, needs = &[SERVER])]
 fn a_server_host_that_comes_back_has_its_server_started_again() {
-    let Some(machines) = with_server_agents(&two_machines()) else {
+    let Some(machines) = with_server_agents(&with_outage()) else {
         return;
     };
     let run = machines.begin("away", 2);
