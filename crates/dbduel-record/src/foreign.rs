@@ -149,8 +149,11 @@ fn check_folder(dir: &Path, depth: usize, left: &mut usize) -> Result<(), Record
     Ok(())
 }
 
-/// Opens a regular file. What it is, is asked before: opening a pipe waits for its writer.
-fn open(path: &Path) -> io::Result<File> {
+/// Opens a regular file that a person named; links are followed. What it is, is asked before: opening a pipe waits for its writer.
+///
+/// # Errors
+/// The system's, or [`UnfitFile`] inside of one.
+pub fn open(path: &Path) -> io::Result<File> {
     if !fs::metadata(path)?.is_file() {
         return Err(UnfitFile::NotRegular.into());
     }

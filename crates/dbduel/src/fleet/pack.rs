@@ -5,11 +5,13 @@ use std::io::{self, BufReader, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use dbduel_record::foreign::{is_plain_path, open_below};
+use dbduel_record::foreign::{self, is_plain_path, open_below};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use tar::{Archive, Builder, EntryType, Header};
+
+use crate::lab::server::tar_extensions::BoundedExtensions;
 
 /// Largest record that is unpacked, bytes.
 const BYTES_MAX: u64 = 16 << 30;
@@ -75,7 +77,7 @@ pub fn digest_of(file: &Path) -> Result<String> {
     let mut hasher = blake3::Hasher::new();
     let failed = || format!("could not read `{}`", file.display());
     hasher
-        .update_reader(File::open(file).with_context(failed)?)
+        .update_reader(foreign::open(file).with_context(failed)?)
         .with_context(failed)?;
     Ok(hasher.finalize().to_hex().to_string())
 }
@@ -86,9 +88,9 @@ pub fn digest_of(file: &Path) -> Result<String> {
 /// When it holds anything else, is too large, or cannot be written.
 pub fn unpack(packed: &Path, into: &Path) -> Result<()> {
     let file =
-        File::open(packed).with_context(|| format!("could not read `{}`", packed.display()))?;
+        foreign::open(packed).with_context(|| format!("could not read `{}`", packed.display()))?;
     let plain = GzDecoder::new(BufReader::new(file)).take(BYTES_MAX);
-    let mut archive = Archive::new(plain);
+    let mut archive = Archive::new(BoundedExtensions::new(plain));
     fs::create_dir(into).with_context(|| format!("could not create `{}`", into.display()))?;
     let mut files = 0;
     for entry in archive.entries()? {

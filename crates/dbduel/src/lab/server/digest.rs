@@ -1,9 +1,9 @@
 //! Digests of files, so that a record can say which bytes ran.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use dbduel_record::foreign;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -30,7 +30,7 @@ pub fn of_file(path: &Path) -> io::Result<Digests> {
             format!("could not read `{}`: {error}", path.display()),
         )
     };
-    File::open(path).and_then(of).map_err(named)
+    foreign::open(path).and_then(of).map_err(named)
 }
 
 /// Reads to the end and computes both digests.

@@ -7,6 +7,7 @@
 mod build;
 mod catalogue;
 mod command;
+mod confined;
 mod copy;
 mod data_files;
 mod database_file;
@@ -25,6 +26,7 @@ mod reserved;
 mod sandbox;
 mod settings;
 mod sources;
+pub mod tar_extensions;
 mod throttle;
 mod tree;
 mod unpack;

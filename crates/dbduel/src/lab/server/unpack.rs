@@ -1,17 +1,28 @@
 //! Unpacks vendors' archives: only what a running server needs of them.
 //!
-//! Uses the machine's own `tar` and `unzip`. Does not look for the daemon in what it unpacked.
+//! Tar archives, in whatever compression, by the machine's own `tar`. Does not look for the daemon in what it unpacked.
 
+use std::borrow::Cow;
 use std::fs;
+use std::io::{self, BufReader, Read as _};
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_record::foreign;
+
+use zip::ZipArchive;
 
 use super::command::Tool;
-use super::progress::Progress;
+use super::confined::{Root, below};
+use super::progress::{Progress, ProgressUnit};
+use crate::interrupt;
 
 const DEADLINE: Duration = Duration::from_secs(1800);
+/// Far beyond any server, bytes.
+const BYTES_MAX: u64 = 64 << 30;
+/// Longer than any target of a link.
+const LINK_BYTES_MAX: u64 = 4096;
 /// Endings of the archives that can be unpacked.
 pub const ENDINGS: &[&str] = &[
     ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.zst", ".tar.bz2", ".tar", ".zip", ".jar",
@@ -33,7 +44,6 @@ const UNNEEDED_FOLDERS: &[&str] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Tar,
-    /// With `unzip`.
     Zip,
 }
 
@@ -56,10 +66,12 @@ pub fn kind(path: &Path) -> Option<Kind> {
 /// Unpacks `archive` into the existing folder `into`.
 ///
 /// # Errors
-/// The ending is unknown, `tar` or `unzip` is missing, or it fails.
+/// The ending is unknown, `tar` is missing or fails, or the archive cannot be read or leads out of `into`.
 pub fn archive(archive: &Path, into: &Path, progress: &dyn Progress) -> Result<()> {
     let name = archive.file_name().unwrap_or_default().to_string_lossy();
     progress.stage(&format!("unpacking {name}"));
+    // The programs would wait for a pipe.
+    foreign::open(archive).with_context(|| format!("could not read `{}`", archive.display()))?;
     match kind(archive) {
         Some(Kind::Tar) => tar(archive, into, progress, &unneeded()),
         Some(Kind::Zip) => zip(archive, into, progress),
@@ -108,36 +120,62 @@ fn tar(archive: &Path, into: &Path, progress: &dyn Progress, without: &[String])
     Ok(())
 }
 
+/// Unpacks what is needed of a zip archive. Nothing of it is written outside of `into`, whatever its names and links say.
 fn zip(archive: &Path, into: &Path, progress: &dyn Progress) -> Result<()> {
-    let unzip = || Tool::new("unzip", "install the package `unzip`");
-    let listing = unzip()
-        .with(|command| {
-            command.arg("-Z1").arg(archive);
-        })
-        .run_ok(DEADLINE)?;
-    let needed: Vec<&str> = listing
-        .stdout
-        .lines()
-        .filter(|name| is_needed(name))
-        .collect();
-    if needed.is_empty() {
+    let failed = || format!("could not unpack `{}`", archive.display());
+    let file = foreign::open(archive).with_context(failed)?;
+    let mut members = ZipArchive::new(BufReader::new(file)).with_context(failed)?;
+    let root = Root::open(into).with_context(|| format!("could not open `{}`", into.display()))?;
+    let mut tars = Vec::new();
+    let (mut written, mut left) = (0, BYTES_MAX);
+    for number in 0..members.len() {
+        interrupt::check()?;
+        // What is not needed may be of any kind.
+        let name = members.name_for_index(number).transpose();
+        let Some(name) = name.with_context(failed)?.map(Cow::into_owned) else {
+            continue;
+        };
+        if !is_needed(&name) {
+            continue;
+        }
+        let mut member = members.by_index(number).with_context(failed)?;
+        let named = || format!("{}: `{name}`", failed());
+        let path = below(Path::new(&name)).with_context(named)?;
+        let Some(place) = root.entry(&path).with_context(named)? else {
+            continue;
+        };
+        let mode = member.unix_mode().unwrap_or(0o644);
+        if member.is_symlink() {
+            let mut target = String::new();
+            let mut text = member.by_ref().take(LINK_BYTES_MAX);
+            text.read_to_string(&mut target).with_context(named)?;
+            let target = root
+                .target(&place, Path::new(&target))
+                .with_context(named)?;
+            place.make_link(&target).with_context(named)?;
+        } else {
+            let mut file = place.make_file(mode).with_context(named)?;
+            let bytes =
+                io::copy(&mut member.by_ref().take(left + 1), &mut file).with_context(named)?;
+            left = left.checked_sub(bytes).with_context(|| {
+                format!(
+                    "{}: it has more than {} GiB, as no server has",
+                    failed(),
+                    BYTES_MAX >> 30
+                )
+            })?;
+            progress.advance(BYTES_MAX - left, None, ProgressUnit::Bytes);
+            if is_tar(&name) {
+                tars.push(into.join(&path));
+            }
+        }
+        written += 1;
+    }
+    if written == 0 {
         bail!("`{}` holds no server", archive.display());
     }
-    unzip()
-        .with(|command| {
-            // Names are patterns to unzip; none of these holds a bracket, a star or a question mark.
-            command
-                .args(["-q", "-o"])
-                .arg(archive)
-                .args(&needed)
-                .arg("-d")
-                .arg(into);
-        })
-        .watching(into, None, progress)
-        .run_ok(DEADLINE)?;
-    for name in needed.into_iter().filter(|name| is_tar(name)) {
+    for inner in tars {
         // Some artifacts hold no server but an archive of one.
-        let inner = into.join(name);
         let folder = inner.parent().unwrap_or(into);
         tar(&inner, folder, progress, &unneeded())?;
         fs::remove_file(&inner)
@@ -154,10 +192,7 @@ fn is_tar(name: &str) -> bool {
 /// Whether a file of an archive is needed to run the server: the daemon, its messages and SQL, its libraries and
 /// plugins, and the note on how it was built.
 fn is_needed(name: &str) -> bool {
-    if name.ends_with('/')
-        || name.contains(['*', '?', '[', '\\'])
-        || name.split('/').any(|part| part == "..")
-    {
+    if name.ends_with('/') {
         return false;
     }
     let (folders, file) = name.rsplit_once('/').unwrap_or(("", name));
@@ -184,9 +219,17 @@ fn is_needed(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::process::Command;
+
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
+    use zip::ZipWriter;
+    use zip::write::SimpleFileOptions;
+
     use super::super::progress::Silent;
     use super::*;
-    use std::process::Command;
 
     #[test]
     fn kinds_by_ending() {
@@ -220,7 +263,6 @@ mod tests {
             "lib/libmysqld.a",
             "lib/plugin/debug/semisync_master.so",
             "mysql-test/share/x",
-            "share/../../etc/passwd",
             "docs/manual",
             "share/",
         ] {
@@ -264,28 +306,117 @@ mod tests {
         );
     }
 
+    /// A zip archive of these files and links.
+    fn zipped(path: &Path, files: &[(&str, &[u8])], links: &[(&str, &str)]) {
+        let mut writer = ZipWriter::new(fs::File::create(path).unwrap());
+        let options = SimpleFileOptions::default().unix_permissions(0o4755);
+        for (name, content) in files {
+            writer.start_file(*name, options).unwrap();
+            writer.write_all(content).unwrap();
+        }
+        for (name, target) in links {
+            writer.add_symlink(*name, *target, options).unwrap();
+        }
+        writer.finish().unwrap();
+    }
+
     #[test]
-    #[cfg_attr(not(has_program = "python3"), ignore = "no python3 on this machine")]
     fn an_archive_in_an_archive_is_unpacked_too() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::create_dir_all(at("bin")).unwrap();
         fs::write(at("bin/postgres"), "").unwrap();
-        let run = |program: &str, arguments: &[&str]| {
-            let mut command = Command::new(program);
-            command.args(arguments).current_dir(dir.path());
-            command.output().is_ok_and(|said| said.status.success())
-        };
-        assert!(run("tar", &["-cJf", "postgres-linux.txz", "bin"]));
-        let script = "import zipfile; zipfile.ZipFile('a.jar', 'w').write('postgres-linux.txz')";
-        assert!(
-            run("python3", &["-c", script]),
-            "python3 makes a zip archive"
-        );
+        let made = Command::new("tar")
+            .args(["-cJf", "postgres-linux.txz", "bin"])
+            .current_dir(dir.path())
+            .status();
+        assert!(made.unwrap().success());
+        let inner = fs::read(at("postgres-linux.txz")).unwrap();
+        zipped(&at("a.jar"), &[("postgres-linux.txz", &inner)], &[]);
         fs::create_dir(at("into")).unwrap();
         archive(&at("a.jar"), &at("into"), &Silent).unwrap();
         assert!(at("into/bin/postgres").is_file());
         assert!(!at("into/postgres-linux.txz").exists());
+    }
+
+    #[test]
+    fn members_of_a_zip_archive_are_names_and_no_options_and_stay_below_the_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir(at("into")).unwrap();
+        // `-d` was an option of `unzip` that names another folder.
+        let elsewhere = format!("-d{}/lib/libx.so", dir.path().join("else").display());
+        zipped(
+            &at("a.zip"),
+            &[
+                ("bin/mysqld", b"server"),
+                ("-d/tmp/lib/liby.so", b"y"),
+                (elsewhere.as_str(), b"x"),
+                ("lib/lib[1]*.so", b"z"),
+            ],
+            &[
+                ("lib/libup.so", "../../../../victim"),
+                ("lib/libz.so", "lib[1]*.so"),
+            ],
+        );
+        archive(&at("a.zip"), &at("into"), &Silent).unwrap();
+        assert!(!at("else").exists());
+        let into = |name: &str| at("into").join(name);
+        assert_eq!(fs::read(into("-d/tmp/lib/liby.so")).unwrap(), b"y");
+        assert_eq!(fs::read(into("lib/libz.so")).unwrap(), b"z");
+        assert_eq!(
+            fs::read_link(into("lib/libup.so")).unwrap(),
+            Path::new("../victim")
+        );
+        let mode = fs::metadata(into("bin/mysqld"))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o7777, 0o755);
+        // At the root of what is unpacked, and not at that of the machine.
+        let outside = at("lib/outside.tar");
+        fs::create_dir(at("lib")).unwrap();
+        fs::write(&outside, "kept").unwrap();
+        zipped(
+            &at("e.zip"),
+            &[(outside.to_str().unwrap(), b"no archive")],
+            &[],
+        );
+        assert!(archive(&at("e.zip"), &at("into"), &Silent).is_err());
+        assert_eq!(fs::read(&outside).unwrap(), b"kept");
+        fs::remove_dir_all(at("lib")).unwrap();
+        for name in ["../lib/libx.so", "a/../../lib/libx.so"] {
+            zipped(&at("b.zip"), &[(name, b"x")], &[]);
+            let error = archive(&at("b.zip"), &at("into"), &Silent).unwrap_err();
+            assert!(
+                format!("{error:#}").contains("leads out of it"),
+                "{error:#}"
+            );
+        }
+        // Through a link of the archive itself.
+        zipped(
+            &at("c.zip"),
+            &[],
+            &[("lib/out.so", dir.path().to_str().unwrap())],
+        );
+        archive(&at("c.zip"), &at("into"), &Silent).unwrap();
+        zipped(&at("d.zip"), &[("lib/out.so/lib/x.so", b"x")], &[]);
+        let _ = archive(&at("d.zip"), &at("into"), &Silent);
+        assert!(!at("lib").exists());
+    }
+
+    #[test]
+    fn a_pipe_is_no_archive() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["a.zip", "a.tar.gz"] {
+            let pipe = dir.path().join(name);
+            mkfifo(&pipe, Mode::S_IRWXU).unwrap();
+            let error = archive(&pipe, dir.path(), &Silent).unwrap_err();
+            assert!(
+                format!("{error:#}").contains("not a regular file"),
+                "{error:#}"
+            );
+        }
     }
 
     #[test]

@@ -2,19 +2,21 @@
 //! what lower layers brought, everything else takes the place of what has its name.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufReader, Read};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_record::foreign;
 use flate2::read::MultiGzDecoder;
 use tar::{Archive, EntryType};
 
 use super::super::super::command::Tool;
+use super::super::super::confined::{Entry, Root};
 use super::super::super::progress::{Progress, ProgressUnit};
-use super::confined::{Entry, Root};
+use super::super::super::tar_extensions::BoundedExtensions;
 use crate::interrupt;
 
 /// How the name of what a layer removes begins.
@@ -144,9 +146,9 @@ fn link_name<R: Read>(entry: &tar::Entry<'_, R>) -> io::Result<PathBuf> {
 /// Calls `act` with every entry of a layer that is compressed with gzip or not at all.
 fn each(
     layer: &Path,
-    mut act: impl FnMut(&mut tar::Entry<'_, Box<dyn Read>>) -> io::Result<()>,
+    mut act: impl FnMut(&mut tar::Entry<'_, BoundedExtensions<Box<dyn Read>>>) -> io::Result<()>,
 ) -> Result<()> {
-    let mut file = BufReader::with_capacity(1 << 18, File::open(layer)?);
+    let mut file = BufReader::with_capacity(1 << 18, foreign::open(layer)?);
     let is_gzip = begins_with(&mut file, GZIP)?;
     let reader: Box<dyn Read> = match is_gzip {
         true => Box::new(MultiGzDecoder::new(file)),
@@ -156,7 +158,7 @@ fn each(
     // nothing else is missing, the digest of the layer shows.
     let end = io::repeat(0).take(END_BYTES);
     let reader: Box<dyn Read> = Box::new(reader.chain(end));
-    let mut archive = Archive::new(reader);
+    let mut archive = Archive::new(BoundedExtensions::new(reader));
     for (number, entry) in (0u64..).zip(archive.entries()?) {
         interrupt::check()?;
         if number > ENTRIES_MAX {
@@ -188,7 +190,7 @@ impl Drop for Scratch {
 
 /// A layer that is compressed with zstd, without the compression, beside the tree; `None` for any other.
 fn unzstd(blob: &Path, tree: &Path) -> Result<Option<Scratch>> {
-    let open = File::open(blob).and_then(|mut file| begins_with(&mut file, ZSTD));
+    let open = foreign::open(blob).and_then(|mut file| begins_with(&mut file, ZSTD));
     if !open.with_context(|| format!("could not read `{}`", blob.display()))? {
         return Ok(None);
     }

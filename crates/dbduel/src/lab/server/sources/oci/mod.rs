@@ -1,7 +1,6 @@
 //! Container images: pulled by the machine's own `skopeo`, which brings logins, mirrors, proxies and certificates along, or
 //! read from a layout on disk. Their layers become a private tree; no container runs.
 
-mod confined;
 mod layers;
 mod manifest;
 mod reference;

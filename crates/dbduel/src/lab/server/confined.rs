@@ -1,4 +1,4 @@
-//! Changes in a folder that a hostile layer cannot lead out of.
+//! Changes in a folder that a hostile archive or layer of an image cannot lead out of.
 //!
 //! The kernel resolves every path as for a process whose root the folder is: absolute links and `..` begin and end there.
 
@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 
-/// A folder that becomes the root of an image.
+/// A folder that becomes the root of an image, or of what an archive holds.
 pub struct Root {
     folder: OwnedFd,
     /// Without links.
@@ -38,12 +38,12 @@ impl Root {
         Ok(Root { folder, path })
     }
 
-    /// The place of a path of a layer; folders on the way to it are made. `None` for the root itself.
+    /// The place of a path of an archive; folders on the way to it are made. `None` for the root itself.
     ///
     /// # Errors
     /// The path has `..`, or leads through something that is no folder.
     pub fn entry(&self, path: &Path) -> io::Result<Option<Entry>> {
-        let path = plain(path)?;
+        let path = below(path)?;
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(None);
         };
@@ -58,7 +58,7 @@ impl Root {
     /// # Errors
     /// As [`Root::entry`].
     pub fn existing(&self, path: &Path) -> io::Result<Option<Entry>> {
-        let path = plain(path)?;
+        let path = below(path)?;
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(None);
         };
@@ -113,7 +113,7 @@ impl Root {
             .map_err(|_| io::Error::other("the folder of a link left the image"))?
             .components()
             .count();
-        if !target.is_absolute() && stays_below(target, depth) {
+        if !target.is_absolute() && climbs_at_most(target, depth) {
             return Ok(target.to_path_buf());
         }
         let mut below = match target.is_absolute() {
@@ -143,20 +143,20 @@ impl Root {
     }
 }
 
-/// Whether no beginning of a relative path lies above the root, from a folder `depth` below it.
-fn stays_below(path: &Path, mut depth: usize) -> bool {
-    path.components().all(|part| match part {
-        Component::ParentDir => depth.checked_sub(1).map(|above| depth = above).is_some(),
-        Component::Normal(_) => {
-            depth += 1;
-            true
-        }
-        _ => true,
-    })
+/// Whether a relative path goes up at its beginning alone, and at most `depth` folders. Behind a name `..` may be anywhere: the name may
+/// be a link.
+fn climbs_at_most(path: &Path, depth: usize) -> bool {
+    let parts = path.components();
+    let is_up = |part: &Component<'_>| matches!(part, Component::ParentDir);
+    let up = parts.clone().take_while(is_up).count();
+    up <= depth && !parts.skip(up).any(|part| is_up(&part))
 }
 
-/// A path as layers should have it: below the root, without `..`.
-fn plain(path: &Path) -> io::Result<PathBuf> {
+/// A path as archives should have it: below the root, without `..`.
+///
+/// # Errors
+/// It has `..`.
+pub fn below(path: &Path) -> io::Result<PathBuf> {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {
@@ -165,7 +165,7 @@ fn plain(path: &Path) -> io::Result<PathBuf> {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidData,
                     format!(
-                        "the layer has the path `{}`, which leads out of it",
+                        "it has the path `{}`, which leads out of it",
                         path.display()
                     ),
                 ));
@@ -270,6 +270,8 @@ mod tests {
             ("x", "a/../../etc", "etc"),
             ("x", "/", "."),
             ("x", "..", "."),
+            // `a` may be a link to the folder itself.
+            ("usr/x", "a/a/../../../b", "../b"),
         ] {
             assert_eq!(target(at, to), Path::new(expected), "{at} -> {to}");
         }
