@@ -202,5 +202,7 @@ pub fn plan_here(path: &Path, text: &str) -> Result<Plan> {
         runs_here: true,
         ..anywhere()
     };
-    Ok(expand(&file, &here)?)
+    let plan = expand(&file, &here)?;
+    permitted::check_plan(&plan).map_err(anyhow::Error::msg)?;
+    Ok(plan)
 }

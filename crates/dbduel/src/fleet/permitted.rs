@@ -4,15 +4,17 @@
 
 use std::ops::Range;
 
+use dbduel_load::workloads::{completion, script};
+use dbduel_record::{Plan, plan};
 use serde_json::Value;
 
 use crate::lab::experiment::document::{Report, Troubles};
 use crate::lab::experiment::{
-    Contender, ExperimentFile, SweptFactor, SweptLevel, SweptTarget, Workload, WrittenParameter,
-    normalised_name,
+    Attribute, Contender, Experiment, ExperimentFile, InjectedStops, Injection, Limits, Load,
+    Schedule, Search, Setting, Suite, SuiteWorkload, SweptFactor, SweptLevel, SweptTarget,
+    Workload, WrittenParameter, normalised_name,
 };
-use crate::lab::server::{Meaning, ServerName};
-use dbduel_load::workloads::{completion, script};
+use crate::lab::server::{Meaning, ServerName, reserved};
 
 /// Settings with these words in their names may name programs, or hold statements that are run as an administrator.
 const REFUSED_WORDS: &[&str] = &["command", "cmd", "init", "wsrep"];
@@ -26,50 +28,242 @@ const NO_HOSTS: &str =
 /// Said of scripts.
 const NO_SCRIPTS: &str = "agents run no scripts, which may do all that a program may; use a workload of `dbduel workloads`";
 
-/// Refuses an experiment that an agent would not run.
+/// Refuses an experiment that an agent would not run. All keys are named here, so that a new one is not permitted before it was
+/// decided what of it is.
 ///
 /// # Errors
 /// Everything that agents refuse in it, with line and column.
 pub fn check(file: &ExperimentFile<'_>) -> Result<(), Troubles> {
+    let Experiment {
+        contenders,
+        hosts,
+        workload,
+        suite,
+        sweep,
+        load,
+        schedule,
+        limits,
+        injection,
+        search,
+        attribute,
+        // Names of findings and of contenders, numbers, and texts that are only shown.
+        question: _,
+        horizon: _,
+        confidence: _,
+        budget: _,
+        seed: _,
+        baseline: _,
+        about: _,
+        waivers: _,
+    } = file.experiment;
+    check_numbers(load, schedule, limits, search);
+    check_names(injection.as_ref(), attribute.as_ref());
     let report = Report::new(file.path, file.text);
-    for contender in &file.experiment.contenders {
+    for contender in contenders {
         check_contender(&report, contender);
     }
-    if let Some(hosts) = &file.experiment.hosts {
+    if let Some(hosts) = hosts {
         report.add(&hosts.span, NO_HOSTS);
     }
-    check_workload(&report, &file.experiment.workload);
-    let suite = file.experiment.suite.as_ref();
-    if let Some(scripts) = suite.and_then(|suite| suite.scripts.as_ref()) {
-        report.add(&scripts.span, NO_SCRIPTS);
+    check_workload(&report, workload);
+    if let Some(suite) = suite {
+        check_suite(&report, suite);
     }
-    for one in suite.iter().flat_map(|suite| &suite.workloads) {
-        check_workload(&report, &one.workload);
-    }
-    for factor in &file.experiment.sweep {
+    for factor in sweep {
         check_factor(&report, factor);
     }
     report.finish(())
 }
 
+/// Sections of numbers, names of processors and times alone: nothing in them is refused, and a key that is more than that is seen here.
+fn check_numbers(load: &Load, schedule: &Schedule, limits: &Limits, search: &Search) {
+    let Load {
+        clients: _,
+        arrival: _,
+        rate: _,
+        objective: _,
+        think_time: _,
+        threads: _,
+        busy_poll: _,
+        cores: _,
+        server_cores: _,
+        server_io: _,
+    } = load;
+    let Schedule {
+        slice: _,
+        guard: _,
+        jitter: _,
+        warm_up: _,
+        epochs: _,
+    } = schedule;
+    let Limits {
+        server_start: _,
+        server_stop: _,
+        statement: _,
+        dataset: _,
+        free_disk: _,
+        prove: _,
+    } = limits;
+    let Search {
+        from: _,
+        precision: _,
+        rates: _,
+    } = search;
+}
+
+/// As [`check_numbers`], of sections that have names of contenders and of their settings, too.
+fn check_names(injection: Option<&Injection>, attribute: Option<&Attribute>) {
+    let _ = injection.map(|injection| {
+        let Injection {
+            contender: _,
+            stops: InjectedStops::Pulses { .. } | InjectedStops::Stalls(_),
+        } = injection;
+    });
+    let _ = attribute.map(|attribute| {
+        let Attribute {
+            span: _,
+            to: _,
+            factors: _,
+        } = attribute;
+    });
+}
+
+fn check_suite(report: &Report<'_>, suite: &Suite) {
+    let Suite {
+        scripts,
+        workloads,
+        span: _,
+        mirrored: _,
+        settle: _,
+    } = suite;
+    if let Some(scripts) = scripts {
+        report.add(&scripts.span, NO_SCRIPTS);
+    }
+    for SuiteWorkload {
+        workload,
+        name: _,
+        group: _,
+        phase: _,
+        clients: _,
+        slice: _,
+    } in workloads
+    {
+        check_workload(report, workload);
+    }
+}
+
 fn check_contender(report: &Report<'_>, contender: &Contender) {
-    if let Some(server) = &contender.server
+    let Contender {
+        server,
+        settings,
+        password_file,
+        host,
+        tables,
+        variants,
+        name: _,
+        // What it names is checked too.
+        like: _,
+    } = contender;
+    if let Some(server) = server
         && let Ok(name) = ServerName::parse(&server.value)
         && let Some(message) = server_objection(&server.value, &name)
     {
         report.add(&server.span, message);
     }
-    if let Some(host) = &contender.host {
+    if let Some(host) = host {
         report.add(&host.span, NO_HOSTS);
     }
-    if let Some(file) = &contender.password_file {
+    if let Some(file) = password_file {
         report.add(&file.span, "agents read no files that an experiment names");
     }
-    for setting in &contender.settings {
-        check_name(report, &setting.name.value, &setting.name.span);
-        check_value(report, &setting.value.value, &setting.value.span);
+    for Setting { name, value } in settings {
+        check_name(report, &name.value, &name.span);
+        check_value(report, &value.value, &value.span);
     }
-    check_parameters(report, &contender.tables);
+    for (name, values) in variants {
+        check_name(report, &name.value, &name.span);
+        for value in values {
+            check_value(report, &value.value, &value.span);
+        }
+    }
+    check_parameters(report, tables);
+}
+
+/// Refuses a plan that an agent would not run: once more what [`check`] looks for, in what was made of the experiment, so that
+/// nothing enters a contest that was not looked at, by whatever key.
+///
+/// # Errors
+/// The first objection.
+pub fn check_plan(plan: &Plan) -> Result<(), String> {
+    for contender in &plan.contenders {
+        let about = |why: String| format!("contender `{}`: {why}", contender.name);
+        let name = ServerName::parse(&contender.server).map_err(|error| error.to_string())?;
+        if let Some(why) = server_objection(&contender.server, &name) {
+            return Err(about(why));
+        }
+        if contender.password_file.is_some() {
+            return Err(about(
+                "agents read no files that an experiment names".to_owned(),
+            ));
+        }
+        if contender.host.is_some() {
+            return Err(about(NO_HOSTS.to_owned()));
+        }
+        check_plan_of(contender).map_err(about)?;
+    }
+    if plan.hosts.is_some() {
+        return Err(NO_HOSTS.to_owned());
+    }
+    check_plan_workloads(plan)
+}
+
+/// As [`check_plan`], of the settings and tables of one contender.
+///
+/// # Errors
+/// The first objection.
+pub fn check_plan_of(contender: &plan::Contender) -> Result<(), String> {
+    for setting in &contender.settings {
+        let objection = name_objection(&setting.name)
+            .or_else(|| value_objection(&setting.value).map(str::to_owned))
+            .or_else(|| reserved(&setting.name, &setting.value));
+        if let Some(why) = objection {
+            return Err(format!("setting `{}`: {why}", setting.name));
+        }
+    }
+    check_plan_parameters(contender.tables.iter())
+}
+
+/// As [`check_plan`], of the workloads.
+///
+/// # Errors
+/// The first objection.
+pub fn check_plan_workloads(plan: &Plan) -> Result<(), String> {
+    let cells = plan.levels.iter().filter_map(|level| level.cell.as_ref());
+    for workload in cells.map(|cell| &cell.workload).chain([&plan.workload]) {
+        if workload.name == script::NAME {
+            return Err(NO_SCRIPTS.to_owned());
+        }
+        check_plan_parameters(workload.parameters.iter())?;
+    }
+    Ok(())
+}
+
+fn check_plan_parameters<'a>(
+    parameters: impl Iterator<Item = (&'a String, &'a Value)>,
+) -> Result<(), String> {
+    for (name, value) in parameters {
+        if name == completion::CONFIG {
+            return Err("agents read no files that an experiment names".to_owned());
+        }
+        if let Value::String(text) = value
+            && let Some(other) = foreign_character(text)
+        {
+            return Err(format!(
+                "agents take no {other:?} in `{name}`: it might be part of a path or of a statement"
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn check_name(report: &Report<'_>, setting: &str, span: &Range<usize>) {
@@ -182,7 +376,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::lab::experiment::Experiment;
+    use crate::judge::synthetic::Scenario;
 
     const PLAIN: &str = "[contenders.a]\nserver = \"mariadb-10.11\"\nsettings = { innodb_log_file_size = \"1G\", \
                          plugin_load_add = \"ha_rocksdb\" }\n[contenders.b]\nserver = \"sqlite\"\n[workload]\n\
@@ -230,6 +424,34 @@ mod tests {
     }
 
     #[test]
+    fn a_plan_is_looked_at_once_more() {
+        let mut plan = Scenario::duel().plan();
+        plan.contenders[0].settings.clear();
+        plan.contenders[1].settings.clear();
+        assert_eq!(check_plan(&plan), Ok(()));
+        let setting = |name: &str, value: &str| plan::Setting {
+            name: name.to_owned(),
+            value: value.to_owned(),
+        };
+        for (name, value, part) in [
+            ("wsrep_provider", "evil.so", "`wsrep`"),
+            ("server_audit_file_path", "/tmp/x", "may be paths"),
+            ("datadir", "x", "a private place"),
+        ] {
+            let mut hostile = plan.clone();
+            hostile.contenders[1].settings = vec![setting(name, value)];
+            let why = check_plan(&hostile).unwrap_err();
+            assert!(why.contains(part), "{why}");
+        }
+        plan.contenders[0].server = "path:/opt/mysql".to_owned();
+        assert!(
+            check_plan(&plan)
+                .unwrap_err()
+                .contains("agents run servers")
+        );
+    }
+
+    #[test]
     fn files_programs_statements_and_scripts_are_not() {
         refused("\"1G\"", "\"/etc/x\"", "3:37", "may be paths");
         refused(
@@ -249,6 +471,14 @@ mod tests {
         refused("tables = 2", "x = \"a; DROP TABLE t\"", "8:5", "';'");
         refused("tables = 2", "config = \"x\"", "8:1", "no files");
         refused("tables = 2", "x = \"a'b\"", "8:5", "part of a path");
+        let variants = "server = \"mariadb-10.11\"\nvariants = { server_audit_file_path = [\"/tmp/a\", \"b\"], wsrep_provider = [\"x\", \"y\"] }";
+        refused(
+            "server = \"mariadb-10.11\"",
+            variants,
+            "3:40",
+            "may be paths",
+        );
+        refused("server = \"mariadb-10.11\"", variants, "3:40", "`wsrep`");
         let swept = "tables = 2\n[sweep]\nsettings.init_connect = [\"SET a = 1\", \"/x\"]";
         refused("tables = 2", swept, "10:10", "`init`");
         refused(

@@ -227,6 +227,13 @@ fn mistakes_in_a_sweep_are_said_with_line_column_and_what_to_do() {
         "`20 MiB/s`",
     );
     check("\"13 s\"", "\"8 s\"", "1:10", "the budget of 4 s");
+    let lists: Vec<String> = (0..64).map(|n| format!("settings.x{n} = [1, 2]")).collect();
+    check(
+        line,
+        &lists.join("\n"),
+        "20:10",
+        "make countless combinations",
+    );
 }
 
 /// Two sizes of the buffer pool of all contenders, and a setting of one of them. The contenders are equal within the horizon.

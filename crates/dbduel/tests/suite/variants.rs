@@ -75,6 +75,23 @@ fn variants_that_cannot_compete_are_refused_at_their_places() {
     );
     let many = format!("{:?}", (0..17).collect::<Vec<u8>>());
     check_refused(DUEL, values, &many, "6:14", "18 variants together");
+    // Counted, and not made: there would be more than a machine can hold.
+    let lists: Vec<String> = (0..70).map(|n| format!("x{n} = [1, 2]")).collect();
+    let variants = "innodb_flush_log_at_trx_commit = [1, 0]";
+    check_refused(
+        DUEL,
+        variants,
+        &lists.join(", "),
+        "6:14",
+        "countless variants together",
+    );
+    check_refused(
+        DUEL,
+        variants,
+        "general_log_file = [\"own.log\", \"/tmp/else.log\"]",
+        "6:45",
+        "variant `general_log_file`: it cannot be set so",
+    );
     check_refused(
         DUEL,
         "[schedule]\n",

@@ -3,17 +3,13 @@
 //!
 //! Every plan is checked, whatever the orchestrator did: no program, path or statement of the author's choice.
 
-use dbduel_load::workloads::{completion, script};
 use dbduel_record::Plan;
 use dbduel_record::plan::{Contender, Injection};
-use serde_json::Value;
 
 use super::{ServerOrder, ServerTask};
-use crate::fleet::permitted::{
-    foreign_character, name_objection, server_objection, value_objection,
-};
+use crate::fleet::permitted::{check_plan_of, check_plan_workloads, server_objection};
 use crate::lab::experiment::{CLIENTS_MAX, STOP_PERIOD_S, STOPPED_SHARE, check_stalls};
-use crate::lab::server::{Meaning, ServerName, reserved};
+use crate::lab::server::{Meaning, ServerName};
 
 /// Refuses an order that an agent would not pass on, and what is no order. `shares` says whether it takes servers from others.
 ///
@@ -53,27 +49,12 @@ fn check_plan(plan: &Plan, contender: usize, is_taken: bool) -> Result<(), Strin
         return Err(format!("the plan has no contender {contender}"));
     };
     check_server(contender, is_taken)?;
-    for setting in &contender.settings {
-        let objection = name_objection(&setting.name)
-            .or_else(|| value_objection(&setting.value).map(str::to_owned))
-            .or_else(|| reserved(&setting.name, &setting.value));
-        if let Some(why) = objection {
-            return Err(format!("setting `{}`: {why}", setting.name));
-        }
-    }
+    check_plan_of(contender)?;
     let mut levels = plan.levels.iter();
     if levels.any(|level| !(1..=CLIENTS_MAX).contains(&i64::from(level.clients))) {
         return Err(format!("a load level has 1 to {CLIENTS_MAX} clients"));
     }
-    let cells = plan.levels.iter().filter_map(|level| level.cell.as_ref());
-    let workloads = cells.map(|cell| &cell.workload).chain([&plan.workload]);
-    for workload in workloads {
-        if workload.name == script::NAME {
-            return Err("server hosts take no scripts".to_owned());
-        }
-        check_parameters(workload.parameters.iter())?;
-    }
-    check_parameters(contender.tables.iter())
+    check_plan_workloads(plan)
 }
 
 fn check_injection(injection: &Injection) -> Result<(), String> {
@@ -106,24 +87,6 @@ fn check_server(contender: &Contender, is_taken: bool) -> Result<(), String> {
         Meaning::Provided { .. } if is_taken => Ok(()),
         _ => server_objection(&contender.server, &name).map_or(Ok(()), Err),
     }
-}
-
-fn check_parameters<'a>(
-    parameters: impl Iterator<Item = (&'a String, &'a Value)>,
-) -> Result<(), String> {
-    for (name, value) in parameters {
-        if name == completion::CONFIG {
-            return Err("server hosts read no files that an experiment names".to_owned());
-        }
-        if let Value::String(text) = value
-            && let Some(other) = foreign_character(text)
-        {
-            return Err(format!(
-                "server hosts take no {other:?} in `{name}`: it might be part of a path or of a statement"
-            ));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -231,7 +194,7 @@ mod tests {
         refused("may be paths", set("log_error", "/etc/x"));
         refused("setting `datadir`", set("datadir", "x"));
         refused("no scripts", |plan| {
-            plan.workload.name = script::NAME.to_owned();
+            plan.workload.name = dbduel_load::workloads::script::NAME.to_owned();
         });
         refused("';'", |plan| {
             let tables = &mut plan.contenders[1].tables;

@@ -75,6 +75,19 @@ pub struct Surroundings {
     pub scripts: ScriptAccess,
 }
 
+/// The product of counts, or the largest number where it is more than that.
+fn product(counts: impl IntoIterator<Item = usize>) -> usize {
+    counts.into_iter().fold(1, usize::saturating_mul)
+}
+
+/// A number of combinations as people read it.
+fn counted(combinations: usize) -> String {
+    match combinations {
+        usize::MAX => "countless".to_owned(),
+        count => count.to_string(),
+    }
+}
+
 /// Completes the experiment of a file.
 ///
 /// # Errors

@@ -22,7 +22,7 @@ use super::super::host;
 use super::super::server::{Meaning, ServerName};
 use super::blocks::permutation;
 use super::schedule::BUDGET_S;
-use super::{Surroundings, expand};
+use super::{Surroundings, counted, expand, product};
 use crate::judge::audit::option_value;
 
 /// Most cells of one sweep.
@@ -51,10 +51,11 @@ pub fn expand_sweep(
         .iter()
         .map(|written| factor(&report, experiment, written, &surroundings.processors))
         .collect();
-    let count = factors.iter().map(|factor| factor.levels.len()).product();
+    let count = product(factors.iter().map(|factor| factor.levels.len()));
     if !(1..=CELLS_MAX).contains(&count) {
         let message = format!(
-            "the levels of [sweep] make {count} combinations, at most {CELLS_MAX} can be a sweep; list fewer levels"
+            "the levels of [sweep] make {} combinations, at most {CELLS_MAX} can be a sweep; list fewer levels",
+            counted(count)
         );
         let span = experiment.sweep.first();
         report.add(

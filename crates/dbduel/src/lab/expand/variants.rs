@@ -13,6 +13,7 @@ use super::super::experiment::{
 };
 use super::super::server::{Meaning, ServerName};
 use super::schedule::{block_s, warm_ups_s};
+use super::{counted, product};
 
 /// Most variants of all contenders together, each of them a resident server.
 const VARIANTS_MAX: usize = 16;
@@ -34,6 +35,21 @@ pub(super) fn crossed(
     }
     let report = Report::new(file.path, file.text);
     check_company(&report, experiment);
+    // Counted before they are made: their number grows with every list.
+    let counts = experiment.contenders.iter().map(|written| {
+        let variants = resolved(&experiment.contenders, written).variants;
+        product(variants.iter().map(|(_, values)| values.len()))
+    });
+    let together = counts.fold(0, usize::saturating_add);
+    if together > VARIANTS_MAX {
+        let message = format!(
+            "the contenders have {} variants together, each a resident server; at most {VARIANTS_MAX} can compete: list fewer \
+             values",
+            counted(together)
+        );
+        report.add(&span(experiment), message);
+        return report.finish(None);
+    }
     let mut own = experiment.clone();
     own.contenders.clear();
     let mut groups = Vec::new();
@@ -51,14 +67,6 @@ pub(super) fn crossed(
             settings: settings.collect(),
             members: (begin..own.contenders.len()).collect(),
         });
-    }
-    if own.contenders.len() > VARIANTS_MAX {
-        let message = format!(
-            "the contenders have {} variants together, each a resident server; at most {VARIANTS_MAX} can compete: list fewer \
-             values",
-            own.contenders.len()
-        );
-        report.add(&span(experiment), message);
     }
     for contender in &own.contenders {
         if !names.insert(contender.name.value.clone()) {

@@ -169,17 +169,24 @@ fn read_variants(
             report.add(&value.span(), message);
             continue;
         };
-        let read = |value: &toml::Spanned<DeValue<'_>>| match setting_text(value.get_ref()) {
-            Ok(text) => Some(Located {
-                value: text,
-                span: value.span(),
-            }),
-            Err(message) => {
-                report.add(
-                    &value.span(),
-                    format!("variant `{}`: {message}", name.value),
-                );
-                None
+        let read = |value: &toml::Spanned<DeValue<'_>>| {
+            let text =
+                setting_text(value.get_ref()).and_then(|text| match reserved(&name.value, &text) {
+                    Some(reason) => Err(format!("it cannot be set so: {reason}")),
+                    None => Ok(text),
+                });
+            match text {
+                Ok(text) => Some(Located {
+                    value: text,
+                    span: value.span(),
+                }),
+                Err(message) => {
+                    report.add(
+                        &value.span(),
+                        format!("variant `{}`: {message}", name.value),
+                    );
+                    None
+                }
             }
         };
         let values = values.iter().filter_map(read).collect();

@@ -22,7 +22,8 @@ mod workload;
 use std::path::Path;
 use std::time::Duration;
 
-use attribute::{Attribute, read_attribute};
+pub use attribute::Attribute;
+use attribute::read_attribute;
 pub use conduct::{STOP_PERIOD_S, STOPPED_SHARE, check_stalls};
 use conduct::{read_about, read_injection, read_limits, read_schedule, read_waivers};
 use contenders::{check_contender_names, read_contenders};
