@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::bare_server::BareServer;
 use super::lab::{Lab, SHORT_SCHEDULE, program};
 
-/// Two running servers, which nobody but the lab and this test looks after; over in about ten seconds.
+/// Two running servers, which only the lab and this test look after; over in about ten seconds.
 fn experiment(servers: &[BareServer; 2], workload: &str) -> String {
     let [first, second] = servers.each_ref().map(BareServer::socket);
     format!(

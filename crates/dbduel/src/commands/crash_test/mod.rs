@@ -93,7 +93,6 @@ pub fn crash_test(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> 
         keep: false,
         stacks: false,
         nats: None,
-
         provider: &Machines,
     };
     let models = match arguments.cut_model.as_slice() {

@@ -43,7 +43,6 @@ pub fn run_contest(
         keep: options.keep,
         stacks: options.stacks,
         nats: options.nats.as_ref(),
-
         provider: options.provider,
     };
     let result = contest::run_contest(&config);
