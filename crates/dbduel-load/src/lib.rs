@@ -16,6 +16,7 @@
 pub mod address;
 mod answer_sum;
 pub mod bridge;
+pub mod cancel;
 pub mod commit_log;
 pub mod distributions;
 pub mod drive;

@@ -5,12 +5,14 @@ use std::time::{Duration, Instant};
 
 use crate::support::valve::Valve;
 use crate::support::{
-    Load, SLICE_MAX_S, act, error, mock, ok_in, open_order, scripted, slice_order,
+    Load, PROMPT, SLICE_MAX_S, act, error, mock, ok_in, open_order, scripted, slice_order,
 };
-use dbduel_load::driver::TlsMode;
+use dbduel_load::driver::{Credentials, Dialect, TlsMode};
+use dbduel_load::fill::{self, FillError, FillWatch, Place};
 use dbduel_load::mock_server::Role;
 use dbduel_load::monotonic;
 use dbduel_load::order::{Answer, Order, SliceOrder, Tick};
+use dbduel_load::workloads::{self, parameters};
 use dbduel_wire::server::Answer as Reply;
 
 /// Statements that the first client sends before anything else, to learn what its session is.
@@ -263,4 +265,49 @@ fn a_server_without_tls_is_refused_where_tls_is_required() {
         );
     }
     load.end();
+}
+
+#[test]
+fn work_on_tables_whose_server_falls_silent_is_given_up() {
+    let workload = workloads::find("oltp-read-only").unwrap();
+    let given =
+        [("tables", 1), ("table_size", 100)].map(|(name, value)| (name.to_owned(), value.into()));
+    let parameters = parameters::resolve(workload, &given.into()).unwrap();
+    let silent_after = |answers: usize| {
+        let mut acts = vec![act(0, Reply::Proper); answers];
+        acts.push(act(0, Reply::Stall));
+        scripted(acts)
+    };
+    let credentials = Credentials::default();
+    // The question for the claim, the statements that create tables, and those of a digest.
+    for (answers, is_digest) in [(0, false), (1, false), (2, false), (3, false), (0, true)] {
+        let (_directory, server) = silent_after(answers);
+        let place = Place {
+            dialect: Dialect::MySql,
+            address: &server.address(),
+            credentials: &credentials,
+            tls: &TlsMode::Off,
+            database: "dbduel",
+            connections: 2,
+            deadline: Duration::from_secs(24 * 3600),
+        };
+        let watch = FillWatch::default();
+        let outcome = std::thread::scope(|scope| {
+            let working = scope.spawn(|| match is_digest {
+                true => fill::digest(workload, &parameters, &place, &watch).map(drop),
+                false => fill::fill(workload, &parameters, &place, 1, &watch).map(drop),
+            });
+            let begun = Instant::now();
+            while server.heard().len() <= answers && begun.elapsed() < PROMPT {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            watch.cancel.cancel();
+            working.join().unwrap()
+        });
+        assert!(
+            matches!(outcome, Err(FillError::Cancelled)),
+            "{answers}: {outcome:?}, {:?}",
+            server.heard()
+        );
+    }
 }

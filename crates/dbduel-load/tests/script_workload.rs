@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::support::{Load, SLICE_MAX_S, mock, ok_in, open_order, slice_order};
@@ -217,7 +216,7 @@ fn cancelled_fill(
         while !has_begun() && began.elapsed() < Duration::from_secs(30) {
             std::thread::sleep(Duration::from_millis(5));
         }
-        watch.cancelled.store(true, Ordering::Relaxed);
+        watch.cancel.cancel();
         filling.join().unwrap()
     })
 }

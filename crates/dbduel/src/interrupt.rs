@@ -3,11 +3,14 @@
 //! The handler only counts; everything that waits looks at the count. Written here because `signal-hook` replaces the
 //! handler of a signal that the process was started to ignore.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
+use dbduel_load::cancel::Cancel;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
 static RECEIVED: AtomicU8 = AtomicU8::new(0);
+/// Whether something was measured that is still to be finished.
+static FINISHES: AtomicBool = AtomicBool::new(false);
 
 /// How urgently the user wants an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,6 +96,48 @@ pub fn check() -> Result<(), Interrupted> {
     }
 }
 
+/// From now on, until this is dropped, something is measured: a first request to end lets its waits be over in order.
+#[derive(Debug)]
+#[must_use]
+pub struct Measuring(());
+
+/// Begins to measure.
+pub fn begin_measuring() -> Measuring {
+    finish_first(true);
+    Measuring(())
+}
+
+impl Drop for Measuring {
+    fn drop(&mut self) {
+        finish_first(false);
+    }
+}
+
+fn finish_first(finishes: bool) {
+    #[cfg(test)]
+    if simulated::finish_first(finishes) {
+        return;
+    }
+    FINISHES.store(finishes, Ordering::Relaxed);
+}
+
+/// True when nothing is to be waited for any more: after the first request to end, or the second while something is measured.
+#[must_use]
+pub fn gives_up() -> bool {
+    let finishes = FINISHES.load(Ordering::Relaxed);
+    #[cfg(test)]
+    let finishes = simulated::finishes().unwrap_or(finishes);
+    match finishes {
+        true => urgency() == Urgency::Stop,
+        false => urgency() != Urgency::None,
+    }
+}
+
+/// Gives up what a blocking connection waits for, see [`gives_up`].
+pub fn cancel() -> Cancel {
+    Cancel::when(gives_up)
+}
+
 /// A simulated user, who interrupts what one thread does and nothing else.
 #[cfg(test)]
 pub mod simulated {
@@ -100,6 +145,7 @@ pub mod simulated {
 
     thread_local! {
         static REQUESTS: Cell<Option<u8>> = const { Cell::new(None) };
+        static FINISHES: Cell<bool> = const { Cell::new(false) };
     }
 
     /// The user of this thread, until it is dropped.
@@ -115,7 +161,18 @@ pub mod simulated {
     /// A user who has not interrupted yet.
     pub fn begin() -> SimulatedUser {
         REQUESTS.set(Some(0));
+        FINISHES.set(false);
         SimulatedUser(())
+    }
+
+    /// See [`super::Measuring`]; false where no user is simulated.
+    pub(super) fn finish_first(finishes: bool) -> bool {
+        FINISHES.set(finishes);
+        REQUESTS.get().is_some()
+    }
+
+    pub(super) fn finishes() -> Option<bool> {
+        REQUESTS.get().map(|_| FINISHES.get())
     }
 
     /// Interrupts; false where no user is simulated.

@@ -47,6 +47,10 @@ fn main() -> Exit {
             return Exit::Interrupted;
         }
         console::status_line(&format!("dbduel: {error:#}"));
+        // What fails after a request to end is its consequence.
+        if interrupt::gives_up() {
+            return Exit::Interrupted;
+        }
         if error.is::<NotComparable>() {
             return Exit::Void;
         }

@@ -6,21 +6,18 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use dbduel_record::seed::named_seed;
 
 use super::{LoadThreads, start_threads};
 use crate::executor::{Executor, Reactor, Token};
 use crate::lua::{
-    Context, Event, Resume, RetryDeadline, ScriptClients, ScriptError, Session, gather_states,
+    Context, Event, GRACE, Resume, RetryDeadline, ScriptClients, ScriptError, Session,
+    gather_states,
 };
 use crate::run::{Gate, RunMetrics};
 use crate::worker::{ClientWaits, Pacing as _, RunClock as _, RunEvents};
-
-/// What a connection may take that is being made when the run is over: far more than one to a server that is well, so that
-/// the event which needs it ends and counts.
-const GRACE: Duration = Duration::from_secs(1);
 
 /// Starts so many threads with so many clients on them; they wait until the gate opens.
 ///

@@ -15,6 +15,7 @@ use super::result::{Collector, RESULT_LIMIT, ResultSet};
 use super::socket::Blocking;
 use super::{Credentials, Dialect, Sink, Summary, Tls, TlsMode, Value};
 use crate::address::Address;
+use crate::cancel::Cancel;
 use crate::statement_watch::StatementWatch;
 
 /// How a connection is made and used.
@@ -32,10 +33,12 @@ pub struct ConnectOptions {
     pub tls: TlsMode,
     /// Whether [`Connection::load`] may be used; with PostgreSQL it always may.
     pub local_infile: bool,
+    /// Gives up what is waited for; the connection is then of no use any more.
+    pub cancel: Cancel,
 }
 
 impl Default for ConnectOptions {
-    /// MySQL; ten seconds to connect, sixty per statement; no database, no TLS, no loading.
+    /// MySQL; ten seconds to connect, sixty per statement; no database, no TLS, no loading; nothing gives up a wait.
     fn default() -> Self {
         ConnectOptions {
             dialect: Dialect::MySql,
@@ -44,6 +47,7 @@ impl Default for ConnectOptions {
             database: None,
             tls: TlsMode::Off,
             local_infile: false,
+            cancel: Cancel::never(),
         }
     }
 }
@@ -77,7 +81,7 @@ impl Connection {
         };
         let tls = Tls::new(options.tls.clone());
         let connecting = Conn::connect(
-            Blocking::new(options.deadline),
+            Blocking::new(options.deadline, options.cancel.clone()),
             options.dialect,
             address,
             credentials.clone(),

@@ -7,7 +7,7 @@ use dbduel_record::plan::Parameters;
 
 use super::crc32::crc32;
 use super::worker_pool::WorkerPool;
-use super::{FillError, FillWatch, Place};
+use super::{FillError, FillWatch, Place, error_unless_cancelled};
 use crate::driver::{Connection, Dialect, ResultSet, Row, Sink};
 use crate::workloads::{Table, Workload};
 
@@ -30,6 +30,15 @@ pub struct Digest {
 /// # Errors
 /// [`FillError`].
 pub fn digest(
+    workload: &dyn Workload,
+    parameters: &Parameters,
+    place: &Place<'_>,
+    watch: &FillWatch,
+) -> Result<Digest, FillError> {
+    sums(workload, parameters, place, watch).map_err(|error| error_unless_cancelled(error, watch))
+}
+
+fn sums(
     workload: &dyn Workload,
     parameters: &Parameters,
     place: &Place<'_>,

@@ -111,7 +111,7 @@ pub enum FillError {
         /// Where and what.
         why: String,
     },
-    /// [`FillWatch::cancelled`](super::FillWatch::cancelled) was set.
+    /// [`FillWatch::cancel`](super::FillWatch::cancel) was set.
     #[error("cancelled")]
     Cancelled,
     /// [`Place::deadline`](super::Place::deadline) passed.

@@ -215,7 +215,7 @@ mod tests {
     fn a_cancelled_content_cannot_be_read() {
         let table = table(2_000);
         let watch = FillWatch::default();
-        watch.cancelled.store(true, Ordering::Relaxed);
+        watch.cancel.cancel();
         let progress = BatchProgress::new(&watch);
         let rows = Rows::new(&table, &(0..1), 1);
         let mut content = Content::new(rows, &progress, append_line);

@@ -120,6 +120,18 @@ pub fn fill_by(
     seed: u64,
     watch: &FillWatch,
 ) -> Result<FillReport, FillError> {
+    fill_tables(choice, workload, parameters, place, seed, watch)
+        .map_err(|error| error_unless_cancelled(error, watch))
+}
+
+fn fill_tables(
+    choice: LoadMethodChoice,
+    workload: &dyn Workload,
+    parameters: &Parameters,
+    place: &Place<'_>,
+    seed: u64,
+    watch: &FillWatch,
+) -> Result<FillReport, FillError> {
     if !workload.speaks(place.dialect) {
         return Err(FillError::Dialect {
             workload: workload.name(),
@@ -173,11 +185,9 @@ pub fn fill_by(
     let rows_began = Instant::now();
     let cpu = pool.work_through(&units, |connection, WorkUnit { table, batches, .. }| {
         checkpoint::note_connection(connection).map_err(FillError::Together)?;
-        batches.iter().try_for_each(|chunks| {
-            method
-                .fill(connection, table, chunks, seed, watch)
-                .map_err(|error| error_unless_cancelled(error, watch))
-        })
+        batches
+            .iter()
+            .try_for_each(|chunks| method.fill(connection, table, chunks, seed, watch))
     })?;
     let rows_s = rows_began.elapsed().as_secs_f64();
     // Indexes are built on complete tables.
@@ -330,7 +340,7 @@ fn recipe(workload: &dyn Workload, parameters: &Parameters, seed: u64) -> String
 
 /// The error of a statement or content that the user's interruption cut short is not an error of its own.
 fn error_unless_cancelled(error: FillError, watch: &FillWatch) -> FillError {
-    if watch.cancelled.load(Ordering::Relaxed) {
+    if watch.cancel.is_set() {
         FillError::Cancelled
     } else {
         error
@@ -356,15 +366,25 @@ pub fn clear(
     workload: &dyn Workload,
     parameters: &Parameters,
     place: &Place<'_>,
+    watch: &FillWatch,
+) -> Result<(), FillError> {
+    drop_tables(workload, parameters, place, watch)
+        .map_err(|error| error_unless_cancelled(error, watch))
+}
+
+fn drop_tables(
+    workload: &dyn Workload,
+    parameters: &Parameters,
+    place: &Place<'_>,
+    watch: &FillWatch,
 ) -> Result<(), FillError> {
     if let Some(own) = workload.own_data() {
-        return own.clear(parameters, place);
+        return own.clear(parameters, place, watch);
     }
-    let watch = FillWatch::default();
     let tables = workload.tables(place.dialect, parameters);
     // On one connection, because servers lock what tables that refer to each other have in common; and
     // without the check of foreign keys, because such tables could only go in one order.
-    let mut connection = WorkerPool::new(place, &watch).connect()?;
+    let mut connection = WorkerPool::new(place, watch).connect()?;
     if let Some(sql) = check_foreign_keys(place.dialect, false) {
         connection.execute(sql).map_err(FillError::Together)?;
     }

@@ -1,7 +1,9 @@
 //! How far a fill has got.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::cancel::Cancel;
 
 /// How far a fill has got, and whether it is still wanted. Shared with the caller, who may show it.
 #[derive(Debug, Default)]
@@ -10,8 +12,8 @@ pub struct FillWatch {
     pub rows_done: AtomicU64,
     /// Rows to fill in altogether; 0 until that is known.
     pub rows_total: AtomicU64,
-    /// Set it to end the work after the statements that are running.
-    pub cancelled: AtomicBool,
+    /// Ends the work: statements that wait for the server are given up.
+    pub cancel: Cancel,
 }
 
 /// The rows of one batch, which are taken off the watch again when the batch is rolled back.
@@ -29,7 +31,7 @@ impl<'a> BatchProgress<'a> {
     }
 
     pub(super) fn is_cancelled(&self) -> bool {
-        self.watch.cancelled.load(Ordering::Relaxed)
+        self.watch.cancel.is_set()
     }
 
     /// Counts rows that the server has taken.

@@ -45,6 +45,7 @@ impl<'a> WorkerPool<'a> {
             database: Some(self.place.database.to_owned()),
             tls: self.place.tls.clone(),
             local_infile: true,
+            cancel: self.watch.cancel.clone(),
         };
         Connection::connect(self.place.address, self.place.credentials, &options)
     }
@@ -62,7 +63,7 @@ impl<'a> WorkerPool<'a> {
         let member = || -> Result<(), FillError> {
             let mut connection = None;
             while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if self.watch.cancelled.load(Ordering::Relaxed) {
+                if self.watch.cancel.is_set() {
                     return Err(FillError::Cancelled);
                 }
                 if Instant::now() >= self.deadline {

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::cancel::RetryDeadline;
 use super::execution::Execution;
+use super::retry_deadline::RetryDeadline;
 use super::rows::Rows;
 use super::state::Context;
 use crate::address::Address;
@@ -109,7 +109,7 @@ impl Connections {
 
     /// True when the client's driver does not wait for its connections any more.
     pub(super) fn is_over(&self) -> bool {
-        self.retry_deadline.is_over()
+        self.context.cancel().is_set() || self.retry_deadline.is_over()
     }
 
     /// Connects to the next address; the error says where to.

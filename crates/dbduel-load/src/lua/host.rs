@@ -1,6 +1,8 @@
 //! A loaded script as its owner sees it: options, commands, hooks.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
@@ -9,9 +11,12 @@ use mlua::{MultiValue, Value};
 
 use super::error::ScriptError;
 use super::options::{self, DeclaredOption, OptionError, OptionValue};
+use super::retry_deadline::{GRACE, RetryDeadline};
 use super::settings::Settings;
 use super::solo::Solo;
 use super::state::Context;
+use crate::cancel::Cancel;
+use crate::run::Gate;
 
 /// How a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +40,12 @@ pub struct ScriptClients {
 }
 
 impl ScriptClients {
+    /// What gives up the waits of all states of the script.
+    #[must_use]
+    pub fn cancel(&self) -> Cancel {
+        self.settings.cancel.clone()
+    }
+
     pub(crate) fn context(&self) -> Context {
         Context {
             settings: self.settings.clone(),
@@ -54,6 +65,8 @@ pub struct Host {
     clients: ScriptClients,
     declared: Option<Vec<DeclaredOption>>,
     solo: Solo,
+    /// The gate of its run, from when there is one.
+    run: Rc<OnceCell<Arc<Gate>>>,
 }
 
 impl Host {
@@ -71,12 +84,14 @@ impl Host {
             connections: Arc::default(),
             driver_used: Arc::default(),
         };
-        let solo = Solo::new(&clients, 0)?;
+        let run = Rc::default();
+        let solo = Solo::new(&clients, 0, until_over(&run))?;
         let declared = solo.session().state().declared_options()?;
         Ok(Host {
             clients,
             declared,
             solo,
+            run,
         })
     }
 
@@ -173,7 +188,8 @@ impl Host {
         let own = &self.clients;
         // Lua's values stay on their thread.
         let run = |tid| -> Result<bool, ScriptError> {
-            let answer = Solo::new(own, tid)?.call("run_command", name)?;
+            let answer =
+                Solo::new(own, tid, RetryDeadline::endless())?.call("run_command", name)?;
             Ok(is_yes(&answer))
         };
         let outcomes: Vec<Result<bool, ScriptError>> = std::thread::scope(|scope| {
@@ -226,6 +242,12 @@ impl Host {
         self.solo.call("call_global", "done").map(drop)
     }
 
+    /// What is called from now on belongs to the run of this gate: once that is over, it gets lost connections back no more.
+    pub fn belong_to(&mut self, gate: &Arc<Gate>) {
+        // The first run is the only one.
+        let _ = self.run.set(Arc::clone(gate));
+    }
+
     /// True when `sysbench.hooks` has a function of that name.
     #[must_use]
     pub fn has_hook(&self, name: &str) -> bool {
@@ -235,7 +257,8 @@ impl Host {
     /// Calls a hook of reports with a table of these numbers.
     ///
     /// # Errors
-    /// What the hook raises.
+    /// What the hook raises; [`ScriptError::Over`] when it lost its connection and the run is over, [`ScriptError::Cancelled`] when
+    /// it was given up, after which it cannot be called again.
     pub fn call_report_hook(
         &mut self,
         name: &str,
@@ -247,7 +270,12 @@ impl Host {
             .state()
             .lua()
             .create_table_from(stat.iter().copied())?;
-        self.solo.call("call_hook", (name, table)).map(drop)
+        let called = self.solo.call("call_hook", (name, table));
+        match (called, self.solo.lost_when_over()) {
+            (Err(error @ ScriptError::Cancelled), _) | (Err(error), None) => Err(error),
+            (Err(_), Some(why)) => Err(ScriptError::Over { why }),
+            (Ok(_), _) => Ok(()),
+        }
     }
 
     /// Another state with the same script and options, as sysbench's reporting thread has one.
@@ -258,7 +286,8 @@ impl Host {
         Ok(Host {
             clients: self.clients.clone(),
             declared: self.declared.clone(),
-            solo: Solo::new(&self.clients, 0)?,
+            solo: Solo::new(&self.clients, 0, until_over(&self.run))?,
+            run: Rc::clone(&self.run),
         })
     }
 
@@ -267,6 +296,12 @@ impl Host {
     pub fn used_driver(&self) -> bool {
         self.clients.driver_used.load(Ordering::Relaxed)
     }
+}
+
+/// The end of a run that is known when it begins.
+fn until_over(run: &Rc<OnceCell<Arc<Gate>>>) -> RetryDeadline {
+    let run = Rc::clone(run);
+    RetryDeadline::until(move || run.get()?.over_at(), GRACE)
 }
 
 /// The first value is not `false`.

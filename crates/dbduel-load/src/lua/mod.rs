@@ -15,7 +15,6 @@
 use dbduel_luajit as _;
 
 mod answer;
-mod cancel;
 mod chunks;
 mod client_library;
 mod compiled;
@@ -28,6 +27,7 @@ mod host;
 mod natives;
 mod options;
 mod random;
+mod retry_deadline;
 mod rows;
 mod script;
 mod session;
@@ -36,14 +36,13 @@ mod solo;
 mod state;
 mod watchdog;
 
-pub use cancel::Cancel;
-pub(crate) use cancel::RetryDeadline;
 pub(crate) use client_library::driver_name;
 pub use compiled::is_interruptible as compiles;
 pub use error::{Place, ScriptError};
 pub use host::{CommandKind, Host, ScriptClients};
 pub use options::{DeclaredOption, OptionError, OptionKind, OptionValue, options_text};
 pub use random::Shapes;
+pub(crate) use retry_deadline::{GRACE, RetryDeadline};
 pub use script::{Script, ScriptFile};
 pub(crate) use session::{Event, Resume, Session};
 pub use settings::{Limits, Message, Servers, Settings, Sink};

@@ -5,11 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cancel::Cancel;
 use super::options::OptionValue;
 use super::random::Shapes;
 use super::script::Script;
 use crate::address::Address;
+use crate::cancel::Cancel;
 use crate::driver::{Credentials, Dialect, Protocol, Tls};
 use crate::run::IgnoredErrors;
 use crate::statement_watch::StatementWatch;

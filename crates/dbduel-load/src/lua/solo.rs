@@ -4,11 +4,12 @@ use std::rc::Rc;
 
 use mlua::{IntoLuaMulti, MultiValue};
 
-use super::cancel::{Cancel, RetryDeadline};
 use super::error::ScriptError;
 use super::host::ScriptClients;
+use super::retry_deadline::RetryDeadline;
 use super::session::Session;
 use super::state::Context;
+use crate::cancel::Cancel;
 use crate::executor::{Executor, Task};
 
 /// The random stream of commands, the same every time, so that data are.
@@ -25,7 +26,12 @@ pub(super) struct Solo {
 }
 
 impl Solo {
-    pub(super) fn new(clients: &ScriptClients, tid: u32) -> Result<Self, ScriptError> {
+    /// `retry_deadline` is when it stops waiting for its connections.
+    pub(super) fn new(
+        clients: &ScriptClients,
+        tid: u32,
+        retry_deadline: RetryDeadline,
+    ) -> Result<Self, ScriptError> {
         let mut executor = Executor::new()?;
         // Connections know the task that waits for them by its token: the only one, now and later.
         let mut token = None;
@@ -46,7 +52,7 @@ impl Solo {
             context,
             tid,
             None,
-            RetryDeadline::endless(),
+            retry_deadline,
             reactor,
             token,
         )?);
@@ -63,6 +69,11 @@ impl Solo {
             })
         })?;
         Ok(solo)
+    }
+
+    /// Why a connection is lost that is not asked for again, for the time is over.
+    pub(super) fn lost_when_over(&self) -> Option<String> {
+        self.session.as_ref()?.lost_when_over()
     }
 
     pub(super) fn session(&self) -> &Session {

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value};
 
 use super::answer::{Answer, Asked};
-use super::cancel::Cancel;
 use super::chunks;
 use super::compiled;
 use super::coroutine::Coroutine;
@@ -19,6 +18,7 @@ use super::options::{self, DeclaredOption, OptionError, OptionKind, OptionValue}
 use super::random::Dice;
 use super::settings::{Message, Settings};
 use super::watchdog::Watch;
+use crate::cancel::Cancel;
 use crate::executor::pages;
 use crate::run::Meter;
 

@@ -72,5 +72,10 @@ pub trait OwnData {
     ///
     /// # Errors
     /// [`FillError`].
-    fn clear(&self, parameters: &Parameters, place: &Place<'_>) -> Result<(), FillError>;
+    fn clear(
+        &self,
+        parameters: &Parameters,
+        place: &Place<'_>,
+        watch: &FillWatch,
+    ) -> Result<(), FillError>;
 }

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use dbduel_load::bridge::LoadThreads;
 use dbduel_load::bridge::script::start;
+use dbduel_load::cancel::Cancel;
 use dbduel_load::driver::Protocol;
 use dbduel_load::driver::{Credentials, Tls, TlsMode};
 use dbduel_load::lua::{
-    Cancel, Host, Limits, Message, OptionValue, Script, Servers, Settings, Shapes, Sink,
+    Host, Limits, Message, OptionValue, Script, Servers, Settings, Shapes, Sink,
 };
 use dbduel_load::run::{
     Gate, IgnoredErrors, IntervalStats, Limits as RunLimits, RunMetrics, Share,

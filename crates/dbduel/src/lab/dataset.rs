@@ -147,8 +147,8 @@ pub fn clear(
     let name = resident.name.clone();
     let what = format!("{name}: dropping the tables that were loaded for the contest");
     let parameters = parameters_of(plan, resident);
-    watched(plan, resident, progress, &what, |place, _| {
-        fill::clear(workload, &parameters, place)
+    watched(plan, resident, progress, &what, |place, watch| {
+        fill::clear(workload, &parameters, place, watch)
     })
     .with_context(|| format!("could not drop the tables of `{name}`"))
 }
@@ -220,7 +220,7 @@ pub fn watch_over<T: Send>(
                 progress.advance(done, Some(total), ProgressUnit::Rows);
             }
             if interrupt::check().is_err() {
-                watch.cancelled.store(true, Ordering::Relaxed);
+                watch.cancel.cancel();
             }
         }
         worker.join()

@@ -347,6 +347,9 @@ impl LoadProcess {
 
     fn answer(&mut self, deadline: Instant) -> Result<Answer> {
         loop {
+            if interrupt::gives_up() {
+                return Err(self.has_failed("its answer was not waited for".to_owned()));
+            }
             if let Some(answer) = self.answer_within(PAUSE, deadline)? {
                 return Ok(answer);
             }

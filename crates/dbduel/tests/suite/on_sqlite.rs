@@ -85,7 +85,7 @@ fn the_rows_are_those_of_mariadb(server: &Server) {
             let watch = FillWatch::default();
             fill(workload, &parameters, place, 5, &watch).unwrap();
             let found = digest(workload, &parameters, place, &watch).unwrap();
-            clear(workload, &parameters, place).unwrap();
+            clear(workload, &parameters, place, &FillWatch::default()).unwrap();
             found
         };
         let found = filled(&file.place());

@@ -123,7 +123,7 @@ impl<W: Waiter> Conn<W> {
         tls: &Tls,
     ) -> Result<Self, LostError> {
         if let Address::File { path, settings } = address {
-            let session = sqlite::Session::open(path, settings)?;
+            let session = sqlite::Session::open(path, settings, waiter.cancel())?;
             return Ok(Conn::new(None, waiter, Session::Sqlite(session)));
         }
         let mut socket = Socket::connect(&waiter, address).await?;

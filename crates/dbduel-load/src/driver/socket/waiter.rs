@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use crate::cancel::Cancel;
 use crate::executor::{Interest, Reactor, Token, turn};
 
 /// Bytes that one read of a blocking connection can bring.
@@ -16,6 +17,9 @@ const READ_BUFFER: usize = 64 << 10;
 
 /// The longest time to a deadline, so that adding it to an instant cannot overflow.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// How often a blocking wait looks at whether it is given up.
+const LOOK_PAUSE: Duration = Duration::from_millis(100);
 
 /// How a connection waits.
 pub trait Waiter {
@@ -49,6 +53,9 @@ pub trait Waiter {
 
     /// When waiting ends with an error; none where it has no end of its own.
     fn deadline(&self) -> Option<Instant>;
+
+    /// What gives up its waits before their end.
+    fn cancel(&self) -> Cancel;
 }
 
 /// What waiting for an answer ends with.
@@ -100,6 +107,10 @@ impl Waiter for OnLoop {
     fn deadline(&self) -> Option<Instant> {
         None
     }
+
+    fn cancel(&self) -> Cancel {
+        Cancel::never()
+    }
 }
 
 /// Blocks the thread in system calls, until a deadline at most. Its waits are over when their futures are polled once.
@@ -108,14 +119,16 @@ pub struct Blocking {
     deadline: Cell<Instant>,
     /// Time for one answer.
     timeout: Cell<Duration>,
+    cancel: Cancel,
     buffer: RefCell<Box<[u8]>>,
 }
 
 impl Blocking {
-    pub(crate) fn new(timeout: Duration) -> Self {
+    pub(crate) fn new(timeout: Duration, cancel: Cancel) -> Self {
         let blocking = Blocking {
             deadline: Cell::new(Instant::now()),
             timeout: Cell::new(timeout),
+            cancel,
             buffer: RefCell::new(vec![0; READ_BUFFER].into_boxed_slice()),
         };
         blocking.restart();
@@ -127,7 +140,11 @@ impl Blocking {
         self.timeout.set(timeout);
     }
 
+    /// Time for one system call: until the deadline, or the next look at whether the wait is given up.
     fn left(&self) -> io::Result<Duration> {
+        if self.cancel.is_set() {
+            return Err(io::Error::other("the wait for an answer was given up"));
+        }
         let left = self
             .deadline
             .get()
@@ -135,7 +152,7 @@ impl Blocking {
         if left.is_zero() {
             return Err(deadline_passed());
         }
-        Ok(left)
+        Ok(left.min(LOOK_PAUSE))
     }
 }
 
@@ -167,8 +184,14 @@ impl Waiter for Blocking {
     }
 
     async fn pause(&self, time: Duration) -> io::Result<()> {
-        std::thread::sleep(time.min(self.left()?));
-        Ok(())
+        let until = Instant::now() + time;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(self.left()?));
+        }
     }
 
     fn buffer(&self) -> RefMut<'_, Box<[u8]>> {
@@ -183,5 +206,9 @@ impl Waiter for Blocking {
 
     fn deadline(&self) -> Option<Instant> {
         Some(self.deadline.get())
+    }
+
+    fn cancel(&self) -> Cancel {
+        self.cancel.clone()
     }
 }

@@ -62,7 +62,7 @@ pub(super) fn meaning(error: rusqlite::Error) -> StatementError {
         ffi::SQLITE_IOERR | ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB | ffi::SQLITE_CANTOPEN => {
             lost(code, &message).into()
         }
-        // By the deadline, for there is nothing else that interrupts.
+        // By the deadline, or given up: then nobody reads this.
         ffi::SQLITE_INTERRUPT => deadline_passed().into(),
         _ => server_error(code, message).into(),
     }

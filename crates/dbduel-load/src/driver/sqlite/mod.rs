@@ -19,6 +19,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, Statement, ToSql};
 
 use super::{Completion, LostError, Row, Sink, StatementError, Summary, Value};
+use crate::cancel::Cancel;
 pub use settings::{SettingError, Settings, check as check_setting};
 pub use show::SHOW_SETTINGS;
 use writer_queue::WriterQueue;
@@ -77,8 +78,13 @@ const INSTRUCTIONS_PER_LOOK: i32 = 100_000;
 const STATEMENTS_MAX: usize = 1 << 20;
 
 impl Session {
-    /// Opens a file, which is there, with these settings, and reads them back. An empty file is a database without tables.
-    pub(super) fn open(path: &Path, settings: &Settings) -> Result<Self, LostError> {
+    /// Opens a file, which is there, with these settings, and reads them back; `cancel` interrupts its statements. An empty file is
+    /// a database without tables.
+    pub(super) fn open(
+        path: &Path,
+        settings: &Settings,
+        cancel: Cancel,
+    ) -> Result<Self, LostError> {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let not_opened = |error| errors::not_opened(path, &error);
@@ -88,7 +94,7 @@ impl Session {
         let seen = Arc::clone(&deadline);
         let is_over = move || {
             let at = seen.load(Ordering::Relaxed);
-            at != NEVER && opened.elapsed() >= Duration::from_nanos(at)
+            cancel.is_set() || (at != NEVER && opened.elapsed() >= Duration::from_nanos(at))
         };
         connection
             .progress_handler(INSTRUCTIONS_PER_LOOK, Some(is_over))

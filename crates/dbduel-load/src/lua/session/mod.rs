@@ -14,11 +14,12 @@ use std::time::{Duration, Instant};
 use mlua::{Function, IntoLuaMulti, MultiValue};
 
 use super::answer::{Answer, Asked, Op, Words};
-use super::cancel::{Cancel, RetryDeadline};
 use super::connections::{Connections, Lent};
 use super::error::{Place, ScriptError};
 use super::natives::Unused;
+use super::retry_deadline::RetryDeadline;
 use super::state::{Context, State};
+use crate::cancel::Cancel;
 use crate::driver::{ClientConnection, LostError, ServerError};
 use crate::executor::{Reactor, Token, sleep_until};
 use crate::run::Meter;
@@ -101,6 +102,13 @@ impl Session {
             self.context = Rc::new(completed);
         }
         self.state.set_options(&self.context)
+    }
+
+    /// Why a connection is lost that is not asked for again, for the time is over.
+    pub(super) fn lost_when_over(&self) -> Option<String> {
+        let lost = self.connections.lost.as_ref();
+        lost.filter(|_| self.connections.is_over())
+            .map(ToString::to_string)
     }
 
     pub(super) fn state(&self) -> &State {

@@ -1,6 +1,5 @@
 //! The script's own commands make its tables and take them away.
 
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -42,8 +41,13 @@ impl OwnData for Script {
         })
     }
 
-    fn clear(&self, parameters: &Parameters, place: &Place<'_>) -> Result<(), FillError> {
-        run("cleanup", parameters, place, &FillWatch::default())
+    fn clear(
+        &self,
+        parameters: &Parameters,
+        place: &Place<'_>,
+        watch: &FillWatch,
+    ) -> Result<(), FillError> {
+        run("cleanup", parameters, place, watch)
     }
 }
 
@@ -103,7 +107,7 @@ fn run(
                 let why = "it panicked; this is a fault of dbduel".to_owned();
                 return Err(FillError::Script { command, why });
             }
-            Err(RecvTimeoutError::Timeout) if watch.cancelled.load(Ordering::Relaxed) => {
+            Err(RecvTimeoutError::Timeout) if watch.cancel.is_set() => {
                 give_up(&receiver);
                 return Err(FillError::Cancelled);
             }

@@ -7,11 +7,12 @@ use dbduel_record::plan::Parameters;
 use serde_json::Value;
 
 use crate::address::Address;
+use crate::cancel::Cancel;
 use crate::distributions::Shape;
 use crate::driver::{Credentials, Dialect, Protocol, Tls, TlsMode};
 use crate::lua::{
-    Cancel, Limits, Message, OptionValue, Script, ScriptError, ScriptFile, Servers, Settings,
-    Shapes, Sink, driver_name,
+    Limits, Message, OptionValue, Script, ScriptError, ScriptFile, Servers, Settings, Shapes, Sink,
+    driver_name,
 };
 use crate::run::IgnoredErrors;
 use crate::workloads::parameters::Resolved;

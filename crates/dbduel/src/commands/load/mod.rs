@@ -16,7 +16,7 @@ use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::{Address, ServerAddress};
 use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
 use dbduel_load::executor::policy::threads_among_others;
-use dbduel_load::fill::{self, Extent, FillError, Place, RESUME};
+use dbduel_load::fill::{self, Extent, FillError, FillWatch, Place, RESUME};
 use dbduel_load::order::{OpenOrder, SliceOrder, Tick};
 use dbduel_load::workloads::parameters::{self, ScriptAccess};
 use dbduel_load::workloads::{self, UnusableData, VerifyError, Workload, completion};
@@ -92,7 +92,11 @@ pub fn load(arguments: &Arguments) -> Result<Exit> {
         job.prepare()?;
     }
     job.recognise()?;
+    interrupt::check()?;
+    let measuring = interrupt::begin_measuring();
     let driven = job.drive(version);
+    // What the user ended is cleaned up all the same, unless there is another request.
+    let _measuring = (interrupt::urgency() != Urgency::None).then_some(measuring);
     // Whatever came of the load; but its own error is the one to report first.
     let cleaned = if arguments.cleanup {
         job.cleanup()
@@ -232,6 +236,7 @@ impl Job {
                 .map(str::to_owned)
                 .or_else(|| login::any_database(self.address.dialect)),
             tls: self.tls.clone(),
+            cancel: interrupt::cancel(),
             ..ConnectOptions::default()
         };
         connect(&self.address.place, &self.credentials, &options)
@@ -338,13 +343,16 @@ impl Job {
 
     /// Drops the workload's tables; the database stays.
     fn cleanup(&self) -> Result<()> {
-        fill::clear(self.workload, &self.parameters, &self.place())
+        let watch = FillWatch {
+            cancel: interrupt::cancel(),
+            ..FillWatch::default()
+        };
+        fill::clear(self.workload, &self.parameters, &self.place(), &watch)
             .with_context(|| format!("could not drop the tables in database `{}`", self.database))
     }
 
     /// Connects the clients and drives warm-up and measured part, a line per second.
     fn drive(&self, version: String) -> Result<Outcome> {
-        interrupt::check()?;
         let load = plan::LoadProcess {
             threads: self.threads,
             // Bounded where it is read, far below what overflows.

@@ -78,6 +78,7 @@ pub fn script(
     let thread_count = load_threads(general, 0);
     let mut load = Load::new(general, thread_count);
     let (gate, metrics) = (&load.gate, &load.metrics);
+    reports.belong_to(gate);
     let threads = script::start(clients, general.threads, thread_count, gate, metrics)
         .map_err(|error| no_threads(thread_count, &error))?;
     load.threads = Some(threads);

@@ -1,8 +1,10 @@
 //! The loop of a run: it begins, is reported about, and ends.
 
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use dbduel_load::run::IntervalStats;
+use dbduel_load::cancel::Cancel;
+use dbduel_load::run::{Gate, IntervalStats};
 
 use super::Stop;
 use super::general::General;
@@ -14,11 +16,17 @@ use crate::interrupt::{self, Urgency};
 /// The exit code of a run that was forced to end, or did not get ready.
 const TIMED_OUT: u8 = 2;
 /// The exit code of a run that the user ended.
-const INTERRUPTED: u8 = 130;
+pub const INTERRUPTED: u8 = 130;
 /// Longest time without a look at the run, and at whether the user still wants it.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Longest wait for running events when the user wants an end.
-const TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest time for a hook that is being called when the user wants an end.
+const HOOK: Duration = Duration::from_secs(3);
+/// Longest time for the events that are running then.
+const RUNNING_EVENTS: Duration = Duration::from_secs(4);
+/// Longest time until the process ends then, whatever holds it up.
+const END: Duration = Duration::from_secs(5);
+/// The same after a second request.
+const END_AT_ONCE: Duration = Duration::from_millis(500);
 
 /// Events that may wait for a worker at a rate, as in sysbench.
 const QUEUE_MAX: u64 = 131_072;
@@ -29,6 +37,14 @@ const OVERLOADED: &str = "The event queue is full. This means the worker threads
 pub trait Reports {
     /// Which lines they have.
     fn style(&self) -> Style;
+
+    /// The run begins that is reported about.
+    fn belong_to(&mut self, _gate: &Arc<Gate>) {}
+
+    /// Gives up what a report waits for.
+    fn cancel(&self) -> Cancel {
+        Cancel::never()
+    }
 
     /// There are no more intermediate reports: what they have opened is closed, before anything else is printed.
     fn end_intermediate(&mut self) {}
@@ -66,6 +82,16 @@ pub enum Report {
 pub fn run(general: &General, load: &mut Load, reports: &mut dyn Reports) -> Result<u8, Stop> {
     interrupt::install()
         .map_err(|error| Stop::Fatal(format!("cannot install the handler of signals: {error}")))?;
+    let ending = Arc::new(Ending {
+        gate: Arc::clone(&load.gate),
+        reports: reports.cancel(),
+        asked_at: OnceLock::new(),
+    });
+    ending.watch().map_err(|error| {
+        Stop::Fatal(format!(
+            "cannot start the thread that watches for signals: {error}"
+        ))
+    })?;
     general.voice.notice("Threads started!\n");
     let warm_up = general.limits.warm_up;
     if !warm_up.is_zero() {
@@ -80,6 +106,7 @@ pub fn run(general: &General, load: &mut Load, reports: &mut dyn Reports) -> Res
         general,
         load,
         reports,
+        ending: &ending,
         began,
         interval: IntervalStats::default(),
         interval_began: began,
@@ -90,10 +117,62 @@ pub fn run(general: &General, load: &mut Load, reports: &mut dyn Reports) -> Res
     run.follow()
 }
 
+/// What ends a run when the user wants an end.
+struct Ending {
+    gate: Arc<Gate>,
+    reports: Cancel,
+    /// Since when.
+    asked_at: OnceLock<Instant>,
+}
+
+impl Ending {
+    fn asked_at(&self) -> Instant {
+        *self.asked_at.get_or_init(Instant::now)
+    }
+
+    /// Looks at signals on a thread of its own until the process ends, for a hook of a script may hold up everything else.
+    fn watch(self: &Arc<Self>) -> std::io::Result<()> {
+        let ending = Arc::clone(self);
+        let thread = std::thread::Builder::new().name("signals".to_owned());
+        let spawned = thread.spawn(move || {
+            let mut at_once_since = None;
+            loop {
+                std::thread::sleep(PAUSE);
+                match interrupt::urgency() {
+                    Urgency::None => continue,
+                    Urgency::Finish => {}
+                    Urgency::Stop => {
+                        at_once_since.get_or_insert_with(Instant::now);
+                    }
+                }
+                let waited = ending.asked_at().elapsed();
+                // Nobody gets lost connections back for a run that is over.
+                ending.gate.close();
+                if at_once_since.is_some() || waited >= HOOK {
+                    ending.reports.cancel();
+                }
+                let is_held_up = at_once_since.is_some_and(|since| since.elapsed() >= END_AT_ONCE);
+                if is_held_up || waited >= END {
+                    // Nobody may read what is said.
+                    std::thread::spawn(|| {
+                        console::status_line(
+                            "dbduel: interrupted, and the script or a server holds up the end; the final report is left out",
+                        );
+                    });
+                    std::thread::sleep(PAUSE);
+                    std::process::exit(i32::from(INTERRUPTED));
+                }
+            }
+        });
+        spawned.map(drop)
+    }
+}
+
 struct RunLoop<'a> {
     general: &'a General,
     load: &'a mut Load,
     reports: &'a mut dyn Reports,
+    ending: &'a Ending,
     began: Instant,
     interval: IntervalStats,
     interval_began: Instant,
@@ -117,11 +196,13 @@ impl RunLoop<'_> {
             let dues = [warm_up_end, next_interval, next_checkpoint, shutdown];
             let look = Instant::now() + PAUSE;
             let until = dues.into_iter().flatten().fold(look, Instant::min);
-            if self.load.wait(until) {
-                break;
-            }
-            if interrupt::urgency() > Urgency::None {
+            let has_ended = self.load.wait(until);
+            // Also when the run is over because of that.
+            if self.ending.asked_at.get().is_some() || interrupt::urgency() > Urgency::None {
                 return self.interrupt();
+            }
+            if has_ended {
+                break;
             }
             let now = Instant::now();
             if self.is_overloaded(now) {
@@ -269,7 +350,7 @@ impl RunLoop<'_> {
     fn interrupt(&mut self) -> Result<u8, Stop> {
         self.load.stop();
         console::status_line("dbduel: interrupted; a second signal ends at once");
-        let deadline = Instant::now() + TIMEOUT;
+        let deadline = self.ending.asked_at() + RUNNING_EVENTS;
         while !self.load.wait(deadline.min(Instant::now() + PAUSE)) {
             if interrupt::urgency() >= Urgency::Stop {
                 return Ok(INTERRUPTED);

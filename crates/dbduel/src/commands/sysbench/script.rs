@@ -5,18 +5,20 @@ use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
+use dbduel_load::cancel::Cancel;
 use dbduel_load::driver::Protocol;
 use dbduel_load::driver::Tls;
 use dbduel_load::lua::{
-    self, Cancel, CommandKind, DeclaredOption, Host, Limits, Message, OptionError, OptionKind,
-    Script, ScriptError, Settings, Sink, options_text,
+    self, CommandKind, DeclaredOption, Host, Limits, Message, OptionError, OptionKind, Script,
+    ScriptError, Settings, Sink, options_text,
 };
+use dbduel_load::run::Gate;
 
 use super::general::General;
 use super::logger::Logger;
 use super::page::Style;
 use super::parsed_options::{Written, key};
-use super::run_loop::{Report, Reports};
+use super::run_loop::{INTERRUPTED, Report, Reports};
 use super::server::Servers;
 use crate::lab::interpreted;
 
@@ -208,16 +210,22 @@ fn show(voice: Logger, message: Message<'_>) {
 fn drive(host: &mut Host, general: &General) -> Result<u8, Stop> {
     let voice = general.voice;
     let clients = host.begin().map_err(|error| fatal(voice, &error))?;
+    let cancel = clients.cancel();
     runs::announce(general);
     voice.notice("Initializing worker threads...\n");
     let mut reports = Hooks {
         host,
         reporter: None,
+        given_up: false,
+        cancel,
         voice,
     };
     let code = runs::script(general, clients, &mut reports)?;
     if code == 0 {
-        reports.host.done().map_err(|error| fatal(voice, &error))?;
+        match reports.host.done() {
+            Err(ScriptError::Cancelled) => return Ok(INTERRUPTED),
+            done => done.map_err(|error| fatal(voice, &error))?,
+        }
     }
     Ok(code)
 }
@@ -227,6 +235,9 @@ struct Hooks<'a> {
     host: &'a mut Host,
     /// The state that intermediate reports are printed by.
     reporter: Option<Host>,
+    /// A hook was given up: they are not called again.
+    given_up: bool,
+    cancel: Cancel,
     voice: Logger,
 }
 
@@ -238,6 +249,14 @@ impl Reports for Hooks<'_> {
         }
     }
 
+    fn belong_to(&mut self, gate: &Arc<Gate>) {
+        self.host.belong_to(gate);
+    }
+
+    fn cancel(&self) -> Cancel {
+        self.cancel.clone()
+    }
+
     fn end_intermediate(&mut self) {
         self.reporter = None;
     }
@@ -247,7 +266,7 @@ impl Reports for Hooks<'_> {
             Report::Intermediate => "report_intermediate",
             Report::Checkpoint | Report::Final => "report_cumulative",
         };
-        if !self.host.has_hook(hook) {
+        if self.given_up || !self.host.has_hook(hook) {
             return Ok(false);
         }
         let outcome = match kind {
@@ -263,7 +282,16 @@ impl Reports for Hooks<'_> {
                 reporter.call_report_hook(hook, stat)
             }
         };
-        outcome.map_err(|error| fatal(self.voice, &error))?;
-        Ok(true)
+        match outcome {
+            // The figures are not lost for that.
+            Err(ScriptError::Over { .. }) => Ok(false),
+            Err(ScriptError::Cancelled) => {
+                self.given_up = true;
+                Ok(false)
+            }
+            outcome => outcome
+                .map(|()| true)
+                .map_err(|error| fatal(self.voice, &error)),
+        }
     }
 }

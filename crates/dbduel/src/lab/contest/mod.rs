@@ -254,10 +254,12 @@ fn stage(
     let sessions = contest.connect_clients()?;
     prepare::keep_sessions(sessions, &mut evidence, contest.journal)?;
     prepare::check_fairness(config.plan, facts, evidence, contest.journal)?;
+    let measuring = interrupt::begin_measuring();
     let (arena, load, result) = search::warm_up_and_measure(contest);
     drop(load);
     config.board.enter(Phase::Closing);
     close::close(config, arena, journal, result.as_ref().ok().copied())?;
+    drop(measuring);
     result
 }
 

@@ -184,6 +184,7 @@ impl<'a> Stand<'a> {
             dialect: self.dialect,
             database: Some(DATABASE.to_owned()),
             statement_deadline: Duration::from_secs_f64(self.contest.plan.limits.statement_s),
+            cancel: interrupt::cancel(),
             ..ConnectOptions::default()
         };
         Ok(Connection::connect(&address, &credentials, &options)?)

@@ -9,6 +9,7 @@ use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, SQLI
 use dbduel_record::Plan;
 use dbduel_record::plan::Contender;
 
+use crate::interrupt;
 use crate::judge::audit::evidence::Connection as Link;
 use crate::judge::audit::{ServerEvidence, Texts};
 use crate::lab::facts::answers;
@@ -29,6 +30,7 @@ pub fn read(
     let options = ConnectOptions {
         dialect: address.dialect,
         database: login::any_database(address.dialect),
+        cancel: interrupt::cancel(),
         ..options.clone()
     };
     let mut connection = login::connect(&address.place, credentials, &options, source)?;

@@ -70,7 +70,7 @@ fn the_rows_are_those_of_mariadb(server: &Server) {
         let watch = FillWatch::default();
         fill(workload, &parameters, place, 5, &watch).unwrap();
         let found = digest(workload, &parameters, place, &watch).unwrap();
-        clear(workload, &parameters, place).unwrap();
+        clear(workload, &parameters, place, &FillWatch::default()).unwrap();
         found
     };
     let database = Database::create(server, "equal");
@@ -108,7 +108,7 @@ fn check_interrupted_fill(reached: &Reached, workload: &dyn Workload, given: &[&
         let watch = FillWatch::default();
         let report = fill(workload, &parameters, &place, 5, &watch).unwrap();
         let digest = digest(workload, &parameters, &place, &watch).unwrap();
-        clear(workload, &parameters, &place).unwrap();
+        clear(workload, &parameters, &place, &FillWatch::default()).unwrap();
         (digest, report.rows)
     };
     fill_in_part(
@@ -178,7 +178,13 @@ fn every_workload_of_sysbench_runs_on_its_own_data() {
                 contender: "only".to_owned(),
             });
             load.answer();
-            clear(workload, &parameters, &reached.place()).unwrap();
+            clear(
+                workload,
+                &parameters,
+                &reached.place(),
+                &FillWatch::default(),
+            )
+            .unwrap();
         }
     }
     load.end();

@@ -39,7 +39,7 @@ fn equal_seeds_fill_equal_data_over_any_number_of_connections(server: &Server) {
         let again = fill(workload, &parameters, &place, seed, &watch);
         assert!(matches!(again, Err(FillError::Exists { .. })), "{again:?}");
         let digest = digest(workload, &parameters, &place, &watch).unwrap();
-        clear(workload, &parameters, &place).unwrap();
+        clear(workload, &parameters, &place, &FillWatch::default()).unwrap();
         digest
     };
     let first = filled(1, 5);
@@ -85,7 +85,7 @@ fn the_way_of_the_rows_does_not_show_in_the_data(server: &Server) {
                 assert_eq!(method, wish.to_string(), "{name}");
                 digest(workload, &parameters, &place, &watch).unwrap()
             });
-            clear(workload, &parameters, &place).unwrap();
+            clear(workload, &parameters, &place, &FillWatch::default()).unwrap();
             digest
         };
         let inserted = filled(LoadMethodChoice::Insert);
@@ -118,12 +118,12 @@ pub fn fill_in_part(
             while watch.rows_done.load(Ordering::Relaxed) < rows && !filling.is_finished() {
                 std::thread::sleep(Duration::from_micros(200));
             }
-            watch.cancelled.store(true, Ordering::Relaxed);
+            watch.cancel.cancel();
             filling.join().unwrap()
         });
         match outcome {
             Err(FillError::Cancelled) => return,
-            Ok(_) => clear(workload, parameters, place).unwrap(),
+            Ok(_) => clear(workload, parameters, place, &FillWatch::default()).unwrap(),
             Err(error) => panic!("{error}"),
         }
     }
@@ -144,7 +144,7 @@ fn an_interrupted_fill_is_gone_on_with(server: &Server) {
         let watch = FillWatch::default();
         fill(workload, &parameters, &place, 5, &watch).unwrap();
         let digest = digest(workload, &parameters, &place, &watch).unwrap();
-        clear(workload, &parameters, &place).unwrap();
+        clear(workload, &parameters, &place, &FillWatch::default()).unwrap();
         digest
     };
 
@@ -291,7 +291,7 @@ fn a_cancelled_fill_stops(server: &Server) {
     let workload = find("oltp-read-write").unwrap();
     let parameters = parameters::resolve(workload, &small()).unwrap();
     let watch = FillWatch::default();
-    watch.cancelled.store(true, Ordering::Relaxed);
+    watch.cancel.cancel();
     let outcome = fill(workload, &parameters, &database.place(2), 1, &watch);
     assert!(matches!(outcome, Err(FillError::Cancelled)), "{outcome:?}");
     assert_eq!(watch.rows_done.load(Ordering::Relaxed), 0);
@@ -345,7 +345,13 @@ fn every_workload_runs_on_its_own_data(server: &Server) {
             contender: "only".to_owned(),
         });
         load.answer();
-        clear(*workload, &parameters, &database.place(1)).unwrap();
+        clear(
+            *workload,
+            &parameters,
+            &database.place(1),
+            &FillWatch::default(),
+        )
+        .unwrap();
     }
     load.end();
 }

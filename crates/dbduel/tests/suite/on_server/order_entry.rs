@@ -6,7 +6,7 @@ use dbduel_record::commits::{CommitRange, coalesce};
 use serde_json::Value;
 
 use dbduel_load::driver::Dialect;
-use dbduel_load::fill::{FillError, clear};
+use dbduel_load::fill::{FillError, FillWatch, clear};
 use dbduel_load::order::{Answer, ClassAnswer, SliceAnswer};
 use dbduel_load::workloads::{Moment, UnusableData, VerifyError};
 
@@ -152,7 +152,13 @@ pub fn check_variants(server: &impl WorkloadServer) {
             "{name}: {slice:?}"
         );
         lab.verify_all(Moment::AfterLoad, 16);
-        clear(lab.workload, &lab.parameters, &lab.place()).unwrap();
+        clear(
+            lab.workload,
+            &lab.parameters,
+            &lab.place(),
+            &FillWatch::default(),
+        )
+        .unwrap();
         assert_eq!(refused(&lab), UnusableData::Absent);
     }
 }
@@ -341,7 +347,13 @@ pub fn check_refusals(server: &impl WorkloadServer) {
         .recognise(&lab.parameters, &mut lab.connect(Some(&lab.database)));
     assert!(matches!(unusable(recognised), UnusableData::Foreign { .. }));
     lab.query("DROP TABLE new_orders");
-    clear(lab.workload, &lab.parameters, &lab.place()).unwrap();
+    clear(
+        lab.workload,
+        &lab.parameters,
+        &lab.place(),
+        &FillWatch::default(),
+    )
+    .unwrap();
 
     lab.fill().unwrap();
     match lab.slice(11, 0.5) {

@@ -218,7 +218,7 @@ fn a_script_is_a_workload_like_any_other(server: &Server) {
         );
     }
     load.end();
-    clear(workload, &parameters, &place).unwrap();
+    clear(workload, &parameters, &place, &FillWatch::default()).unwrap();
     assert!(contents(&database).is_empty());
     assert_eq!(filled(), first, "the same data every time");
 }

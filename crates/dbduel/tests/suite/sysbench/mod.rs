@@ -4,6 +4,8 @@ use std::io::BufRead as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use dbduel_load::mock_server::{MockServer, Role};
+
 use super::harness::skip;
 use super::lab::{program, signal};
 
@@ -239,6 +241,64 @@ fn an_interrupted_run_says_what_it_did() {
             .unwrap();
         assert!(events > 0, "{test}: {rest:?}");
     }
+}
+
+/// A run of a script on a server that ends at the first line that a report hook prints; what it printed after that, and its exit code.
+fn run_whose_server_ends(hook: &str, words: &[&str], signals: bool) -> (Vec<String>, Option<i32>) {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!(
+        "local ffi = require('ffi') ffi.cdef 'int usleep(unsigned)'
+         function event() ffi.C.usleep(20000) end
+         sysbench.hooks.report_intermediate = function (stat) {hook} end"
+    );
+    std::fs::write(folder.path().join("hook.lua"), script).unwrap();
+    let socket = folder.path().join("s.sock");
+    let server = MockServer::start(&socket, Role::Null).unwrap();
+    let mut process = program()
+        .args(["sysbench", "hook.lua", "--report-interval=1"])
+        .arg("--mysql-ignore-errors=all")
+        .arg(format!("--mysql-socket={}", socket.display()))
+        .args(words)
+        .arg("run")
+        .current_dir(folder.path())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufReader::new(process.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "a report"));
+    drop(server);
+    if signals {
+        // Until the hook is called again.
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        signal(&process, nix::sys::signal::Signal::SIGTERM);
+    }
+    let rest = lines.map(Result::unwrap).collect();
+    (rest, process.wait().unwrap().code())
+}
+
+const ASKING_HOOK: &str = "if not con then con = sysbench.sql.driver():connect() end
+    con:query('SELECT 1') print('a report')";
+
+#[test]
+fn a_report_hook_whose_server_has_gone_does_not_outlast_the_run() {
+    let (rest, code) = run_whose_server_ends(ASKING_HOOK, &["--time=4"], false);
+    assert_eq!(code, Some(0), "{rest:?}");
+    let figures = "General statistics:".to_owned();
+    assert!(rest.contains(&figures), "{rest:?}");
+}
+
+#[test]
+fn a_run_that_a_report_hook_holds_up_ends_by_a_signal() {
+    let (rest, code) = run_whose_server_ends(ASKING_HOOK, &["--time=600"], true);
+    assert_eq!(code, Some(130), "{rest:?}");
+    let figures = "General statistics:".to_owned();
+    assert!(rest.contains(&figures), "{rest:?}");
+    let (rest, code) = run_whose_server_ends(
+        "print('a report') io.flush() while true do end",
+        &["--time=600"],
+        true,
+    );
+    assert_eq!(code, Some(130), "{rest:?}");
 }
 
 #[test]

@@ -19,6 +19,7 @@ use dbduel_record::plan::{Contender, Injection, Limits, Plan};
 use super::ContestConfig;
 use super::injector::InjectedTime;
 use super::prepare::Content;
+use crate::interrupt;
 use crate::lab::clock;
 use crate::lab::server::{Build, DATABASE};
 use crate::lab::server_host::RemoteWatch;
@@ -248,6 +249,7 @@ impl ContenderServer {
             dialect: self.dialect,
             database: Some(self.database.clone()),
             statement_deadline: statement,
+            cancel: interrupt::cancel(),
             ..ConnectOptions::default()
         };
         Connection::connect(&address, &credentials, &options)

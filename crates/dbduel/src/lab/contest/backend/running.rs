@@ -16,6 +16,7 @@ use dbduel_record::plan::{Contender, Limits, Plan};
 use super::super::journal::Journal;
 use super::super::prepare::{Content, Origin, is_dataset_known, ready, trouble};
 use super::{Backend, ContenderServer, ServerTexts};
+use crate::interrupt;
 use crate::lab::clock;
 use crate::lab::contest::ContestConfig;
 use crate::lab::dataset;
@@ -118,6 +119,7 @@ pub fn visit(
         dialect: address.dialect,
         database: login::any_database(address.dialect),
         statement_deadline: statement,
+        cancel: interrupt::cancel(),
         ..ConnectOptions::default()
     };
     let mut connection = login::connect(

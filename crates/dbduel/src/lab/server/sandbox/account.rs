@@ -15,6 +15,7 @@ use dbduel_load::driver::{
 use dbduel_record::files::FileSystem;
 
 use super::super::home::write_whole;
+use crate::interrupt;
 use crate::random::secret;
 
 /// The account that the lab works with.
@@ -150,6 +151,7 @@ fn connect(
             database: (dialect == Dialect::PostgreSql).then(|| DATABASE.to_owned()),
             deadline: ATTEMPT,
             statement_deadline: statement,
+            cancel: interrupt::cancel(),
             ..ConnectOptions::default()
         },
     )
