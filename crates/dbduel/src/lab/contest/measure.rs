@@ -43,8 +43,10 @@ pub struct Progress {
     pub(super) rows: Vec<SliceRow>,
     /// How late their transactions were, where the plan has an objective.
     pub(super) late: LateShares,
-    /// Attempts to bring a contender back in this run.
+    /// How often a contender had to be brought back in this run, and came up and failed meanwhile.
     pub(super) restarts: u32,
+    /// Starts of servers and load processes that had ended.
+    pub(super) starts: u32,
     /// Levels at which a contender is warmed up whose server has lost its caches.
     pub(super) warmed: Vec<usize>,
     /// How many times longer than planned the turns of levels are.
@@ -69,6 +71,7 @@ impl Progress {
             rows: past.slices.clone(),
             late: late_shares(past),
             restarts: 0,
+            starts: 0,
             warmed: past.plan.heaviest_level().into_iter().collect(),
             lengthened: drains::lengthened(past),
             turns_s: BTreeMap::new(),

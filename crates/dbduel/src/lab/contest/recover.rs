@@ -14,41 +14,71 @@ use super::board::Phase;
 use super::durability;
 use super::measure::finding;
 use crate::interrupt;
+use crate::lab::clock;
 use crate::lab::drive::LoadHostMissing;
 use crate::lab::facts::{Moment, keep};
 use crate::lab::server_host::ServerHostMissing;
+use crate::report::words;
 
-/// A server that shuts down in order, as PostgreSQL does when one of its processes died, may refuse clients for so long.
-const SHUT_DOWN: Duration = Duration::from_secs(5);
+/// The pause before the second attempt; each further one is twice as long as the one before. A server that shuts down in order, as
+/// PostgreSQL does when one of its processes died, refuses clients meanwhile, and what is left of it may refuse the next start.
+const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// How often a pause looks at whether the user wants an end.
+const LOOK: Duration = Duration::from_millis(100);
 
 impl Contest<'_> {
     /// Brings a contender back into the contest: starts a load process and a server that have ended, connects the
     /// clients, and warms the server up when it has lost its caches, or when it `is_cold` anyway. What fails on the way is
-    /// tried again.
+    /// tried again: a start as often as the plan allows, a server that runs and does not let clients in as long as it may take to
+    /// start.
     ///
     /// # Errors
-    /// When the plan's number of restarts is used up, the record cannot be written, or the user interrupts.
+    /// When that is used up, the record cannot be written, or the user interrupts.
     pub(super) fn recover(&mut self, contender: usize, mut is_cold: bool) -> Result<()> {
-        let plan = self.config.plan;
+        let patience = Duration::from_secs_f64(self.config.plan.limits.server_start_s);
+        let (mut since, mut pause) = (clock::now(), PAUSE);
+        self.count_restart(contender)?;
+        let mut starts = self.progress.starts;
         loop {
-            self.progress.restarts += 1;
-            if self.progress.restarts > plan.limits.server_restarts {
+            let error = match self.try_to_recover(contender, &mut is_cold) {
+                Ok(()) => return self.arena.freeze_active().map(drop),
+                Err(error) => self.allow_failure(contender, error)?,
+            };
+            let end = clock::now() + pause;
+            while clock::now() < end && interrupt::check().is_ok() {
+                clock::sleep(LOOK);
+            }
+            pause = (pause * 2).min(PAUSE_MAX);
+            if self.progress.starts > starts {
+                // It was started, and that did not help.
+                self.count_restart(contender)?;
+                starts = self.progress.starts;
+                since = clock::now();
+            }
+            if clock::since(since) > patience {
+                let name = &self.config.plan.contenders[contender].name;
                 bail!(
-                    "`{}` failed again after {} restarts in this run; its log is {}",
-                    plan.contenders[contender].name,
-                    plan.limits.server_restarts,
+                    "`{name}` could not be brought back within {}: {error}; its log is {}",
+                    words::duration(patience.as_secs_f64()),
                     self.arena.log_of(contender)
                 );
             }
-            match self.try_to_recover(contender, &mut is_cold) {
-                Ok(()) => return self.arena.freeze_active().map(drop),
-                Err(error) => self.allow_failure(contender, error)?,
-            }
-            if !self.load.is_broken() {
-                // Else a server that is about to end would use up all restarts before its end shows.
-                self.arena.resident(contender).ended_within(SHUT_DOWN);
-            }
         }
+    }
+
+    fn count_restart(&mut self, contender: usize) -> Result<()> {
+        let plan = self.config.plan;
+        self.progress.restarts += 1;
+        if self.progress.restarts > plan.limits.server_restarts {
+            bail!(
+                "`{}` failed again after {} restarts in this run; its log is {}",
+                plan.contenders[contender].name,
+                plan.limits.server_restarts,
+                self.arena.log_of(contender)
+            );
+        }
+        Ok(())
     }
 
     /// Connects the clients of all contenders for the first time. A load process or servers that have ended since they were
@@ -81,11 +111,11 @@ impl Contest<'_> {
         }
     }
 
-    /// States what failed with a contender, so that it is tried again.
+    /// States what failed with a contender, so that it is tried again; returns that.
     ///
     /// # Errors
     /// The failure itself when trying again cannot help.
-    pub(super) fn allow_failure(&self, contender: usize, failure: anyhow::Error) -> Result<()> {
+    pub(super) fn allow_failure(&self, contender: usize, failure: anyhow::Error) -> Result<String> {
         let is_final = failure.is::<RecordError>()
             || failure.is::<LoadHostMissing>()
             || failure.is::<ServerHostMissing>();
@@ -93,8 +123,9 @@ impl Contest<'_> {
             return Err(failure);
         }
         let name = &self.config.plan.contenders[contender].name;
-        self.config.console.say(&format!("{name}: {failure:#}"));
-        Ok(())
+        let why = format!("{failure:#}");
+        self.config.console.say(&format!("{name}: {why}"));
+        Ok(why)
     }
 
     fn try_to_recover(&mut self, contender: usize, is_cold: &mut bool) -> Result<()> {
@@ -161,6 +192,7 @@ impl Contest<'_> {
             ))?,
             None => {}
         }
+        self.progress.starts += 1;
         self.load = self.config.provider.load(self.config)?;
         Ok(())
     }
@@ -175,6 +207,7 @@ impl Contest<'_> {
             contender: name.clone(),
             how,
         })?;
+        self.progress.starts += 1;
         let seconds = self.arena.restart(contender, plan)?;
         self.journal.event(Event::ServerRecovered {
             contender: name.clone(),

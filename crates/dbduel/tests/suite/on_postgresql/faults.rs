@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use nix::sys::signal::Signal;
+use dbduel_record::event::Event;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use super::super::harness::skip_always;
-use super::super::lab::{Lab, home, program, servers_left, signal, verify};
+use super::super::lab::{Lab, assert_verified, home, program, servers_left, signal, verify};
 use super::super::small_disk::SmallDisk;
 
 const DUEL: &str = r#"
@@ -135,6 +137,50 @@ fn a_full_disk_below_a_server_ends_the_contest_with_an_intact_record() {
     assert!(lab.record().finished_slices().count() >= 2);
     let (code, said) = verify(&lab.record_dir());
     assert!(matches!(code, Some(0 | 3)), "nothing was changed: {said}");
+}
+
+/// The postmaster ends all other processes then, and itself, which takes a moment in which it refuses clients.
+#[test(lab, needs = &["postgresql-16"])]
+fn a_contest_goes_on_after_processes_of_its_servers_were_killed() {
+    let lab = Lab::new(DUEL);
+    let mut run = lab.spawn();
+    let died = || {
+        let record = lab.begun();
+        let events = record.into_iter().flat_map(|record| record.events);
+        events
+            .filter(|event| matches!(event.what, Event::ServerDied { .. }))
+            .count()
+    };
+    for (number, kind) in ["checkpointer", "dbduel dbduel", "walwriter"]
+        .iter()
+        .enumerate()
+    {
+        let slices = lab
+            .begun()
+            .map_or(0, |record| record.finished_slices().count());
+        lab.wait_for_slices(&mut run, slices + 2);
+        let awake = |pid: i32| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            let title = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            !stat.contains(") T ")
+                && String::from_utf8_lossy(&title).starts_with(&format!("postgres: {kind}"))
+        };
+        lab.wait_until(&mut run, kind, || {
+            let all = servers_left().into_iter().map(|(pid, _)| pid);
+            let hit = all
+                .filter(|pid| awake(*pid))
+                .find(|pid| kill(Pid::from_raw(*pid), Signal::SIGKILL).is_ok());
+            hit.is_some()
+        });
+        lab.wait_until(&mut run, "the end of the server", || died() > number);
+    }
+    let slices = lab
+        .begun()
+        .map_or(0, |record| record.finished_slices().count());
+    lab.wait_for_slices(&mut run, slices + 3);
+    lab.interrupt(&mut run);
+    assert_verified(&lab.record_dir());
+    assert_eq!(servers_left(), []);
 }
 
 /// A frozen server takes no processor time, in none of its processes, also not what its clients had asked for.
