@@ -14,7 +14,7 @@ use crate::lab::experiment::{
     Schedule, Search, Setting, Suite, SuiteWorkload, SweptFactor, SweptLevel, SweptTarget,
     Workload, WrittenParameter, normalised_name,
 };
-use crate::lab::server::{Meaning, ServerName, reserved};
+use crate::lab::server::{Meaning, ServerName, leaves_folder, reserved};
 
 /// Settings with these words in their names may name programs, or hold statements that are run as an administrator.
 const REFUSED_WORDS: &[&str] = &["command", "cmd", "init", "wsrep"];
@@ -308,7 +308,7 @@ pub fn name_objection(setting: &str) -> Option<String> {
 /// Why agents do not take the value of a setting.
 #[must_use]
 pub fn value_objection(value: &str) -> Option<&'static str> {
-    value.contains(['/', '\\', '\n', '\r', '\0']).then_some(
+    (leaves_folder(value) || value.contains(['\\', '\n', '\r', '\0'])).then_some(
         "agents refuse settings that may be paths; a server has its files in its sandbox",
     )
 }
@@ -453,7 +453,8 @@ mod tests {
 
     #[test]
     fn files_programs_statements_and_scripts_are_not() {
-        refused("\"1G\"", "\"/etc/x\"", "3:37", "may be paths");
+        // A path with a slash is refused everywhere.
+        refused("\"1G\"", "'etc\\x'", "3:37", "may be paths");
         refused(
             "innodb_log_file_size",
             "archive_command",
@@ -471,7 +472,7 @@ mod tests {
         refused("tables = 2", "x = \"a; DROP TABLE t\"", "8:5", "';'");
         refused("tables = 2", "config = \"x\"", "8:1", "no files");
         refused("tables = 2", "x = \"a'b\"", "8:5", "part of a path");
-        let variants = "server = \"mariadb-10.11\"\nvariants = { server_audit_file_path = [\"/tmp/a\", \"b\"], wsrep_provider = [\"x\", \"y\"] }";
+        let variants = "server = \"mariadb-10.11\"\nvariants = { server_audit_file_path = ['tmp\\a', \"b\"], wsrep_provider = [\"x\", \"y\"] }";
         refused(
             "server = \"mariadb-10.11\"",
             variants,

@@ -46,7 +46,7 @@ pub use process::{forked_by, signal_tree};
 pub use products::{COUNTERS, FactQuery, PROBE, ServerProduct, VARIABLES, recognise};
 pub use progress::{Progress, ProgressUnit, Silent};
 pub use refusal::{Notice, RefusedSetting};
-pub use reserved::reserved;
+pub use reserved::{leaves_folder, reserved};
 pub use sandbox::{DATABASE, RunningServer, Sandbox, StartError, USER};
 pub use settings::{Setting, last_mention};
 pub use sources::{Artifact, SOURCES, received_archive};

@@ -53,34 +53,38 @@ const MODES: &[&str] = &[
     "validate_config",
     "version",
 ];
-/// Settings whose value may be a path.
-const FILES: &[&str] = &[
-    "aria_log_dir_path",
-    "general_log_file",
-    "innodb_data_file_path",
-    "innodb_data_home_dir",
-    "innodb_directories",
-    "innodb_doublewrite_dir",
-    "innodb_log_group_home_dir",
-    "innodb_redo_log_archive_dirs",
-    "innodb_temp_tablespaces_dir",
-    "innodb_tmpdir",
-    "innodb_undo_directory",
-    "log",
-    "log_bin",
-    "log_bin_index",
-    "log_slow_queries",
-    "log_slow_query_file",
-    "log_tc",
-    "master_info_file",
-    "relay_log",
-    "relay_log_index",
-    "relay_log_info_file",
-    "replica_load_tmpdir",
-    "rocksdb_datadir",
-    "rocksdb_wal_dir",
-    "slave_load_tmpdir",
-    "slow_query_log_file",
+/// Settings whose value is a text in which a slash names no file: statements, formats, names of zones and of objects. Of all others a
+/// value with a slash is taken for a path, so that a variable that is not known here cannot name one.
+const TEXTS: &[&str] = &[
+    "application_name",
+    "binlog_do_db",
+    "binlog_ignore_db",
+    "cluster_name",
+    "date_format",
+    "datestyle",
+    "datetime_format",
+    "default_time_zone",
+    "ft_boolean_syntax",
+    "init_connect",
+    "init_replica",
+    "init_slave",
+    "innodb_ft_server_stopword_table",
+    "innodb_ft_user_stopword_table",
+    "log_line_prefix",
+    "log_timezone",
+    "mandatory_roles",
+    "performance_schema_instrument",
+    "replicate_do_db",
+    "replicate_do_table",
+    "replicate_ignore_db",
+    "replicate_ignore_table",
+    "replicate_wild_do_table",
+    "replicate_wild_ignore_table",
+    "search_path",
+    "synchronous_standby_names",
+    "time_format",
+    "timezone",
+    "version_suffix",
 ];
 /// What servers take before the name of an option.
 const PREFIXES: &[&str] = &[
@@ -95,13 +99,9 @@ pub fn reserved(name: &str, value: &str) -> Option<String> {
         (PLACES, OWN_PLACE),
         (LOGINS, OWN_LOGIN),
         (MODES, NO_SERVICE),
-        (FILES, OUTSIDE),
     ];
     let forms = forms(&name);
     for (options, why) in lists {
-        if options == FILES && !value.contains('/') {
-            continue;
-        }
         for &option in options {
             if name == option {
                 return Some(why.to_owned());
@@ -117,7 +117,23 @@ pub fn reserved(name: &str, value: &str) -> Option<String> {
         }
     }
     let hides = |form: &&str| form.starts_with("loose_") || form.starts_with("maximum_");
-    forms.iter().any(hides).then(|| HIDES.to_owned())
+    if forms.iter().any(hides) {
+        return Some(HIDES.to_owned());
+    }
+    is_path(&name, value).then(|| OUTSIDE.to_owned())
+}
+
+/// Whether the value of a setting, by its [`normal_name`], may be a path that leaves the folder of the server.
+pub(super) fn is_path(name: &str, value: &str) -> bool {
+    !TEXTS.contains(&name) && leaves_folder(value)
+}
+
+/// Whether a value may name a file outside of the folder that a server runs in. A relative name without a slash stays in its data
+/// directory, a library without one comes from the server's own; a tilde stands for somebody's home.
+#[must_use]
+pub fn leaves_folder(value: &str) -> bool {
+    let mut parts = value.split([';', ',', ':']).map(str::trim);
+    value.contains('/') || parts.any(|part| part.starts_with('~') || part == "..")
 }
 
 /// A name, and what is left of it without the prefixes and dots that servers skip.
@@ -142,6 +158,8 @@ fn is_taken_for(form: &str, option: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[track_caller]
@@ -161,6 +179,46 @@ mod tests {
         check("help", "", NO_SERVICE);
         check("innodb_log_group_home_dir", "/mnt/fast", OUTSIDE);
         check("log-bin", "../elsewhere", OUTSIDE);
+        check("log-bin", "..", OUTSIDE);
+        check("innodb_tmpdir", "~root", OUTSIDE);
+        check("innodb_data_file_path", "a:1M;~/b:1M", OUTSIDE);
+    }
+
+    /// Every option and setting of every recorded server, and names that nobody has thought of.
+    #[test]
+    fn no_setting_names_a_path_outside_of_the_sandbox_unless_it_is_a_text() {
+        let tables = [
+            include_str!("../../../data/audit/options.tsv"),
+            include_str!("../../../data/audit/defaults-postgresql.tsv"),
+        ];
+        let names: BTreeSet<String> = tables
+            .iter()
+            .flat_map(|table| table.lines().skip(1))
+            .map(|line| normal_name(line.split('\t').next().unwrap()))
+            .collect();
+        assert!(names.len() > 1400, "{}", names.len());
+        let taken = names
+            .iter()
+            .filter(|name| reserved(name, "/etc/elsewhere").is_none());
+        let taken: Vec<&str> = taken.map(String::as_str).collect();
+        let texts: Vec<&str> = TEXTS
+            .iter()
+            .copied()
+            .filter(|text| names.contains(*text))
+            .collect();
+        assert_eq!(taken, texts);
+        for name in [
+            "server_audit_file_path",
+            "wsrep_provider",
+            "ssl_ca",
+            "file_key_management_filename",
+            "plugin_load_add",
+            "general_log_file",
+            "jit_provider",
+            "rocksdb_a_new_path",
+        ] {
+            check(name, "/etc/elsewhere", OUTSIDE);
+        }
     }
 
     #[test]
@@ -196,6 +254,14 @@ mod tests {
             ("hot_cache.key_buffer_size", "1M"),
             ("innodb_buffer_pool_size", "1G"),
             ("init_connect", "SELECT 1/2"),
+            ("default-time-zone", "Europe/Berlin"),
+            ("log_line_prefix", "%t/%p "),
+            ("performance-schema-instrument", "wait/%=OFF"),
+            ("innodb_ft_server_stopword_table", "test/stop"),
+            ("synchronous_standby_names", "ANY 1 (\"a/b\")"),
+            ("innodb_data_file_path", "ibdata1:12M:autoextend"),
+            ("plugin_load_add", "server_audit"),
+            ("server_audit_file_path", "audit.log"),
             ("port_range", "1"),
         ] {
             assert_eq!(reserved(name, value), None, "{name}");

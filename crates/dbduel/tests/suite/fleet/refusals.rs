@@ -14,12 +14,7 @@ fn what_agents_refuse_is_refused_at_its_place_before_anything_is_submitted() {
             "7:10",
             "agents run servers of",
         ),
-        (
-            "\"off\"",
-            "\"off\", a_b = \"/etc/x\"",
-            "8:66",
-            "may be paths",
-        ),
+        ("\"off\"", "\"off\", a_b = 'etc\\x'", "8:66", "may be paths"),
         ("table_size = 500", "config = \"x\"", "14:1", "no files"),
     ] {
         let lab = Lab::new(&SQLITE_DUEL.replacen(old, new, 1));

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
+use super::super::super::reserved::is_path;
 use super::super::super::sandbox::USER;
 use super::{Places, ReadBack, Setting, Version};
 
@@ -54,21 +55,6 @@ const RESERVED: &[(&[&str], &str)] = &[
     (&["include", "include_dir", "include_if_exists"], FILE),
 ];
 
-/// Settings whose value may be a path.
-const FILES: &[&str] = &[
-    "archive_library",
-    "jit_provider",
-    "local_preload_libraries",
-    "session_preload_libraries",
-    "shared_preload_libraries",
-    "ssl_ca_file",
-    "ssl_cert_file",
-    "ssl_crl_dir",
-    "ssl_crl_file",
-    "ssl_dh_params_file",
-    "ssl_key_file",
-];
-
 /// What no timer of a frozen server may do after the thaw, in another contender's time or at a moment that the freezing
 /// chose: checkpoints come when the log has grown, and not by the clock; vacuum comes when it is asked for.
 const TIMERS: &[(&str, &str)] = &[
@@ -80,14 +66,15 @@ const TIMERS: &[(&str, &str)] = &[
 /// Why a setting belongs to the lab alone; `None` when a contender may have it.
 pub fn reserved(name: &str, value: &str) -> Option<String> {
     let name = super::super::super::settings::normal_name(name);
-    let is_named = |names: &[&str]| names.contains(&name.as_str());
-    if is_named(FILES) && value.contains('/') {
-        return Some(OUTSIDE.to_owned());
-    }
-    RESERVED
-        .iter()
-        .find(|(names, _)| is_named(names))
-        .map(|(_, why)| (*why).to_owned())
+    let mut lists = RESERVED.iter();
+    let list = lists.find(|(names, _)| names.contains(&name.as_str()));
+    // Of an extension, such as `plperl.on_init`: code that a language runs when a session begins.
+    let is_code = name
+        .split_once('.')
+        .is_some_and(|(_, own)| own.starts_with("on_"));
+    let why = list.map(|(_, why)| *why).or(is_code.then_some(OUTSIDE));
+    let why = why.or_else(|| is_path(&name, value).then_some(OUTSIDE));
+    why.map(str::to_owned)
 }
 
 /// The whole file. What `initdb` chose for this machine comes first, and the contender's settings last; those named in
@@ -203,6 +190,7 @@ mod tests {
             ("archive_command", "cp %p /backup"),
             ("shared_preload_libraries", "/tmp/x.so"),
             ("restart_after_crash", "on"),
+            ("plperl.on_init", "use evil"),
         ] {
             assert!(reserved(name, value).is_some(), "{name}");
         }
