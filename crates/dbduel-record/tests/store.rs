@@ -473,6 +473,7 @@ fn turns_that_a_pilot_chose_are_part_of_the_plan_once_and_for_their_level() {
         seconds: 9.0,
         switch_s: 0.01,
         transient_s: 0.0,
+        repeats_min: 1,
     };
     let block = |id: u32, round: u32, repeats: u32| Block {
         id,

@@ -11,7 +11,7 @@ pub enum Exit {
     Environment,
     /// The command line or the experiment file is wrong.
     Usage,
-    /// The contest ended and at least one duel is undecided.
+    /// The contest ended and at least one duel is undecided, or a rule of `--fail-if`.
     Undecided,
     /// The contest ended and at least one duel is void.
     Void,

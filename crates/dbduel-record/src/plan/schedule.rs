@@ -92,6 +92,9 @@ pub struct TurnChoice {
     pub switch_s: f64,
     /// How long a switch shows in throughput, the longest of all contenders, seconds.
     pub transient_s: f64,
+    /// Least repeats of a block, so that each slice has the transactions that a limit on a quantile needs.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub repeats_min: u32,
 }
 
 /// Why a pilot chose a length.

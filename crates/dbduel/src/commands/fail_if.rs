@@ -1,16 +1,16 @@
 //! `--fail-if`: rules that turn the figures of a contest into an exit code, for use in continuous
 //! integration.
 //!
-//! A rule compares with the interval, never with the point. `slower than 3 %` is hit when the whole
-//! interval lies beyond: the regression is proved. `possibly slower than 3 %` is hit when any of the
-//! interval does, or when there is none: the regression is not excluded.
+//! A rule compares with the interval, never with the point. `slower than 3 %` is hit when the whole interval lies beyond: the
+//! regression is proved. It is not the case when none of the interval does. Else it is undecided, which is no success;
+//! `possibly slower than 3 %` is hit then, too: the regression is not excluded.
 
 use std::str::FromStr;
 
 use crate::console;
 use crate::exit::Exit;
-use crate::judge::Summary;
 use crate::judge::summary::{Figure, Quantity};
+use crate::judge::{Limit, Standing, Summary, Verdict};
 use crate::lab::experiment::quantity::share;
 use crate::report::words;
 
@@ -23,12 +23,16 @@ pub struct FailIf {
     text: String,
     /// True for a rule that is hit unless it is excluded.
     is_possibility_enough: bool,
-    /// What is compared; throughput when absent.
-    quantity: Option<Quantity>,
-    /// True when more than the baseline hits, false when less does.
-    is_about_more: bool,
-    /// The relative difference beyond which the rule is hit.
-    share: f64,
+    /// Beyond it the rule is hit.
+    limit: Limit,
+}
+
+/// What a figure says of a rule, or all of them together: the gravest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Answer {
+    IsNot,
+    Undecided,
+    Is,
 }
 
 const EXPECTED: &str = "expected such as `slower than 3 %`, `possibly slower than 3 %`, `p99 higher than 10 %`; \
@@ -61,9 +65,11 @@ impl FromStr for FailIf {
         Ok(Self {
             text: text.to_owned(),
             is_possibility_enough,
-            quantity,
-            is_about_more,
-            share,
+            limit: Limit {
+                quantity,
+                is_about_more,
+                share,
+            },
         })
     }
 }
@@ -82,38 +88,44 @@ pub fn quantity_named(name: &str) -> Option<Quantity> {
 }
 
 impl FailIf {
-    /// Where the rule is hit, one sentence fragment each.
+    /// The limits of these rules, which a contest is to decide.
     #[must_use]
-    pub fn hits(&self, summary: &Summary) -> Vec<String> {
-        let mut hits = Vec::new();
-        for duel in &summary.duels {
-            for comparison in &duel.comparisons {
-                let ratio = match self.quantity {
-                    None => Some(&comparison.ratio),
-                    Some(quantity) => comparison
-                        .quantities
-                        .iter()
-                        .find(|one| one.quantity == quantity)
-                        .map(|one| &one.ratio),
-                };
-                if self.is_hit(ratio) {
-                    let found = ratio.map_or_else(String::new, described);
-                    hits.push(format!("{} at {}{found}", comparison.contender, duel.label));
-                }
-            }
-        }
-        hits
+    pub fn limits(rules: &[FailIf]) -> Vec<Limit> {
+        rules.iter().map(|rule| rule.limit).collect()
     }
 
-    fn is_hit(&self, ratio: Option<&Figure>) -> bool {
-        let Some((low, high)) = ratio.and_then(Figure::interval) else {
-            return self.is_possibility_enough;
-        };
-        match (self.is_about_more, self.is_possibility_enough) {
-            (true, false) => low > 1.0 + self.share,
-            (true, true) => high > 1.0 + self.share,
-            (false, false) => high < 1.0 - self.share,
-            (false, true) => low < 1.0 - self.share,
+    /// What is known of the rule, and of each contender at each load level that this answer is about, a sentence fragment.
+    fn answer(&self, summary: &Summary) -> (Answer, Vec<String>) {
+        let mut answers = Vec::new();
+        for duel in &summary.duels {
+            for comparison in &duel.comparisons {
+                let ratio = self.limit.ratio_of(comparison);
+                let mut place = format!("{} at {}", comparison.contender, duel.label);
+                place += &ratio.map_or_else(String::new, described);
+                if self.limit.standing(ratio) == Standing::Open {
+                    place += match ratio.and_then(Figure::interval) {
+                        Some(_) => {
+                            ", on both sides of the limit; a larger budget makes it narrower"
+                        }
+                        None => "; a larger budget may give it one",
+                    };
+                }
+                answers.push((self.answer_of(ratio), place));
+            }
+        }
+        let gravest = answers.iter().map(|(answer, _)| *answer).max();
+        let gravest = gravest.unwrap_or(Answer::Undecided);
+        answers.retain(|(answer, _)| *answer == gravest);
+        let places = answers.into_iter().map(|(_, place)| place);
+        (gravest, places.collect())
+    }
+
+    fn answer_of(&self, ratio: Option<&Figure>) -> Answer {
+        match self.limit.standing(ratio) {
+            Standing::Beyond => Answer::Is,
+            Standing::Within => Answer::IsNot,
+            Standing::Open | Standing::Unknown if self.is_possibility_enough => Answer::Is,
+            Standing::Open | Standing::Unknown => Answer::Undecided,
         }
     }
 }
@@ -123,34 +135,49 @@ fn described(ratio: &Figure) -> String {
     match ratio {
         Figure::Estimated { .. } => format!(": {value} ({})", words::ratio_interval(ratio)),
         Figure::Bare { .. } => format!(": {value}, without an interval"),
-        Figure::NotMeasured { .. } => format!(": {value}"),
+        Figure::NotMeasured { why } => format!(": {value} ({why})"),
     }
 }
 
-/// What a contest means for a script: that of its verdicts without rules; with rules whether one is
-/// hit. No rule can be trusted when a duel is void.
+/// What a contest means for a script: that of its verdicts without rules; with rules whether one is hit, and else whether all
+/// are known not to be. No rule can be trusted when a duel is void.
 #[must_use]
 pub fn exit(summary: &Summary, rules: &[FailIf]) -> Exit {
     let plain = exit_of(summary);
     if rules.is_empty() || plain == Exit::Void {
         return plain;
     }
-    if rules.iter().any(|rule| !rule.hits(summary).is_empty()) {
-        Exit::RuleHit
-    } else {
-        Exit::Done
+    let answers = rules.iter().map(|rule| rule.answer(summary).0);
+    match answers.max() {
+        Some(Answer::Is) => Exit::RuleHit,
+        Some(Answer::Undecided) => Exit::Undecided,
+        Some(Answer::IsNot) | None => Exit::Done,
     }
+}
+
+/// Whether a rule is open that more blocks may decide.
+#[must_use]
+pub fn has_open(summary: &Summary, rules: &[FailIf]) -> bool {
+    let comparisons = summary.duels.iter().flat_map(|duel| &duel.comparisons);
+    let mut asked =
+        comparisons.flat_map(|comparison| rules.iter().map(move |rule| (rule, comparison)));
+    asked.any(|(FailIf { limit, .. }, comparison)| {
+        comparison.verdict != Verdict::Void
+            && limit.standing(limit.ratio_of(comparison)) == Standing::Open
+    })
 }
 
 /// Says on standard error which rules are hit, and where.
 pub fn explain(summary: &Summary, rules: &[FailIf]) {
+    let is_void = exit_of(summary) == Exit::Void;
     for rule in rules {
-        let hits = rule.hits(summary);
-        let is_void = exit_of(summary) == Exit::Void;
-        console::status_line(&match (hits.is_empty(), is_void) {
-            (_, true) => format!("`{}` is unknown: a duel is void", rule.text),
-            (true, false) => format!("`{}` is not the case", rule.text),
-            (false, false) => format!("`{}` is the case: {}", rule.text, hits.join("; ")),
+        let (text, (answer, places)) = (&rule.text, rule.answer(summary));
+        let places = places.join("; ");
+        console::status_line(&match answer {
+            _ if is_void => format!("`{text}` is unknown: a duel is void"),
+            Answer::IsNot => format!("`{text}` is not the case"),
+            Answer::Is => format!("`{text}` is the case: {places}"),
+            Answer::Undecided => format!("`{text}` is undecided: {places}"),
         });
     }
 }
@@ -159,11 +186,11 @@ pub fn explain(summary: &Summary, rules: &[FailIf]) {
 mod tests {
     use super::*;
     use crate::judge::summarise;
-    use crate::judge::summary::{How, Verdict};
+    use crate::judge::summary::How;
     use crate::judge::synthetic::Scenario;
 
     #[track_caller]
-    fn check(rule: &str, interval: Option<(f64, f64)>, expected: bool) {
+    fn check(rule: &str, interval: Option<(f64, f64)>, expected: Answer) {
         let figure = match interval {
             Some((low, high)) => Figure::Estimated {
                 value: f64::midpoint(low, high),
@@ -179,7 +206,7 @@ mod tests {
         };
         let rule: FailIf = rule.parse().unwrap();
         assert_eq!(
-            rule.is_hit(Some(&figure)),
+            rule.answer_of(Some(&figure)),
             expected,
             "{rule:?} {interval:?}"
         );
@@ -187,20 +214,29 @@ mod tests {
 
     #[test]
     fn a_rule_asks_the_interval_and_not_the_point() {
-        check("slower than 3 %", Some((0.90, 0.96)), true);
+        check("slower than 3 %", Some((0.90, 0.96)), Answer::Is);
         // The point is 4 % below, the interval reaches up to 2 %.
-        check("slower than 3 %", Some((0.94, 0.98)), false);
-        check("possibly slower than 3 %", Some((0.94, 0.98)), true);
-        check("possibly slower than 3 %", Some((0.98, 1.04)), false);
-        check("faster than 3 %", Some((1.04, 1.06)), true);
-        check("faster than 3 %", Some((1.01, 1.06)), false);
-        check("possibly p99 higher than 10 %", Some((1.01, 1.2)), true);
+        check("slower than 3 %", Some((0.94, 0.98)), Answer::Undecided);
+        check("slower than 3 %", Some((0.98, 1.04)), Answer::IsNot);
+        check("possibly slower than 3 %", Some((0.94, 0.98)), Answer::Is);
+        check(
+            "possibly slower than 3 %",
+            Some((0.98, 1.04)),
+            Answer::IsNot,
+        );
+        check("faster than 3 %", Some((1.04, 1.06)), Answer::Is);
+        check("faster than 3 %", Some((1.01, 1.06)), Answer::Undecided);
+        check(
+            "possibly p99 higher than 10 %",
+            Some((1.01, 1.2)),
+            Answer::Is,
+        );
     }
 
     #[test]
     fn without_an_interval_nothing_is_proved_and_nothing_excluded() {
-        check("slower than 3 %", None, false);
-        check("possibly slower than 3 %", None, true);
+        check("slower than 3 %", None, Answer::Undecided);
+        check("possibly slower than 3 %", None, Answer::Is);
     }
 
     #[test]
@@ -231,9 +267,18 @@ mod tests {
         let mut scenario = Scenario::duel();
         let (good, _) = summarise(&scenario.record());
         let rule = |text: &str| vec![text.parse::<FailIf>().unwrap()];
-        // At one client the contender is 8 % faster.
+        // At one client the contender is 8 % faster, with a p99 whose interval is some per cent wide.
         assert_eq!(exit(&good, &rule("faster than 3 %")), Exit::RuleHit);
         assert_eq!(exit(&good, &rule("slower than 3 %")), Exit::Done);
+        let p99 = &good.duels[0].comparisons[0].quantities[2].ratio;
+        let (low, high) = p99.interval().unwrap();
+        let inside = f64::midpoint(low, high) - 1.0;
+        let side = if inside < 0.0 { "lower" } else { "higher" };
+        let unknown = format!("p99 {side} than {} %", inside.abs() * 100.0);
+        assert_eq!(exit(&good, &rule(&unknown)), Exit::Undecided, "{unknown}");
+        let mut both = rule(&unknown);
+        both.extend(rule("faster than 3 %"));
+        assert_eq!(exit(&good, &both), Exit::RuleHit);
         scenario.sides[1].failed_share = 0.05;
         let (void, _) = summarise(&scenario.record());
         assert_eq!(exit(&void, &rule("faster than 3 %")), Exit::Void);

@@ -60,11 +60,10 @@ const EXIT_CODES: &str = "Exit codes:
   0    done; of a contest: every duel is decided
   1    the environment failed (a download, a server, a disk)
   2    the command line or the experiment file is wrong
-  3    at least one duel is undecided; of verify: cannot be determined
+  3    at least one duel or --fail-if rule is undecided; of verify: cannot be determined
   4    at least one duel is void; of verify: the record was changed; of crash-test: commits were
        lost or data are corrupt
-  5    a --fail-if rule matched (an undecided duel alone is no failure then), or history found a
-       new regression
+  5    a --fail-if rule matched, or history found a new regression
   130  interrupted; resume with `dbduel run DIR`";
 
 #[derive(Debug, Subcommand)]

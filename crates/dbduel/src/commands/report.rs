@@ -29,12 +29,12 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = ReportFormat::Terminal)]
     pub format: ReportFormat,
     /// Print the disclosure checklist instead of the report: what a publication must state, and what the record has.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "fail_if")]
     pub disclosure: bool,
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Exit with 5 when the rule matches, as in `dbduel run`.
+    /// Exit with 5 when the rule matches and with 3 when it is undecided, as in `dbduel run`.
     #[arg(long, value_name = "RULE")]
     pub fail_if: Vec<FailIf>,
 }
@@ -73,10 +73,14 @@ pub fn report(arguments: &Arguments) -> Result<Exit> {
     if sweep::is_sweep(&arguments.record) {
         let is_colour_wanted = arguments.output.is_none() && console::is_colour_wanted();
         let name = arguments.format.name();
-        return put(
+        let exit = put(
             arguments,
             &sweep::report(&arguments.record, name, is_colour_wanted)?,
-        );
+        )?;
+        return match arguments.fail_if.is_empty() {
+            true => Ok(exit),
+            false => sweep::exit(&arguments.record, &arguments.fail_if),
+        };
     }
     let is_to_terminal = arguments.output.is_none();
     let are_files_made =

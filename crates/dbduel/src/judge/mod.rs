@@ -32,6 +32,7 @@ use dbduel_record::event::{Event, LoadTime, Severity};
 use dbduel_record::{Plan, Record};
 
 pub use duel::decide::{LevelDecision, decide_level};
+pub use duel::limit::{Limit, Standing, open_limits};
 pub use evidence::used::{extensions, used_s};
 pub use finding::Finding;
 pub use summary::{Summary, Verdict};

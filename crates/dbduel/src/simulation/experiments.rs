@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use dbduel_stats::random::RandomStream;
 
+use crate::commands::fail_if::FailIf;
+
 const KINDS: usize = 9;
 const SWEEP: usize = 8;
 
@@ -83,4 +85,16 @@ pub fn draw(random: &mut RandomStream) -> String {
     // Disks are no concern of most of these, and memory is small.
     text.push_str("[limits]\nfree_disk = \"1 KiB\"\n");
     text
+}
+
+/// Draws what is to be decided as well: mostly nothing.
+pub fn draw_rules(random: &mut RandomStream) -> Vec<FailIf> {
+    let count = [0, 0, 1, 2][random.below(4)];
+    let one = |random: &mut RandomStream| {
+        let what = ["slower", "faster", "p50 higher", "p95 lower", "cpu higher"][random.below(5)];
+        let limit = [0, 3, 10, 40][random.below(4)];
+        let text = format!("{what} than {limit} %");
+        text.parse().expect("a rule as it is documented")
+    };
+    (0..count).map(|_| one(random)).collect()
 }

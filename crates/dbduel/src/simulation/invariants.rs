@@ -8,9 +8,10 @@ use dbduel_record::event::{EndReason, Event, Stamped};
 use dbduel_record::{Record, manifest};
 
 use super::{End, Simulation};
+use crate::commands::fail_if::FailIf;
 use crate::commands::{record_reports, verify};
 use crate::exit::Exit;
-use crate::judge::{self, decide_level};
+use crate::judge::{self, Limit, decide_level, open_limits};
 use crate::lab::server::Home;
 
 /// Load beyond the budget that is none of the contest's fault, seconds: the last turn of a block may be longer than planned.
@@ -39,7 +40,10 @@ pub fn of_a_process(
         "{}",
         world.breaches.0.join("; ")
     );
-    if matches!(end, End::Ended(Exit::Done | Exit::Undecided)) {
+    if matches!(
+        end,
+        End::Ended(Exit::Done | Exit::Undecided | Exit::RuleHit)
+    ) {
         let dropped = world.servers.iter().filter(|server| server.was_dropped);
         let dropped: Vec<&str> = dropped.map(|server| server.name.as_str()).collect();
         ensure!(
@@ -60,6 +64,7 @@ pub fn of_a_process(
         let events_before = seen.as_ref().map_or(0, |seen| seen.events.len());
         of_a_record(&dir, seen, &after)
             .and_then(|()| stamped_as_time_passed(&after.events[events_before..], passed))
+            .and_then(|()| decided_as_judged(&after, &FailIf::limits(&simulation.rules)))
             .and_then(|()| within_budget(&after, world.delayed_s))
             .map_err(|why| format!("{}: {why}", dir.display()))?;
         records.insert(dir, after);
@@ -93,8 +98,7 @@ fn of_a_record(dir: &Path, before: Option<Record>, after: &Record) -> Result<(),
     // What a killed process wrote is in no line of the manifest.
     let check = manifest::check(dir).map_err(|error| format!("the manifest: {error:#}"))?;
     ensure!(check.differences.is_empty(), "the manifest: {check:?}");
-    begun_once(after)?;
-    decided_as_judged(after)
+    begun_once(after)
 }
 
 /// After the contest came to its end.
@@ -173,7 +177,7 @@ fn within_budget(record: &Record, delayed_s: f64) -> Result<(), String> {
 }
 
 /// What the contest says to have decided, the judge of its record finds decided.
-fn decided_as_judged(record: &Record) -> Result<(), String> {
+fn decided_as_judged(record: &Record, limits: &[Limit]) -> Result<(), String> {
     let plan = &record.plan;
     for event in &record.events {
         if let Event::LevelDecided { level, blocks } = event.what {
@@ -194,7 +198,10 @@ fn decided_as_judged(record: &Record) -> Result<(), String> {
     // A search adds levels, and ends one for reasons of its own.
     if plan.search.is_none() {
         let mut levels = 0..plan.levels.len();
-        let is_settled = levels.all(|level| decide_level(plan, &record.slices, level).is_settled());
+        let is_settled = levels.all(|level| {
+            decide_level(plan, &record.slices, level).is_settled()
+                && open_limits(record, level, limits).is_empty()
+        });
         match ended {
             Some(EndReason::Decided) => ensure!(is_settled, "it ended as decided and is not"),
             Some(EndReason::BudgetSpent) => {

@@ -32,6 +32,7 @@ use dbduel_record::sweep::{CELLS, SWEEP};
 use dbduel_record::{Plan, Record};
 use dbduel_stats::random::RandomStream;
 
+use crate::commands::fail_if::FailIf;
 use crate::commands::run::{RunOptions, create, run_contest};
 use crate::commands::sweep;
 use crate::console;
@@ -115,6 +116,8 @@ struct Simulation {
     random: RandomStream,
     folder: tempfile::TempDir,
     text: String,
+    /// What the user wants to have decided, too.
+    rules: Vec<FailIf>,
     plan: Planned,
     world: Shared,
     /// The records as the process before left them.
@@ -130,6 +133,7 @@ impl Simulation {
     fn new(seed: u64) -> Self {
         let mut random = RandomStream::new(seed, 1);
         let drawn = experiments::draw(&mut random);
+        let rules = experiments::draw_rules(&mut random);
         let folder = tempfile::tempdir_in(in_memory()).expect("a folder for the simulation");
         let path = folder.path().join("duel.toml");
         let mut budget_s = 20.0 + 60.0 * random.uniform();
@@ -148,6 +152,7 @@ impl Simulation {
             random,
             folder,
             text,
+            rules,
             plan,
             world: Shared(Rc::new(RefCell::new(world))),
             seen: BTreeMap::new(),
@@ -201,7 +206,7 @@ impl Simulation {
             calls = calls.max(self.world.0.borrow().calls());
             changes = changes.max(changed);
             match end {
-                End::Ended(Exit::Done | Exit::Undecided) => break,
+                End::Ended(Exit::Done | Exit::Undecided | Exit::RuleHit) => break,
                 End::Ended(Exit::Interrupted) | End::Failed(_) | End::Killed if self.may_fail => {}
                 other => {
                     return Err(format!(
@@ -265,6 +270,7 @@ impl Simulation {
         };
         let options = RunOptions {
             provider: &Simulated(self.world.clone()),
+            fail_if: &self.rules,
             ..RunOptions::default()
         };
         match (self.begun(), self.plan.clone()) {
@@ -293,7 +299,7 @@ impl Simulation {
         self.conduct().map_err(|why| {
             let mut text = format!("seed {}: {why}\n", self.seed);
             let _ = writeln!(text, "{}\n{}", self.log.join("\n"), self.world.0.borrow().last());
-            let _ = writeln!(text, "the experiment:\n{}", self.text);
+            let _ = writeln!(text, "the experiment, {:?}:\n{}", self.rules, self.text);
             let _ = write!(
                 text,
                 "again: DBDUEL_SIMULATE_FROM={} DBDUEL_SIMULATE=1 cargo test -p dbduel --bin dbduel simulation",

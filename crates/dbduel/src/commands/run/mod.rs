@@ -15,13 +15,14 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use dbduel_load::workloads::parameters::ScriptAccess;
+use dbduel_record::event::EndReason;
 use dbduel_record::foreign::read_text;
 use dbduel_record::store::{EXPERIMENT, PLAN};
 use dbduel_record::sweep::SWEEP;
 use dbduel_record::{Plan, Record};
 use serde_json::json;
 
-use super::fail_if::FailIf;
+use super::fail_if::{self, FailIf};
 use super::http::Loopback;
 use super::nats::OptionalNatsArguments;
 use super::positive_duration;
@@ -77,8 +78,9 @@ pub struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = positive_duration)]
     pub budget: Option<Duration>,
     /// Exit with 5 when the rule matches: `slower than 3 %` when the whole interval is beyond 3 %, `possibly slower
-    /// than 3 %` when part of it is. Quantities: throughput by default, or `p99 higher than 10 %` (p50, p95, p99, cpu,
-    /// written). Repeatable.
+    /// than 3 %` when part of it is. The contest goes on until each interval lies on one side of its limit; where the budget ends
+    /// before that, exit with 3. Quantities: throughput by default, or `p99 higher than 10 %` (p50, p95, p99, cpu, written).
+    /// Repeatable.
     #[arg(long, value_name = "RULE")]
     pub fail_if: Vec<FailIf>,
     /// Serve the state of the running contest as OpenMetrics text at http://ADDRESS/metrics. Loopback addresses only;
@@ -356,15 +358,18 @@ fn resume(
     options: &RunOptions<'_>,
 ) -> Result<Exit> {
     let mut past = Record::open(record)?;
+    let (summary, _) = judge::summarise(&past);
+    let has_open_rule = fail_if::has_open(&summary, options.fail_if);
     if let Some(budget) = budget {
-        if is_undecided(&judge::summarise(&past).0) {
+        if is_undecided(&summary) || has_open_rule {
             extend(record, budget.as_secs_f64())?;
             past = Record::open(record)?;
         } else {
             console::status_line("nothing in this record is undecided; it gets no more time");
         }
     }
-    if is_over(&past) {
+    // A contest that was decided without a rule may have time left for it.
+    if is_over(&past) && !(has_open_rule && summary.run.ended == Some(EndReason::Decided)) {
         console::status_line("this contest is over; here is its report");
         seal_ended(record)?;
         return show(record, options);

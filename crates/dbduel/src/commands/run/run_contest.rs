@@ -8,6 +8,7 @@ use dbduel_record::event::EndReason;
 use dbduel_record::{Plan, RecordWriter, manifest};
 
 use super::RunOptions;
+use crate::commands::fail_if::FailIf;
 use crate::console::Console;
 use crate::interrupt;
 use crate::lab::contest::{self, ContestConfig};
@@ -44,6 +45,7 @@ pub fn run_contest(
         stacks: options.stacks,
         nats: options.nats.as_ref(),
         provider: options.provider,
+        limits: &FailIf::limits(options.fail_if),
     };
     let result = contest::run_contest(&config);
     console.finish();

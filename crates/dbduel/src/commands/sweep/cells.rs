@@ -12,7 +12,8 @@ use dbduel_record::store::PLAN;
 use dbduel_record::sweep::{SweepCell, SweepPlan, cell_dir};
 
 use super::leftover_budget::{self, Standing};
-use super::reports::{PAGE, rendered, write_reports};
+use super::reports::{PAGE, begun_record, rendered, write_reports};
+use crate::commands::fail_if::FailIf;
 use crate::commands::run::{self, RunOptions};
 use crate::commands::{fail_if, record_reports};
 use crate::console;
@@ -197,18 +198,30 @@ impl Sweep<'_> {
             console::is_colour_wanted(),
         )?)?;
         console::print(&format!("\nreport: {}\n", self.dir.join(PAGE).display()))?;
-        let mut worst = Exit::Done;
-        for cell in &self.plan.cells {
-            let record = Record::open(&cell_dir(self.dir, cell))?;
-            let (judged, _) = judge::summarise(&record);
-            fail_if::explain(&judged, self.options.fail_if);
-            let exit = fail_if::exit(&judged, self.options.fail_if);
-            if weight(exit) > weight(worst) {
-                worst = exit;
-            }
-        }
-        Ok(worst)
+        worst_exit(self.dir, self.plan, self.options.fail_if)
     }
+}
+
+/// Says which rules are hit in which cells; the exit code is that of the worst cell. A cell that was not begun decides nothing.
+///
+/// # Errors
+/// When a record cannot be read.
+pub(super) fn worst_exit(dir: &Path, plan: &SweepPlan, rules: &[FailIf]) -> Result<Exit> {
+    let mut worst = Exit::Done;
+    for cell in &plan.cells {
+        let exit = match begun_record(dir, cell) {
+            Some(record) => {
+                let (judged, _) = judge::summarise(&Record::open(&record)?);
+                fail_if::explain(&judged, rules);
+                fail_if::exit(&judged, rules)
+            }
+            None => Exit::Undecided,
+        };
+        if weight(exit) > weight(worst) {
+            worst = exit;
+        }
+    }
+    Ok(worst)
 }
 
 /// Removes what is in the way of a cell's record, but nothing that a link in the sweep's directory leads to.

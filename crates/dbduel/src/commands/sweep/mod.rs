@@ -17,6 +17,7 @@ use dbduel_record::store::EXPERIMENT;
 use dbduel_record::sweep::{SWEEP, SweepPlan};
 use dbduel_record::whole::{remove_half_written, write_whole};
 
+use super::fail_if::FailIf;
 use super::run::{self, RunOptions};
 use crate::console;
 use crate::exit::Exit;
@@ -85,6 +86,14 @@ pub fn start(
         options,
     }
     .resume()
+}
+
+/// Says which rules are hit in which cells of a sweep; the exit code is that of the worst cell.
+///
+/// # Errors
+/// When the sweep or a record cannot be read.
+pub fn exit(dir: &Path, rules: &[FailIf]) -> Result<Exit> {
+    cells::worst_exit(dir, &SweepPlan::read(dir)?, rules)
 }
 
 /// Resumes a sweep where it stopped.

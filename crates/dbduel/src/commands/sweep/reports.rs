@@ -75,7 +75,7 @@ fn judged(dir: &Path, plan: &SweepPlan) -> Result<SweepSummary> {
 }
 
 /// The record of a cell whose turn has come.
-fn begun_record(dir: &Path, cell: &SweepCell) -> Option<PathBuf> {
+pub(super) fn begun_record(dir: &Path, cell: &SweepCell) -> Option<PathBuf> {
     let record = cell_dir(dir, cell);
     record.join(PLAN).is_file().then_some(record)
 }

@@ -4,6 +4,7 @@ pub mod attribution;
 pub mod decide;
 pub mod epochs;
 mod few_stalls;
+pub mod limit;
 pub mod log_ratios;
 pub mod measures;
 pub mod overturn;

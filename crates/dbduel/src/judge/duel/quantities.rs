@@ -22,11 +22,16 @@ pub(in crate::judge) fn compare(
     level: usize,
     question: &Question<'_>,
 ) -> Vec<QuantityComparison> {
-    let alpha = question.alpha / Quantity::ALL.len() as f64;
+    let alpha = alpha_of(question);
     let quantities = Quantity::ALL
         .into_iter()
         .map(|quantity| compare_one(evidence, level, question, quantity, alpha));
     quantities.collect()
+}
+
+/// The error probability of each quantity: its share of that of the question.
+pub(in crate::judge) fn alpha_of(question: &Question<'_>) -> f64 {
+    question.alpha / Quantity::ALL.len() as f64
 }
 
 /// One quantity of the two that `question` is about, with an error probability of its own.
@@ -142,11 +147,8 @@ fn value(evidence: &Evidence<'_>, quantity: Quantity, row: &SliceRow) -> Result<
     }
 }
 
-/// Why slices have too few transactions for quantiles of their own; `None` where all have enough.
-fn too_few_transactions<'r>(
-    quantity: Quantity,
-    rows: impl Iterator<Item = &'r SliceRow>,
-) -> Option<String> {
+/// Transactions that each slice needs for a quantile of its own; `None` of what is no quantile.
+pub(in crate::judge) fn transactions_needed(quantity: Quantity) -> Option<f64> {
     let q = match quantity {
         Quantity::LatencyP50 => 0.5,
         Quantity::LatencyP95 => 0.95,
@@ -154,7 +156,15 @@ fn too_few_transactions<'r>(
         Quantity::ServerCpuPerTransaction | Quantity::BytesWrittenPerTransaction => return None,
     };
     // Rounding must not turn 10 / (1 − 0.99) into one more than 1000.
-    let needed = (requests_per_slice(q) - 1e-6).ceil();
+    Some((requests_per_slice(q) - 1e-6).ceil())
+}
+
+/// Why slices have too few transactions for quantiles of their own; `None` where all have enough.
+fn too_few_transactions<'r>(
+    quantity: Quantity,
+    rows: impl Iterator<Item = &'r SliceRow>,
+) -> Option<String> {
+    let needed = transactions_needed(quantity)?;
     let smallest = rows.min_by_key(|row| row.ok)?;
     // A slice without a commit has a reason of its own.
     let is_too_small = smallest.ok > 0 && (smallest.ok as f64) < needed;

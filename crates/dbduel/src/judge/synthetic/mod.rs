@@ -139,6 +139,7 @@ pub fn turn_choice(turn_s: f64, guard_s: f64) -> TurnChoice {
         seconds: 5.0,
         switch_s: 0.01,
         transient_s: 0.02,
+        repeats_min: 1,
     }
 }
 

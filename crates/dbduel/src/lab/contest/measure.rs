@@ -13,6 +13,7 @@ use dbduel_record::{Plan, Record};
 use super::backend::Health;
 use super::board::Phase;
 use super::drains::{self, Lengthened};
+use super::limits::LimitLook;
 use super::phases::{self, Part};
 use super::slice::{SliceLabel, SliceSoFar};
 use super::turn::{Outcome, TurnPlace};
@@ -57,6 +58,8 @@ pub struct Progress {
     reached: Option<SuitePhase>,
     /// How long the warm-ups of all contenders take, the longest so far of each, seconds.
     warm_ups_s: f64,
+    /// The last look of each level at the limits that are to be decided.
+    pub(super) looks: BTreeMap<usize, LimitLook>,
 }
 
 impl Progress {
@@ -77,6 +80,7 @@ impl Progress {
             turns_s: BTreeMap::new(),
             reached: phases::reached(past),
             warm_ups_s: warm_ups_s(past),
+            looks: BTreeMap::new(),
         }
     }
 }
@@ -88,7 +92,7 @@ impl Contest<'_> {
     /// When the contest cannot go on.
     pub fn measure(&mut self) -> Result<EndReason> {
         let plan = self.config.plan;
-        let mut decisions = self.decisions();
+        let mut decisions = self.decisions()?;
         for decision in &decisions {
             self.config.board.decision(decision);
         }
@@ -102,16 +106,24 @@ impl Contest<'_> {
                 return Ok(EndReason::Interrupted);
             }
         }
+        for decision in &decisions {
+            self.look_at_limits(decision, true)?;
+        }
         Ok(self.ending(&decisions))
     }
 
     /// What the blocks of every level show by now.
-    fn decisions(&self) -> Vec<LevelDecision> {
+    fn decisions(&mut self) -> Result<Vec<LevelDecision>> {
         let plan = self.config.plan;
         let levels = 0..plan.levels.len();
-        levels
-            .map(|level| decide_level(plan, &self.progress.rows, level))
-            .collect()
+        levels.map(|level| self.decide(plan, level)).collect()
+    }
+
+    /// What the blocks of a level show by now.
+    fn decide(&mut self, plan: &Plan, level: usize) -> Result<LevelDecision> {
+        let decision = decide_level(plan, &self.progress.rows, level);
+        self.look_at_limits(&decision, false)?;
+        Ok(decision)
     }
 
     /// Why nothing more is measured.
@@ -125,16 +137,16 @@ impl Contest<'_> {
 
     /// Why a contest that is resumed ends before its servers are warmed up: it is decided, or the budget has no time for warm-ups and
     /// a block after them. Nothing for one that goes on.
-    pub(super) fn is_over_before_warm_up(&self) -> Option<EndReason> {
+    pub(super) fn is_over_before_warm_up(&mut self) -> Result<Option<EndReason>> {
         let plan = self.config.plan;
         // The phases of a suite warm up what they measure; levels without turns are a pilot's first.
         let is_first = self.progress.used_s == 0.0;
         let has_turns = plan.schedule.pilot.is_none() || plan.turns.len() == plan.levels.len();
         if is_first || plan.suite.is_some() || !has_turns {
-            return None;
+            return Ok(None);
         }
         let left_s = plan.schedule.budget_s - self.progress.used_s - self.progress.warm_ups_s;
-        let decisions = self.decisions();
+        let decisions = self.decisions()?;
         let mut open = (0..plan.levels.len()).filter(|&level| {
             let block = next_block(plan, &self.progress.begun, level);
             let fits = block.is_some_and(|block| self.expected_load_s(block) <= left_s);
@@ -149,7 +161,7 @@ impl Contest<'_> {
                 words::duration((plan.schedule.budget_s - self.progress.used_s).max(0.0))
             ));
         }
-        ending
+        Ok(ending)
     }
 
     /// Measures the levels of a part until they are settled or its time is spent. False when the user stopped it.
@@ -177,7 +189,7 @@ impl Contest<'_> {
                     return Ok(false);
                 }
                 self.lengthen_turns(level)?;
-                *decision = decide_level(plan, &self.progress.rows, level);
+                *decision = self.decide(plan, level)?;
                 self.config.board.decision(decision);
                 if self.is_settled(level, decision) {
                     self.announce(level, decision)?;
@@ -209,7 +221,7 @@ impl Contest<'_> {
     pub(super) fn is_settled(&self, level: usize, decision: &LevelDecision) -> bool {
         let plan = self.config.plan;
         match &plan.search {
-            None => decision.is_settled(),
+            None => decision.is_settled() && self.limits_are_decided(level),
             Some(search) => {
                 let Progress { rows, late, .. } = &self.progress;
                 // A rate whose blocks are used up, some of them lost, stays as unclear as it is.

@@ -15,6 +15,7 @@ pub mod durability;
 mod epoch;
 mod injector;
 mod journal;
+mod limits;
 mod load;
 mod measure;
 mod observers;
@@ -50,6 +51,7 @@ use super::server::{Home, orphans};
 use super::server_host::ServerHosts;
 use crate::console::Console;
 use crate::interrupt;
+use crate::judge::Limit;
 use arena::Arena;
 pub use arena::run_name;
 pub use backend::sandboxed::loaded;
@@ -91,6 +93,8 @@ pub struct ContestConfig<'a> {
     pub nats: Option<&'a NatsAccess>,
     /// What it gets its load and its servers from.
     pub provider: &'a dyn Provider,
+    /// Limits that are to be decided as well, before it ends.
+    pub limits: &'a [Limit],
 }
 
 impl ContestConfig<'_> {
@@ -124,6 +128,7 @@ pub fn without_record<T>(
         stacks: false,
         nats: None,
         provider: &Machines,
+        limits: &[],
     })
 }
 

@@ -25,6 +25,7 @@ use super::backend::Health;
 use super::board::Phase;
 use super::warm_up::rate;
 use crate::interrupt;
+use crate::judge::Limit;
 use crate::lab::drive::SliceEnd;
 use crate::lab::expand::chosen_blocks;
 use crate::report::words;
@@ -51,6 +52,10 @@ const OF_RAREST_CLASS_MIN: f64 = 2.0;
 const RAREST_CLASS_S_MAX: f64 = 1.0;
 /// Share of the clients' time that may lie after the planned lengths of turns, in transactions that outlast them.
 pub(super) const DRAINED_SHARE_MAX: f64 = 0.02;
+/// Transactions of a slice beyond those that a limit needs, for rates vary: one slice with too few leaves a quantile unmeasured.
+const SPARE: f64 = 2.0;
+/// Blocks that must fit into the budget before they are made longer for a limit: fewer decide nothing at its confidence.
+const BLOCKS_FOR_LIMITS: f64 = 15.0;
 /// A turn is at the least so many times its guard: what is left of the transient after it is then a small part.
 const GUARDS_MIN: f64 = 5.0;
 /// Turns at least this long are looked at ten times, shorter ones in steps of a tenth of a second or as a whole.
@@ -93,15 +98,19 @@ impl SteadySeries {
         }
     }
 
+    /// Committed transactions per second.
+    fn per_s(&self) -> f64 {
+        self.classes_per_s.iter().sum()
+    }
+
     /// The shortest turn that holds enough of this contender's work, seconds.
     fn shortest_s(&self) -> f64 {
-        let all_per_s: f64 = self.classes_per_s.iter().sum();
         let rarest_per_s = self
             .classes_per_s
             .iter()
             .copied()
             .fold(f64::INFINITY, f64::min);
-        (TRANSACTIONS_MIN / all_per_s)
+        (TRANSACTIONS_MIN / self.per_s())
             .max(self.residual_s / DRAINED_SHARE_MAX)
             .max((OF_RAREST_CLASS_MIN / rarest_per_s).min(RAREST_CLASS_S_MAX))
     }
@@ -159,7 +168,11 @@ impl Contest<'_> {
             let steady = self.steady_series(level, pilot)?;
             let switches = self.rehearse_switches(level, pilot)?;
             let seconds = std::mem::take(&mut self.progress.pilot_s);
-            let choice = choose(&chosen, &steady, switches, pilot);
+            let mut choice = choose(&chosen, &steady, switches, pilot);
+            let needed = self.config.limits.iter().map(Limit::transactions_needed);
+            let needed = needed.fold(0.0, f64::max);
+            let left_s = chosen.schedule.budget_s - self.progress.used_s;
+            choice.repeats_min = repeats_holding(needed, &chosen, &steady, &choice, left_s);
             choices.push((level, TurnChoice { seconds, ..choice }));
         }
         let left_s = chosen.schedule.budget_s - self.progress.used_s;
@@ -388,6 +401,30 @@ fn choose(plan: &Plan, steady: &[SteadySeries], switches: Switches, pilot: Pilot
         seconds: 0.0,
         switch_s: switches.between_s,
         transient_s: switches.transient_s,
+        repeats_min: 1,
+    }
+}
+
+/// Least repeats of blocks with which every slice has so many transactions, at the rate of the slowest contender; 1 where the time that
+/// is left has no room for enough of such blocks.
+fn repeats_holding(
+    needed: f64,
+    plan: &Plan,
+    steady: &[SteadySeries],
+    choice: &TurnChoice,
+    left_s: f64,
+) -> u32 {
+    let slowest_per_s = steady
+        .iter()
+        .map(SteadySeries::per_s)
+        .fold(f64::INFINITY, f64::min);
+    let shortest_turn_s = choice.turn_s * (1.0 - plan.schedule.jitter);
+    let repeats = (SPARE * needed / (slowest_per_s * shortest_turn_s)).ceil();
+    let slots = plan.contenders.len() * if plan.schedule.mirrored { 2 } else { 1 };
+    let block_s = repeats * slots as f64 * (choice.turn_s + choice.guard_s);
+    match block_s * BLOCKS_FOR_LIMITS * plan.levels.len() as f64 <= left_s {
+        true => (repeats as u32).max(1),
+        false => 1,
     }
 }
 
@@ -410,4 +447,34 @@ fn predicted(candidate: &SliceCandidate) -> Option<TurnLength> {
         block_sd: candidate.block_sd?,
         half_width_per_minute: candidate.half_width?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::synthetic::{Scenario, turn_choice};
+
+    #[test]
+    fn blocks_repeat_until_their_slices_hold_what_a_limit_needs_where_the_budget_has_time() {
+        let plan = Scenario::duel().record().plan;
+        let series = |contender, per_s| SteadySeries {
+            level: 0,
+            contender,
+            per_tick: Vec::new(),
+            classes_per_s: vec![per_s / 2.0; 2],
+            residual_s: 0.0,
+        };
+        let steady = [series(0, 900.0), series(1, 500.0)];
+        let choice = turn_choice(0.2, 0.05);
+        let repeats = |needed, left_s| repeats_holding(needed, &plan, &steady, &choice, left_s);
+        assert_eq!(repeats(0.0, 600.0), 1);
+        let enough = repeats(1000.0, 10_000.0);
+        let held = f64::from(enough) * 500.0 * 0.2 * (1.0 - plan.schedule.jitter);
+        assert!((2000.0..2200.0).contains(&held), "{enough}: {held}");
+        // No time for fifteen such blocks at each level.
+        assert_eq!(repeats(1000.0, 600.0), 1);
+        // A contender that commits nothing.
+        let silent = [series(0, 900.0), series(1, 0.0)];
+        assert_eq!(repeats_holding(1000.0, &plan, &silent, &choice, 1e9), 1);
+    }
 }

@@ -16,8 +16,10 @@ use crate::lab::expand::blocks_at_rate;
 pub(super) fn warm_up_and_measure(
     mut contest: Contest<'_>,
 ) -> (Arena, Box<dyn Load>, Result<EndReason>) {
-    if let Some(reason) = contest.is_over_before_warm_up() {
-        return contest.taken_apart(Ok(reason));
+    match contest.is_over_before_warm_up() {
+        Ok(None) => {}
+        Ok(Some(reason)) => return contest.taken_apart(Ok(reason)),
+        Err(error) => return contest.taken_apart(Err(error)),
     }
     let chosen = contest.warm_up().and_then(|()| contest.choose_turns());
     match chosen {

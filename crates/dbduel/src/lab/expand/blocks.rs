@@ -27,6 +27,8 @@ pub(super) struct Cut {
     step_s: f64,
     /// Whether later blocks have more turns.
     grows: bool,
+    /// Least repeats of a block whose turns a pilot chose.
+    repeats_min: u32,
     /// Whether the reverse of the order follows it.
     mirrored: bool,
 }
@@ -43,6 +45,7 @@ impl Cut {
             once_s: block_load_s(schedule, contenders),
             step_s: 0.01,
             grows: false,
+            repeats_min: 1,
             mirrored: schedule.mirrored,
         }
     }
@@ -57,6 +60,7 @@ impl Cut {
         Cut {
             step_s: 0.001,
             grows: true,
+            repeats_min: choice.repeats_min,
             ..Self::fixed(plan.seed, plan.contenders.len(), level, &schedule)
         }
     }
@@ -83,7 +87,10 @@ impl Cut {
         (0..).scan(0.0, move |elapsed_s, round| {
             let repeats = match self.grows {
                 // A quotient beyond any count saturates in the conversion.
-                true => (unit_length_s(*elapsed_s) / self.once_s).ceil().max(1.0) as u32,
+                true => {
+                    let repeats = (unit_length_s(*elapsed_s) / self.once_s).ceil() as u32;
+                    repeats.max(self.repeats_min).max(1)
+                }
                 false => 1,
             };
             *elapsed_s += self.once_s * f64::from(repeats);
@@ -231,6 +238,13 @@ mod tests {
         let repeats: Vec<u32> = blocks.iter().map(|block| block.repeats).collect();
         assert_eq!(repeats[0], 3);
         assert!(repeats.is_sorted() && repeats[40] > 6);
+        let longer = TurnChoice {
+            repeats_min: 5,
+            ..choice.clone()
+        };
+        let longer = Cut::chosen(&plan, 0, &longer).blocks();
+        let longer: Vec<u32> = longer.take(200).map(|block| block.repeats).collect();
+        assert!(longer[..3] == [5, 5, 5] && longer[100..] == repeats[100..]);
         let schedule = Plan {
             turns: [(0, choice)].into(),
             ..plan.clone()

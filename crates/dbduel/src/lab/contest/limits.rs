@@ -1,0 +1,66 @@
+//! Limits of `--fail-if`: a contest goes on until they are decided, too.
+
+use anyhow::Result;
+use dbduel_record::Record;
+
+use super::Contest;
+use crate::judge::{LevelDecision, open_limits};
+
+/// Blocks between two looks at limits, as a share of those that are complete: a look reads the whole record, and where it comes does
+/// not matter, for the intervals hold at every moment.
+const LOOK_SHARE: f64 = 0.05;
+
+/// A look at the limits of a level.
+#[derive(Debug, Clone, Copy)]
+pub struct LimitLook {
+    /// Complete blocks that it saw.
+    blocks: u32,
+    has_open: bool,
+}
+
+impl Contest<'_> {
+    /// Looks at the limits of a level that needs no more blocks but for them, when enough blocks have come since the last look, or one
+    /// at all before the last of all.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub(super) fn look_at_limits(&mut self, decision: &LevelDecision, is_last: bool) -> Result<()> {
+        let limits = self.config.limits;
+        if limits.is_empty() || !decision.is_settled() {
+            return Ok(());
+        }
+        let (level, blocks) = (decision.level, decision.blocks_complete);
+        let last = self.progress.looks.get(&level).copied();
+        let is_due = last.is_none_or(|last| {
+            let pause = match is_last {
+                true => 1.0,
+                false => (f64::from(last.blocks) * LOOK_SHARE).ceil().max(1.0),
+            };
+            last.has_open && f64::from(blocks) >= f64::from(last.blocks) + pause
+        });
+        if !is_due {
+            return Ok(());
+        }
+        let record = Record::open(self.config.record)?;
+        let open = open_limits(&record, level, limits);
+        if last.is_none() && !open.is_empty() {
+            let label = self.config.plan.levels[level].label();
+            let names: Vec<&str> = open.iter().map(|limit| limit.name()).collect();
+            self.config.console.say(&format!(
+                "{label}: the verdict stands after {blocks} blocks; measuring on until the limit of {} is decided",
+                names.join(" and of ")
+            ));
+        }
+        let has_open = !open.is_empty();
+        self.progress
+            .looks
+            .insert(level, LimitLook { blocks, has_open });
+        Ok(())
+    }
+
+    /// True when no limit asks for more blocks of a level.
+    pub(super) fn limits_are_decided(&self, level: usize) -> bool {
+        self.config.limits.is_empty()
+            || (self.progress.looks.get(&level)).is_some_and(|look| !look.has_open)
+    }
+}
