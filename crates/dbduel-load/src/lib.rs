@@ -24,6 +24,7 @@ pub mod driver;
 pub mod executor;
 pub mod fill;
 mod heartbeat;
+pub mod introspection;
 pub mod load_thread;
 pub mod lua;
 pub mod machine;

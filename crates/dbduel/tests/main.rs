@@ -36,6 +36,7 @@ mod suite {
     pub mod load;
     pub mod logins;
     pub mod mutated;
+    pub mod names;
     pub mod namespace;
     pub mod observe;
     pub mod on_postgresql;

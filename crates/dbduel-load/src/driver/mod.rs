@@ -12,7 +12,8 @@
 //! | statements one by one, or several in one round trip | [`Statement`], [`Group`] |
 //! | values and rows | [`Value`], [`Row`], [`Sink`] |
 //! | what an error means | [`ErrorClass`] |
-//! | values in the text of a statement | [`BytesLiteral`], [`TextLiteral`] |
+//! | values in the text of a statement | [`BytesLiteral`], [`TextLiteral`], [`Dialect::literal`] |
+//! | names in the text of a statement | [`Dialect::identifier`] |
 
 mod blocking;
 pub(crate) mod client_errors;
@@ -21,6 +22,7 @@ mod deadline;
 mod error;
 mod mysql;
 mod postgresql;
+mod quoting;
 mod result;
 pub(crate) mod socket;
 mod sqlite;
@@ -42,6 +44,7 @@ pub use error::{
 };
 pub use mysql::{BytesLiteral, TextLiteral};
 pub(crate) use postgresql::sqlstate_code;
+pub use quoting::Identifier;
 pub use result::ResultSet;
 pub use sqlite::{
     SHOW_SETTINGS as SQLITE_SHOW_SETTINGS, SettingError, Settings, check_setting,

@@ -5,24 +5,20 @@
 
 use std::ops::Range;
 
-use crate::driver::{BulkKind, Value};
+use crate::driver::{BulkKind, Dialect, Value};
 
 use super::rows::Rows;
 use crate::workloads::Table;
 
 /// The statement whose values are those of a row. Decimals become whole numbers where the dialect has those instead.
-pub(super) fn statement(table: &Table) -> String {
-    let columns = table.columns.split(',').map(str::trim);
+pub(super) fn statement(dialect: Dialect, table: &Table) -> String {
     let value = |column| match table.scaled.iter().find(|(scaled, _)| *scaled == column) {
         Some((_, places)) => format!("CAST(ROUND(? * {}) AS INTEGER)", 10_u64.pow(*places)),
         None => "?".to_owned(),
     };
-    let places: Vec<String> = columns.map(value).collect();
+    let places: Vec<String> = table.column_names().map(value).collect();
     let places = places.join(", ");
-    format!(
-        "INSERT INTO {} ({}) VALUES ({places})",
-        table.name, table.columns
-    )
+    format!("INSERT INTO {} VALUES ({places})", table.filled(dialect))
 }
 
 /// A value as it stands in a batch's text.
@@ -51,7 +47,7 @@ impl Batch {
     /// For rows of this table.
     pub(super) fn new(table: &Table) -> Self {
         Batch {
-            columns: table.columns.split(',').count(),
+            columns: table.column_names().count(),
             ..Batch::default()
         }
     }

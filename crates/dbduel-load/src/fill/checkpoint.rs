@@ -52,8 +52,13 @@ impl Done {
 /// Begins the checkpoint of a filling by this recipe. True when there is one already, from an earlier
 /// attempt; whether that was by the same recipe is told by [`is_of`].
 pub(super) fn begin(connection: &mut Connection, recipe: &str) -> Result<bool, QueryError> {
+    // Names of tables may differ in the case of their letters alone.
+    let text = match connection.dialect() {
+        Dialect::MySql => "VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+        Dialect::PostgreSql | Dialect::Sqlite => "VARCHAR(100)",
+    };
     let create = format!(
-        "CREATE TABLE {NAME} (kind VARCHAR(10) NOT NULL, subject VARCHAR(100) NOT NULL, \
+        "CREATE TABLE {NAME} (kind VARCHAR(10) NOT NULL, subject {text} NOT NULL, \
          first BIGINT NOT NULL, behind BIGINT NOT NULL, amount BIGINT NOT NULL, \
          PRIMARY KEY (kind, subject, first))"
     );
@@ -80,8 +85,8 @@ pub(super) fn is_of(connection: &mut Connection, recipe: &str) -> Result<bool, Q
 /// What is done of a table.
 pub(super) fn done(connection: &mut Connection, table: &Table) -> Result<Done, QueryError> {
     let lines = connection.query(&format!(
-        "SELECT kind, first, behind, amount FROM {NAME} WHERE subject = '{}'",
-        table.name
+        "SELECT kind, first, behind, amount FROM {NAME} WHERE subject = {}",
+        connection.dialect().literal(&table.name)
     ))?;
     let mut done = Done::default();
     for row in 0..lines.rows.len() {
@@ -129,7 +134,8 @@ pub(super) fn is_finished(
 
 /// Forgets all about a table.
 pub(super) fn forget(connection: &mut Connection, table: &Table) -> Result<(), QueryError> {
-    let sql = format!("DELETE FROM {NAME} WHERE subject = '{}'", table.name);
+    let subject = connection.dialect().literal(&table.name);
+    let sql = format!("DELETE FROM {NAME} WHERE subject = {subject}");
     connection.execute(&sql).map(drop)
 }
 
@@ -196,8 +202,9 @@ fn write(
     behind: u64,
     amount: u64,
 ) -> Result<(), QueryError> {
+    let subject = connection.dialect().literal(subject);
     let sql =
-        format!("INSERT INTO {NAME} VALUES ('{kind}', '{subject}', {first}, {behind}, {amount})");
+        format!("INSERT INTO {NAME} VALUES ('{kind}', {subject}, {first}, {behind}, {amount})");
     connection.execute(&sql).map(drop)
 }
 

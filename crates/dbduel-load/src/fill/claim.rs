@@ -65,8 +65,8 @@ pub(super) fn refuse_if_taken(
         Dialect::MySql => format!("SELECT IS_USED_LOCK('{}')", lock_name(database)),
         Dialect::PostgreSql => format!(
             "SELECT pid FROM pg_locks JOIN pg_database AS d ON d.oid = database \
-             WHERE locktype = 'advisory' AND classid = 0 AND objid = {LOCK_NUMBER} AND granted AND datname = '{}'",
-            database.replace('\'', "''")
+             WHERE locktype = 'advisory' AND classid = 0 AND objid = {LOCK_NUMBER} AND granted AND datname = {}",
+            Dialect::PostgreSql.literal(database)
         ),
         Dialect::Sqlite => return Ok(()),
     };

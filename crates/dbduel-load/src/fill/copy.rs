@@ -1,10 +1,11 @@
 //! Rows as PostgreSQL's COPY reads them in its text format. Knows no connection.
 
+use crate::driver::Dialect;
 use crate::workloads::Table;
 
 /// The statement that reads rows as [`append_line`] writes them.
 pub(super) fn statement(table: &Table) -> String {
-    format!("COPY {} ({}) FROM STDIN", table.name, table.columns)
+    format!("COPY {} FROM STDIN", table.filled(Dialect::PostgreSql))
 }
 
 /// Appends a row, or several with commas between them, as lines with tabs between the values. Bytes in hexadecimal become

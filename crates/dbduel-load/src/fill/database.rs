@@ -14,16 +14,16 @@ use crate::driver::{Connection, Dialect, QueryError};
 pub fn create_database(connection: &mut Connection, name: &str) -> Result<(), QueryError> {
     match connection.dialect() {
         Dialect::MySql => {
-            let quoted = name.replace('`', "``");
-            connection.execute(&format!("CREATE DATABASE IF NOT EXISTS `{quoted}`"))?;
+            let name = Dialect::MySql.identifier(name);
+            connection.execute(&format!("CREATE DATABASE IF NOT EXISTS {name}"))?;
         }
         Dialect::PostgreSql => {
             let names = connection.query("SELECT datname FROM pg_database")?;
             let is_there =
                 (0..names.rows.len()).any(|row| names.text(row, 0).as_deref() == Some(name));
             if !is_there {
-                let quoted = name.replace('"', "\"\"");
-                connection.execute(&format!("CREATE DATABASE \"{quoted}\""))?;
+                let name = Dialect::PostgreSql.identifier(name);
+                connection.execute(&format!("CREATE DATABASE {name}"))?;
             }
         }
         // A file is one, and is open.

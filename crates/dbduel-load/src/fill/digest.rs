@@ -1,6 +1,6 @@
 //! Proof that contenders hold the same data.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use dbduel_record::plan::Parameters;
@@ -8,7 +8,8 @@ use dbduel_record::plan::Parameters;
 use super::crc32::crc32;
 use super::worker_pool::WorkerPool;
 use super::{FillError, FillWatch, Place, error_unless_cancelled};
-use crate::driver::{Connection, Dialect, ResultSet, Row, Sink};
+use crate::driver::{Connection, Dialect, QueryError, ResultSet, Row, Sink};
+use crate::introspection;
 use crate::workloads::{Table, Workload};
 
 /// What the tables hold, in one line.
@@ -85,61 +86,67 @@ fn sums(
 /// A table, and what of it is compared.
 struct Subject {
     name: String,
-    columns: String,
+    columns: Vec<String>,
     /// See [`Table::scaled`].
     scaled: Vec<(&'static str, u32)>,
 }
 
 impl Subject {
     fn of(table: &Table) -> Self {
+        let columns = table.digest_columns.split(',').map(str::trim);
         Subject {
             name: table.name.clone(),
-            columns: table.digest_columns.to_owned(),
+            columns: columns.map(str::to_owned).collect(),
             scaled: table.scaled.clone(),
         }
     }
 
-    /// A column as text in the form that all products give it. SQLite gives whole numbers for decimals.
-    fn as_text(&self, column: &str) -> String {
+    /// The columns with quotes, changed by `change`, and with commas between them.
+    fn list(&self, dialect: Dialect, change: impl Fn(&str, String) -> String) -> String {
+        let columns = self.columns.iter();
+        let written: Vec<String> = columns
+            .map(|column| change(column, dialect.identifier(column).to_string()))
+            .collect();
+        written.join(", ")
+    }
+
+    /// A column of SQLite, which gives whole numbers for decimals, as text in the form that all products give it.
+    fn as_text(&self, column: &str, quoted: String) -> String {
         let Some((_, places)) = self.scaled.iter().find(|(scaled, _)| *scaled == column) else {
-            return column.to_owned();
+            return quoted;
         };
         let unit = 10_u64.pow(*places);
         format!(
-            "printf('%s%d.%0{places}d', iif({column} < 0, '-', ''), abs({column}) / {unit}, abs({column}) % {unit})"
+            "printf('%s%d.%0{places}d', iif({quoted} < 0, '-', ''), abs({quoted}) / {unit}, abs({quoted}) % {unit})"
         )
     }
-}
 
-/// Every table of the database with all its columns but those of times, which may tell when it was filled.
-fn found(connection: &mut Connection) -> Result<Vec<Subject>, FillError> {
-    let sql = "SELECT table_name, column_name FROM information_schema.columns \
-               WHERE table_schema = DATABASE() AND data_type NOT IN ('date', 'datetime', 'time', 'timestamp') \
-               ORDER BY table_name, ordinal_position";
-    let answer = connection.query(sql).map_err(FillError::Together)?;
-    let mut subjects: Vec<Subject> = Vec::new();
-    for row in 0..answer.rows.len() {
-        let (Some(table), Some(column)) = (answer.text(row, 0), answer.text(row, 1)) else {
-            continue;
-        };
-        let (table, column) = (quoted(&table), quoted(&column));
-        match subjects.last_mut() {
-            Some(last) if last.name == table => {
-                last.columns.push_str(", ");
-                last.columns.push_str(&column);
-            }
-            _ => subjects.push(Subject {
-                name: table,
-                columns: column,
-                scaled: Vec::new(),
-            }),
+    /// The error of a statement on this table.
+    fn failed(&self) -> impl Fn(QueryError) -> FillError {
+        |source| FillError::Statement {
+            table: self.name.clone(),
+            source,
         }
     }
-    Ok(subjects)
 }
 
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
+/// Every table of the database with all its columns but those of times, which may tell when it was filled. In the order of the
+/// names' bytes, which is the same with every server.
+fn found(connection: &mut Connection) -> Result<Vec<Subject>, FillError> {
+    let sql = introspection::columns_without_times(connection.dialect());
+    let answer = connection.query(sql).map_err(FillError::Together)?;
+    let mut subjects: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for row in 0..answer.rows.len() {
+        if let (Some(table), Some(column)) = (answer.text(row, 0), answer.text(row, 1)) {
+            subjects.entry(table).or_default().push(column);
+        }
+    }
+    let subjects = subjects.into_iter().map(|(name, columns)| Subject {
+        name,
+        columns,
+        scaled: Vec::new(),
+    });
+    Ok(subjects.collect())
 }
 
 /// Sums over rows as they arrive.
@@ -216,67 +223,50 @@ impl Sum {
 
     /// Reads every row; SQLite has no CRC-32.
     fn compute_of_sqlite(connection: &mut Connection, table: &Subject) -> Result<Self, FillError> {
-        let columns: Vec<String> = table
-            .columns
-            .split(", ")
-            .map(|column| table.as_text(column))
-            .collect();
+        let dialect = Dialect::Sqlite;
+        let columns = table.list(dialect, |column, quoted| table.as_text(column, quoted));
+        let sql = format!("SELECT {columns} FROM {}", dialect.identifier(&table.name));
         let mut sums = RowSums::default();
         connection
-            .query_into(
-                &format!("SELECT {} FROM {}", columns.join(", "), table.name),
-                &mut sums,
-            )
-            .map_err(|source| FillError::Statement {
-                table: table.name.clone(),
-                source,
-            })?;
+            .query_into(&sql, &mut sums)
+            .map_err(table.failed())?;
         Ok(sums.into())
     }
 
     /// Reads every row as text; PostgreSQL has CRC-32 since 18 only. A CHAR loses its padding on its way to text, as it does
     /// in MySQL.
     fn compute_here(connection: &mut Connection, table: &Subject) -> Result<Self, FillError> {
-        let columns: Vec<&str> = table.columns.split(", ").collect();
-        let failed = |source| FillError::Statement {
-            table: table.name.clone(),
-            source,
-        };
-        let sql = format!(
-            "SELECT attname FROM pg_attribute WHERE attrelid = '{}'::regclass AND atttypid = 'bytea'::regtype",
-            table.name
-        );
-        let of_bytes = connection.query(&sql).map_err(failed)?;
+        let dialect = Dialect::PostgreSql;
+        let of_bytes = introspection::columns_of_bytes(&table.name);
+        let of_bytes = connection.query(&of_bytes).map_err(table.failed())?;
         let of_bytes: BTreeSet<String> = (0..of_bytes.rows.len())
             .filter_map(|row| of_bytes.text(row, 0))
             .collect();
-        let as_text: Vec<String> = columns
-            .iter()
-            .map(|column| format!("{column}::text"))
-            .collect();
-        let sql = format!("SELECT {} FROM {}", as_text.join(", "), table.name);
+        let columns = table.list(dialect, |_, quoted| quoted + "::text");
+        let sql = format!("SELECT {columns} FROM {}", dialect.identifier(&table.name));
         let mut sums = RowSums {
-            of_bytes: (0..columns.len())
-                .filter(|&place| of_bytes.contains(columns[place]))
+            of_bytes: (0..table.columns.len())
+                .filter(|&place| of_bytes.contains(&table.columns[place]))
                 .collect(),
             ..RowSums::default()
         };
-        connection.query_into(&sql, &mut sums).map_err(failed)?;
+        connection
+            .query_into(&sql, &mut sums)
+            .map_err(table.failed())?;
         Ok(sums.into())
     }
 
     fn compute_on_server(connection: &mut Connection, table: &Subject) -> Result<Self, FillError> {
-        let text = format!("CONCAT_WS(',', {})", table.columns);
+        let dialect = Dialect::MySql;
+        let text = format!(
+            "CONCAT_WS(',', {})",
+            table.list(dialect, |_, quoted| quoted)
+        );
         let sql = format!(
             "SELECT COUNT(*), COALESCE(SUM(CRC32({text})), 0), COALESCE(SUM(CRC32(REVERSE({text}))), 0) FROM {}",
-            table.name
+            dialect.identifier(&table.name)
         );
-        let answer = connection
-            .query(&sql)
-            .map_err(|source| FillError::Statement {
-                table: table.name.clone(),
-                source,
-            })?;
+        let answer = connection.query(&sql).map_err(table.failed())?;
         Self::from_answer(&answer).ok_or_else(|| FillError::Answer {
             table: table.name.clone(),
         })

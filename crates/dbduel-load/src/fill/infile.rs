@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use super::bulk::decode;
 use super::progress::BatchProgress;
 use super::rows::Rows;
+use crate::driver::Dialect;
 use crate::workloads::Table;
 
 /// The statement that reads rows as [`Content`] writes them: the parenthesised lists of an INSERT are
@@ -16,7 +17,8 @@ pub(super) fn statement(table: &Table) -> String {
         "LOAD DATA LOCAL INFILE 'rows' INTO TABLE {} CHARACTER SET binary \
          FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY x'27' ESCAPED BY x'5c' \
          LINES STARTING BY '(' TERMINATED BY ')' ({})",
-        table.name, table.columns
+        Dialect::MySql.identifier(&table.name),
+        Dialect::MySql.identifiers(table.column_names())
     )
 }
 
@@ -121,7 +123,6 @@ mod tests {
     use super::super::FillWatch;
     use super::super::rows::tests::table;
     use super::*;
-    use crate::driver::Dialect;
     use crate::workloads::{WORKLOADS, parameters};
     use dbduel_record::plan::Parameters;
 

@@ -1,6 +1,7 @@
-//! Rows as multi-row INSERT statements. Knows no connection.
+//! Rows as multi-row INSERT statements, which MySQL and MariaDB get. Knows no connection.
 
 use super::rows::Rows;
+use crate::driver::Dialect;
 use crate::workloads::Table;
 
 /// Hands out the rows in as few statements as fit into `bytes_max` each; a row that does not fit gets a
@@ -14,7 +15,7 @@ pub(super) fn statements<E>(
     bytes_max: usize,
     mut send: impl FnMut(&str, u64) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut sql = format!("INSERT INTO {} ({}) VALUES ", table.name, table.columns);
+    let mut sql = format!("INSERT INTO {} VALUES ", table.filled(Dialect::MySql));
     let head = sql.len();
     let mut count = 0;
     let mut values = String::new();
@@ -58,7 +59,7 @@ mod tests {
 
     /// The rows alone, however they were packed.
     fn rows(statements: &[(String, u64)]) -> String {
-        let head = "INSERT INTO sbtest1 (id, k, c, pad) VALUES ";
+        let head = "INSERT INTO `sbtest1` (`id`, `k`, `c`, `pad`) VALUES ";
         let parts: Vec<_> = statements
             .iter()
             .map(|(sql, _)| sql.strip_prefix(head).unwrap())

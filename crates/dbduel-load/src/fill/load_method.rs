@@ -296,7 +296,7 @@ fn bulk(
     progress: &BatchProgress<'_>,
 ) -> Result<u64, FillError> {
     let statement = connection
-        .prepare(&bulk::statement(table))
+        .prepare(&bulk::statement(connection.dialect(), table))
         .map_err(failed(table))?;
     let mut rows = Rows::new(table, chunks, seed);
     let mut batch = Batch::new(table);

@@ -31,6 +31,7 @@ use dbduel_record::plan::Parameters;
 
 use crate::address::Address;
 use crate::driver::{Connection, Credentials, Dialect, ErrorClass, QueryError, TlsMode};
+use crate::introspection;
 use crate::workloads::parameters::{check_dialect, check_version};
 use crate::workloads::{Table, Workload};
 pub use database::{create_database, create_file, data_directory};
@@ -232,12 +233,24 @@ fn fill_tables(
 /// # Errors
 /// When the server refuses the statement or does not answer.
 pub fn gather_statistics(connection: &mut Connection, table: &str) -> Result<(), QueryError> {
-    let verb = match connection.dialect() {
-        Dialect::MySql => "ANALYZE TABLE",
-        Dialect::PostgreSql => "VACUUM (ANALYZE)",
-        Dialect::Sqlite => "ANALYZE",
+    let sql = introspection::gather_statistics(connection.dialect(), table);
+    connection.query(&sql).map(drop)
+}
+
+/// What the server says is wrong with a table; nothing where it is whole, or the server has no statement that looks.
+///
+/// # Errors
+/// When the server refuses the statement or does not answer.
+pub fn complaints(connection: &mut Connection, table: &str) -> Result<Vec<String>, QueryError> {
+    let dialect = connection.dialect();
+    let Some(sql) = introspection::check(dialect, table) else {
+        return Ok(Vec::new());
     };
-    connection.query(&format!("{verb} {table}")).map(drop)
+    let answer = connection.query(&sql)?;
+    let said = (0..answer.rows.len()).filter_map(|row| answer.text(row, answer.columns.len() - 1));
+    Ok(said
+        .filter(|text| !text.eq_ignore_ascii_case("ok"))
+        .collect())
 }
 
 fn gather(connection: &mut Connection, table: &str) -> Result<(), FillError> {
@@ -319,15 +332,7 @@ pub fn is_unfinished(connection: &mut Connection) -> Result<bool, QueryError> {
 /// # Errors
 /// When the server does not answer.
 pub fn table_names(connection: &mut Connection) -> Result<BTreeSet<String>, QueryError> {
-    let present = connection.query(match connection.dialect() {
-        Dialect::MySql => "SHOW TABLES",
-        Dialect::PostgreSql => {
-            "SELECT tablename FROM pg_tables WHERE schemaname = ANY (current_schemas(false))"
-        }
-        Dialect::Sqlite => {
-            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-        }
-    })?;
+    let present = connection.query(introspection::table_names(connection.dialect()))?;
     let rows = 0..present.rows.len();
     Ok(rows.filter_map(|row| present.text(row, 0)).collect())
 }
@@ -389,11 +394,7 @@ fn drop_tables(
         connection.execute(sql).map_err(FillError::Together)?;
     }
     for table in &tables {
-        let cascade = match place.dialect {
-            Dialect::PostgreSql => " CASCADE",
-            Dialect::MySql | Dialect::Sqlite => "",
-        };
-        let sql = format!("DROP TABLE IF EXISTS {}{cascade}", table.name);
+        let sql = introspection::drop_if_exists(place.dialect, &table.name);
         run(&mut connection, table, &sql)?;
     }
     checkpoint::end(&mut connection).map_err(FillError::Together)

@@ -6,6 +6,7 @@ use super::checkpoint::{self, Done};
 use super::load_method::{ATTEMPTS, failed};
 use super::{FillError, check_foreign_keys, claim};
 use crate::driver::{Connection, ErrorClass};
+use crate::introspection;
 use crate::workloads::Table;
 
 /// Creates the tables, or finds out what an earlier attempt has left. Returns what is done of each.
@@ -57,7 +58,8 @@ pub(super) fn exists(table: &Table, database: &str) -> FillError {
 /// Drops what was created before a table of that name was found.
 fn forsake(connection: &mut Connection, created: &[Table]) -> Result<(), FillError> {
     for table in created {
-        run(connection, table, &format!("DROP TABLE {}", table.name))?;
+        let sql = introspection::drop_if_exists(connection.dialect(), &table.name);
+        run(connection, table, &sql)?;
     }
     checkpoint::end(connection).map_err(FillError::Together)
 }
@@ -70,17 +72,18 @@ fn take_over(connection: &mut Connection, table: &Table) -> Result<Done, FillErr
         source,
     };
     let done = checkpoint::done(connection, table).map_err(statement)?;
-    let count = format!("SELECT COUNT(*) FROM {}", table.name);
+    let dialect = connection.dialect();
+    let count = introspection::count(dialect, &table.name);
     let answer = connection.query(&count).map_err(statement)?;
     if answer.text(0, 0) == Some(done.rows.to_string()) {
         return Ok(done);
     }
     checkpoint::forget(connection, table).map_err(statement)?;
-    let dialect = connection.dialect();
     if let Some(sql) = check_foreign_keys(dialect, false) {
         connection.execute(sql).map_err(statement)?;
     }
-    run(connection, table, &format!("DROP TABLE {}", table.name))?;
+    let sql = introspection::drop_if_exists(dialect, &table.name);
+    run(connection, table, &sql)?;
     run(connection, table, &table.create)?;
     if let Some(sql) = check_foreign_keys(dialect, true) {
         connection.execute(sql).map_err(statement)?;

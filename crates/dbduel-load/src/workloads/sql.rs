@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use crate::driver::{Connection, Dialect, QueryError};
+use crate::introspection;
 
 /// MySQL's types of columns, and PostgreSQL's that hold the same values. PostgreSQL has no unsigned integers: the small ones become
 /// the next larger type. INT UNSIGNED and BIGINT UNSIGNED are used for numbers that stay in the signed half, so their columns are as wide
@@ -100,7 +101,8 @@ pub(super) fn create_table(
     options: &str,
     partitions: Option<&Partitions>,
 ) -> String {
-    let table = format!("CREATE TABLE {name} ({definitions})");
+    let quoted = dialect.identifier(name);
+    let table = format!("CREATE TABLE {quoted} ({definitions})");
     let Some(partitions) = partitions.filter(|partitions| partitions.count > 1) else {
         return format!("{table} {options}");
     };
@@ -116,9 +118,11 @@ pub(super) fn create_table(
         }
         Dialect::PostgreSql => {
             let parts = (0..*count).map(|number| {
+                let part = format!("{name}_{number}");
                 format!(
-                    "; CREATE TABLE {name}_{number} PARTITION OF {name} \
-                     FOR VALUES WITH (MODULUS {count}, REMAINDER {number}) {options}"
+                    "; CREATE TABLE {} PARTITION OF {quoted} \
+                     FOR VALUES WITH (MODULUS {count}, REMAINDER {number}) {options}",
+                    dialect.identifier(&part)
                 )
             });
             let parts: String = parts.collect();
@@ -129,8 +133,13 @@ pub(super) fn create_table(
 
 /// With PostgreSQL, the statement that lets the server number rows behind those that are in, whose numbers it did not draw.
 pub(super) fn continue_numbers(table: &str, column: &str) -> String {
+    let dialect = Dialect::PostgreSql;
+    let quoted = [table, column].map(|name| dialect.identifier(name).to_string());
+    let [table, highest] = &quoted;
+    // The function reads the first name as a statement would, and the second as it is.
+    let [of, column] = [table, column].map(|name| dialect.literal(name));
     format!(
-        "SELECT setval(pg_get_serial_sequence('{table}', '{column}'), COALESCE(MAX({column}), 0) + 1, false) FROM {table}"
+        "SELECT setval(pg_get_serial_sequence({of}, {column}), COALESCE(MAX({highest}), 0) + 1, false) FROM {table}"
     )
 }
 
@@ -186,25 +195,9 @@ pub(super) fn join_in_order(dialect: Dialect) -> &'static str {
     }
 }
 
-/// The query for the names of a table's indexes in the connection's default database.
-pub(super) fn index_names(dialect: Dialect, table: &str) -> String {
-    match dialect {
-        Dialect::MySql => format!(
-            "SELECT DISTINCT index_name FROM information_schema.statistics \
-             WHERE table_schema = DATABASE() AND table_name = '{table}'"
-        ),
-        Dialect::PostgreSql => format!(
-            "SELECT indexname FROM pg_indexes WHERE schemaname = ANY (current_schemas(false)) AND tablename = '{table}'"
-        ),
-        Dialect::Sqlite => {
-            format!("SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = '{table}'")
-        }
-    }
-}
-
 /// Names of the indexes of a table in the connection's default database.
 pub(super) fn indexes(connection: &mut Connection, table: &str) -> Result<Vec<String>, QueryError> {
-    let answer = connection.query(&index_names(connection.dialect(), table))?;
+    let answer = connection.query(&introspection::index_names(connection.dialect(), table))?;
     let rows = 0..answer.rows.len();
     Ok(rows.filter_map(|row| answer.text(row, 0)).collect())
 }
@@ -255,18 +248,21 @@ mod tests {
         for dialect in [Dialect::MySql, Dialect::PostgreSql] {
             assert_eq!(
                 created(dialect, 1),
-                "CREATE TABLE t (id INTEGER) OPTIONS (o)"
+                format!(
+                    "CREATE TABLE {} (id INTEGER) OPTIONS (o)",
+                    dialect.identifier("t")
+                )
             );
         }
         assert_eq!(
             created(Dialect::MySql, 2),
-            "CREATE TABLE t (id INTEGER) OPTIONS (o) PARTITION BY KEY (id) PARTITIONS 2"
+            "CREATE TABLE `t` (id INTEGER) OPTIONS (o) PARTITION BY KEY (id) PARTITIONS 2"
         );
         assert_eq!(
             created(Dialect::PostgreSql, 2),
-            "CREATE TABLE t (id INTEGER) PARTITION BY HASH (id)\
-             ; CREATE TABLE t_0 PARTITION OF t FOR VALUES WITH (MODULUS 2, REMAINDER 0) OPTIONS (o)\
-             ; CREATE TABLE t_1 PARTITION OF t FOR VALUES WITH (MODULUS 2, REMAINDER 1) OPTIONS (o)"
+            "CREATE TABLE \"t\" (id INTEGER) PARTITION BY HASH (id)\
+             ; CREATE TABLE \"t_0\" PARTITION OF \"t\" FOR VALUES WITH (MODULUS 2, REMAINDER 0) OPTIONS (o)\
+             ; CREATE TABLE \"t_1\" PARTITION OF \"t\" FOR VALUES WITH (MODULUS 2, REMAINDER 1) OPTIONS (o)"
         );
     }
 

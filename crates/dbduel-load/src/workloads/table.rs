@@ -2,16 +2,17 @@
 
 use dbduel_record::plan::Parameters;
 
+use crate::driver::Dialect;
 use crate::fill::{FillError, FillReport, FillWatch, Place};
 use crate::random::Random;
 
 /// A table to be created and filled.
 pub struct Table {
-    /// Its name, which needs no quoting.
+    /// Its name as it is, without quotes.
     pub name: String,
     /// The statement that creates it.
     pub create: String,
-    /// Columns that are filled, separated by commas.
+    /// Columns that are filled, without quotes and separated by commas.
     pub columns: &'static str,
     /// Rows to fill in.
     pub rows: u64,
@@ -19,11 +20,27 @@ pub struct Table {
     pub content: Box<dyn RowContent>,
     /// Statements after the rows are in, such as those that create secondary indexes.
     pub finish: Vec<String>,
-    /// Columns that the digest covers, separated by commas.
+    /// Columns that the digest covers, without quotes and separated by commas.
     pub digest_columns: &'static str,
     /// Columns whose values are decimals and which the dialect keeps as whole numbers of their last place, with the number
     /// of places.
     pub scaled: Vec<(&'static str, u32)>,
+}
+
+impl Table {
+    /// Names of the columns that are filled.
+    pub(crate) fn column_names(&self) -> impl Iterator<Item = &'static str> {
+        self.columns.split(',').map(str::trim)
+    }
+
+    /// The table with the columns that are filled, as a statement that fills them has both.
+    pub(crate) fn filled(&self, dialect: Dialect) -> String {
+        let (table, columns) = (
+            dialect.identifier(&self.name),
+            dialect.identifiers(self.column_names()),
+        );
+        format!("{table} ({columns})")
+    }
 }
 
 /// Appends the next row of a table with each call.

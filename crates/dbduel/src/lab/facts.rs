@@ -4,6 +4,7 @@
 
 use anyhow::{Context as _, Result};
 use dbduel_load::driver::{Connection, Dialect, SQLITE_SHOW_SETTINGS};
+use dbduel_load::introspection;
 use dbduel_record::store::{STATUS_AFTER, STATUS_BEFORE, stints};
 use dbduel_record::{RecordWriter, tsv};
 
@@ -182,11 +183,8 @@ pub fn keep_schema(
 ) -> Result<String> {
     let mut schema = String::new();
     for table in tables {
-        let rows = match connection.dialect() {
-            Dialect::MySql => rows(connection, &format!("SHOW CREATE TABLE `{table}`"))?,
-            Dialect::PostgreSql => rows(connection, &POSTGRESQL_TABLE.replace("{table}", table))?,
-            Dialect::Sqlite => rows(connection, &SQLITE_TABLE.replace("{table}", table))?,
-        };
+        let question = introspection::definition(connection.dialect(), table);
+        let rows = rows(connection, &question)?;
         if let Some(definition) = rows.first().and_then(|row| row.get(1)) {
             schema.push_str(definition);
             schema.push_str(";\n\n");
@@ -195,27 +193,6 @@ pub fn keep_schema(
     record.contender_file(contender, "schema.sql", schema.as_bytes())?;
     Ok(schema)
 }
-
-/// Name and definition of a table with its indexes.
-const SQLITE_TABLE: &str = r"
-SELECT tbl_name, group_concat(sql, ';
-') FROM (SELECT tbl_name, sql FROM sqlite_schema WHERE tbl_name = '{table}' AND sql IS NOT NULL ORDER BY type = 'index', name)";
-
-/// Name and definition of a table with its indexes, put together from the catalogue, since PostgreSQL has no statement for it.
-const POSTGRESQL_TABLE: &str = r"
-SELECT c.relname, concat_ws(E';\n',
-    'CREATE ' || CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' ELSE '' END || 'TABLE ' || quote_ident(c.relname) || E' (\n  '
-    || concat_ws(E',\n  ',
-        (SELECT string_agg(concat_ws(' ', quote_ident(a.attname), format_type(a.atttypid, a.atttypmod),
-                CASE WHEN a.attnotnull THEN 'NOT NULL' END, 'DEFAULT ' || pg_get_expr(d.adbin, d.adrelid)), E',\n  ' ORDER BY a.attnum)
-         FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-         WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
-        (SELECT string_agg('CONSTRAINT ' || quote_ident(k.conname) || ' ' || pg_get_constraintdef(k.oid), E',\n  ' ORDER BY k.conname)
-         FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype <> 'n'))
-    || E'\n)' || coalesce(' WITH (' || array_to_string(c.reloptions, ', ') || ')', ''),
-    (SELECT string_agg(pg_get_indexdef(i.indexrelid), E';\n' ORDER BY i.indexrelid) FROM pg_index i
-     WHERE i.indrelid = c.oid AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid)))
-FROM pg_class c WHERE c.oid = '{table}'::regclass";
 
 /// The single value that `statement` returns; `None` when the server does not know the variable.
 #[must_use]

@@ -123,14 +123,14 @@ fn put_literal(text: &mut Vec<u8>, dialect: Dialect, value: &Value<'_>) {
         Value::Bytes(bytes) => match dialect {
             // SQLite tells text from bytes, which its columns of text are compared with; see `sqlite::Bound`.
             Dialect::Sqlite if let Ok(string) = std::str::from_utf8(bytes) => {
-                write!(text, "{}", TextLiteral(string))
+                write!(text, "{}", literal::Text(string))
             }
             Dialect::MySql | Dialect::Sqlite => write!(text, "{}", BytesLiteral(bytes)),
             Dialect::PostgreSql => write!(text, "{}", literal::Bytes(bytes)),
         },
         Value::Text(string) => match dialect {
-            Dialect::MySql | Dialect::Sqlite => write!(text, "{}", TextLiteral(string)),
-            Dialect::PostgreSql => write!(text, "{}", literal::Text(string)),
+            Dialect::MySql => write!(text, "{}", TextLiteral(string)),
+            Dialect::PostgreSql | Dialect::Sqlite => write!(text, "{}", literal::Text(string)),
         },
         Value::Date(date) => write!(text, "'{date}'"),
         Value::DateTime(moment) => write!(text, "'{moment}'"),
@@ -168,6 +168,10 @@ mod tests {
         assert_eq!(
             written(Dialect::PostgreSql, sql, &values).unwrap(),
             "SELECT -7, '\\x61205c2000', 'it''s', NULL, 0.5 + 1"
+        );
+        assert_eq!(
+            written(Dialect::Sqlite, "SELECT ?", &[Value::Text("a\\b")]).unwrap(),
+            "SELECT 'a\\b'"
         );
         assert_eq!(written(Dialect::MySql, "COMMIT", &[]).unwrap(), "COMMIT");
     }

@@ -15,7 +15,7 @@ impl Display for Bytes<'_> {
     }
 }
 
-/// Text as a literal. There is none for a NUL, which ends the statement, so that the server refuses it.
+/// Text as a literal, which SQLite reads alike. There is none for a NUL, which ends the statement, so that the server refuses it.
 pub(in crate::driver) struct Text<'a>(pub(in crate::driver) &'a str);
 
 impl Display for Text<'_> {

@@ -8,11 +8,12 @@ use super::row::{CASH_REGISTERS, PRICES, PRODUCTS, Rows};
 use super::schema::{INDEXES, VALUES, create_indexes, drop_indexes, table_name};
 use super::settings::{Role, Settings, Step};
 use crate::driver::{ClientConnection, Dialect, Statement, StatementError, Value};
+use crate::introspection;
 use crate::random::Random;
 use crate::tally::Class;
 use crate::worker::{Begin, Client, ClientContext, Readiness};
 use crate::workloads::rows::{Fields, each, maybe};
-use crate::workloads::sql::{force_index, index_names};
+use crate::workloads::sql::force_index;
 
 /// Statements by which inserts and deletes of a table may differ at full speed.
 const APART_MAX: u64 = 8;
@@ -288,7 +289,7 @@ impl InsertBenchmarkClient {
     /// Inserts the rows of one statement, then creates the secondary indexes. Those of an earlier slice are dropped before.
     async fn create_indexes(&mut self, conn: &mut ClientConnection) -> Result<(), StatementError> {
         let dialect = conn.dialect();
-        let mut names = Statement::text(&index_names(dialect, &self.table), dialect);
+        let mut names = Statement::text(&introspection::index_names(dialect, &self.table), dialect);
         let own = INDEXES.map(|index| index.name_in(&self.table));
         let mut is_indexed = false;
         each(conn, &mut names, &[], |fields| {

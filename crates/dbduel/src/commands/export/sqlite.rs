@@ -1,5 +1,6 @@
 //! Tables as one SQLite database.
 
+use dbduel_load::driver::Dialect;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
 
@@ -16,9 +17,9 @@ pub fn bytes(tables: &[Table]) -> rusqlite::Result<Vec<u8>> {
         let columns: Vec<String> = table
             .columns
             .iter()
-            .map(|(name, kind)| format!("{} {}", quoted(name), type_of(*kind)))
+            .map(|(name, kind)| format!("{} {}", Dialect::Sqlite.identifier(name), type_of(*kind)))
             .collect();
-        let name = quoted(table.name);
+        let name = Dialect::Sqlite.identifier(table.name);
         transaction.execute(&format!("CREATE TABLE {name} ({})", columns.join(", ")), [])?;
         let places = vec!["?"; table.columns.len()].join(", ");
         let mut insert = transaction.prepare(&format!("INSERT INTO {name} VALUES ({places})"))?;
@@ -36,11 +37,6 @@ fn type_of(kind: Kind) -> &'static str {
         Kind::Whole => "INTEGER",
         Kind::Real => "REAL",
     }
-}
-
-/// A name in SQL, whatever is in it.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 impl ToSql for Cell {

@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use anyhow::{Error, Result};
-use dbduel_load::driver::{Connection, Dialect};
+use dbduel_load::driver::Connection;
+use dbduel_load::introspection;
 use dbduel_load::order::SliceOrder;
 use dbduel_record::plan::Arrival;
 use dbduel_record::seed::named_seed;
@@ -86,14 +87,9 @@ impl Contest<'_> {
 
 /// What the server says of a statement.
 fn explain(connection: &mut Connection, example: StatementExample) -> ExplainedStatement {
-    let verb = match connection.dialect() {
-        Dialect::MySql => "EXPLAIN",
-        Dialect::PostgreSql => "EXPLAIN (COSTS OFF)",
-        Dialect::Sqlite => "EXPLAIN QUERY PLAN",
-    };
     let answer = match &example.text {
         Some(text) => connection
-            .query(&format!("{verb} {text}"))
+            .query(&introspection::explain(connection.dialect(), text))
             .map_err(|error| format!("{:#}", Error::from(error))),
         None => Err("its text is too long to be kept".to_owned()),
     };

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use dbduel_load::driver::{Connection, Dialect};
+use dbduel_load::driver::Connection;
+use dbduel_load::fill;
 use dbduel_load::workloads::Moment;
 use serde::Serialize;
 
@@ -180,18 +181,10 @@ fn check_tables(
     connection: &mut Connection,
     verdict: &mut CutVerdict,
 ) -> Result<()> {
-    if connection.dialect() != Dialect::MySql {
-        return Ok(());
-    }
     let tables = stand.workload.tables(stand.dialect, stand.parameters());
     for table in tables {
-        let answer = connection.query(&format!("CHECK TABLE `{}` EXTENDED", table.name))?;
-        for row in 0..answer.rows.len() {
-            let text = answer.text(row, 3).unwrap_or_default();
-            let is_status = answer.text(row, 2).as_deref() == Some("status");
-            if !(is_status && text == "OK") {
-                verdict.complain(&format!("CHECK TABLE `{}`: {text}", table.name));
-            }
+        for complaint in fill::complaints(connection, &table.name)? {
+            verdict.complain(&format!("table `{}`: {complaint}", table.name));
         }
     }
     Ok(())

@@ -12,6 +12,7 @@ use dbduel_load::address::Address;
 use dbduel_load::driver::{
     ConnectError, ConnectOptions, Connection, Credentials, Dialect, QueryError,
 };
+use dbduel_load::fill::create_database;
 use dbduel_record::files::FileSystem;
 
 use super::super::home::write_whole;
@@ -96,7 +97,8 @@ impl Account {
                 accounts.text(row, 0).unwrap_or_default(),
                 accounts.text(row, 1).unwrap_or_default(),
             );
-            let drop = format!("DROP USER {}@{}", quoted(&user), quoted(&host));
+            let [user_name, host] = [&user, &host].map(|name| Dialect::MySql.identifier(name));
+            let drop = format!("DROP USER {user_name}@{host}");
             if user == "root" {
                 roots.push(drop);
             } else {
@@ -106,14 +108,14 @@ impl Account {
         for host in ["localhost", "%"] {
             root.execute(&format!(
                 "CREATE USER '{USER}'@'{host}' IDENTIFIED BY {}",
-                quoted(&self.password)
+                Dialect::MySql.literal(&self.password)
             ))
             .map_err(|error| without_statement(&error))?;
             root.execute(&format!(
                 "GRANT ALL PRIVILEGES ON *.* TO '{USER}'@'{host}' WITH GRANT OPTION"
             ))?;
         }
-        root.execute(&format!("CREATE DATABASE IF NOT EXISTS {DATABASE}"))?;
+        create_database(&mut root, DATABASE)?;
         for drop in roots {
             root.execute(&drop)?;
         }
@@ -157,10 +159,6 @@ fn connect(
     )
 }
 
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,11 +180,5 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         let other = tempfile::tempdir().unwrap();
         assert_ne!(of_data(other.path()).password, first.password);
-    }
-
-    #[test]
-    fn names_are_quoted() {
-        assert_eq!(quoted("it's"), "'it''s'");
-        assert_eq!(quoted(""), "''");
     }
 }
