@@ -233,6 +233,7 @@ mod tests {
             ticks: vec![tick(-0.1), tick(0.0)],
             errors: vec![ErrorCount {
                 code: 1213,
+                is_conflict: true,
                 count: 2,
                 example: "Deadlock".to_owned(),
             }],

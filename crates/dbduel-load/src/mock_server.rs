@@ -18,6 +18,7 @@ use dbduel_wire::server::{Act, Effect, NullServer, ScriptedServer, Shape};
 
 use crate::address::Address;
 use crate::driver::socket::{OnLoop, Socket, Waiter as _};
+use crate::driver::starts_session;
 use crate::executor::{Bell, Executor, Interest, Task, turn};
 
 /// Text statements that a scripted server remembers.
@@ -121,7 +122,8 @@ impl MockServer {
         self.stage.connections.load(Ordering::Relaxed)
     }
 
-    /// The statements that a scripted server got as text or to prepare, the first ten thousand of them.
+    /// The statements that a scripted server got as text or to prepare, the first ten thousand of them, without those that
+    /// begin sessions.
     #[must_use]
     pub fn heard(&self) -> Vec<String> {
         self.stage.heard().clone()
@@ -241,6 +243,12 @@ async fn play_script(
     let mut server = ScriptedServer::begin(number, acts, &mut greeting);
     socket.send(&waiter, &greeting).await?;
     let mut hear = |sql: &[u8]| {
+        if starts_session(sql) {
+            return Shape {
+                is_outside_script: true,
+                ..shape(sql)
+            };
+        }
         let mut heard = stage.heard();
         if heard.len() < HEARD_MAX {
             heard.push(String::from_utf8_lossy(sql).into_owned());
@@ -302,6 +310,7 @@ fn shape(sql: &[u8]) -> Shape {
         parameters: u16::try_from(parameters).unwrap_or(u16::MAX),
         columns: if is_query { columns(sql) } else { 0 },
         rows: u32::from(is_query),
+        is_outside_script: false,
     }
 }
 

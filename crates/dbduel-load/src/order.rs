@@ -326,6 +326,8 @@ pub struct ClassAnswer {
 pub struct ErrorCount {
     /// The server's error number; 0 for a lost connection.
     pub code: u32,
+    /// Other clients were in the way, so it came of the load itself.
+    pub is_conflict: bool,
     /// How often.
     pub count: u64,
     /// Text of the first.

@@ -247,8 +247,9 @@ fn a_cancelled_prepare_sends_nothing_any_more() {
 fn a_script_that_is_cancelled_in_compiled_code_is_closed_in_order() {
     /// Executions until LuaJIT has compiled the loop around them, and some more.
     const EXECUTED: usize = 500;
-    /// With the login and the preparation, and the login and the question of the connection that holds the fill's lock.
-    const ANSWERED: usize = EXECUTED + 4;
+    /// With the login and the preparation, and the login, the begin of the session and the question of the connection that holds
+    /// the fill's lock.
+    const ANSWERED: usize = EXECUTED + 5;
     let folder = tempfile::tempdir().unwrap();
     let closed = folder.path().join("closed");
     let text = format!(

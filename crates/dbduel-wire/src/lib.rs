@@ -29,7 +29,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // The other side: whatever is asked, its answer has one column and two rows.
-//! let mut shape = |_sql: &[u8]| Shape { parameters: 0, columns: 1, rows: 2 };
+//! let mut shape = |_sql: &[u8]| Shape { columns: 1, rows: 2, ..Shape::default() };
 //! let mut arrived = Vec::new();
 //! let mut server = NullServer::begin(1, &mut arrived);
 //!

@@ -25,6 +25,7 @@ fn shape(sql: &[u8]) -> Shape {
             parameters: 1,
             columns: 3,
             rows: 2,
+            ..Shape::default()
         }
     }
 }

@@ -49,6 +49,7 @@ mod suite {
     pub mod prepare;
     pub mod reserved;
     pub mod search;
+    pub mod sessions;
     pub mod small_contests;
     pub mod small_disk;
     pub mod stalls;

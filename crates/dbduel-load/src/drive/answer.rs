@@ -34,6 +34,7 @@ pub(super) fn slice(report: &SliceReport, classes: &[String], open_ns: u64) -> S
     }
     let errors = tally.errors().iter().map(|error| ErrorCount {
         code: error.code,
+        is_conflict: error.is_conflict,
         count: error.count,
         example: error.example.clone(),
     });

@@ -13,7 +13,7 @@ use super::conn::{BulkKind, Conn, Content, Extra, Statement};
 use super::error::{ConnectError, LostError, QueryError, StatementError, excerpt};
 use super::result::{Collector, RESULT_LIMIT, ResultSet};
 use super::socket::Blocking;
-use super::{Credentials, Dialect, Sink, Summary, Tls, TlsMode, Value};
+use super::{Credentials, Dialect, SessionStart, Sink, Summary, Tls, TlsMode, Value};
 use crate::address::Address;
 use crate::cancel::Cancel;
 use crate::statement_watch::StatementWatch;
@@ -35,10 +35,13 @@ pub struct ConnectOptions {
     pub local_infile: bool,
     /// Gives up what is waited for; the connection is then of no use any more.
     pub cancel: Cancel,
+    /// What the session is set to before its first statement.
+    pub session: SessionStart,
 }
 
 impl Default for ConnectOptions {
-    /// MySQL; ten seconds to connect, sixty per statement; no database, no TLS, no loading; nothing gives up a wait.
+    /// MySQL; ten seconds to connect, sixty per statement; no database, no TLS, no loading; nothing gives up a wait; a session for
+    /// statements of ours.
     fn default() -> Self {
         ConnectOptions {
             dialect: Dialect::MySql,
@@ -48,6 +51,7 @@ impl Default for ConnectOptions {
             tls: TlsMode::Off,
             local_infile: false,
             cancel: Cancel::never(),
+            session: SessionStart::Ours,
         }
     }
 }
@@ -89,8 +93,12 @@ impl Connection {
             extra,
             &tls,
         );
-        let conn = block_on(connecting)
-            .map_err(|lost| ConnectError::new(lost, address, &credentials.user))?;
+        let started = block_on(async {
+            let mut conn = connecting.await?;
+            conn.start_session(options.session).await?;
+            Ok(conn)
+        });
+        let conn = started.map_err(|lost| ConnectError::new(lost, address, &credentials.user))?;
         conn.waiter().set_timeout(options.statement_deadline);
         Ok(Connection {
             conn,

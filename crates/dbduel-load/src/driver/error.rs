@@ -101,6 +101,11 @@ pub enum LostError {
     /// The login did not come to an end.
     #[error(transparent)]
     Login(Cause),
+    /// The server refuses what our statements rely on.
+    #[error(
+        "the session cannot be set to what statements rely on: {0}; is there a proxy that allows no SET, or a server of another kind?"
+    )]
+    Session(ServerError),
     /// The server refuses the workload's statements.
     #[error("the workload's statements cannot be prepared: {0}; was the data filled in?")]
     Prepare(ServerError),

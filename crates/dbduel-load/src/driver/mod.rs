@@ -24,6 +24,7 @@ mod mysql;
 mod postgresql;
 mod quoting;
 mod result;
+mod session_start;
 pub(crate) mod socket;
 mod sqlite;
 mod tls;
@@ -46,6 +47,8 @@ pub use mysql::{BytesLiteral, TextLiteral};
 pub(crate) use postgresql::sqlstate_code;
 pub use quoting::Identifier;
 pub use result::ResultSet;
+pub use session_start::SessionStart;
+pub(crate) use session_start::is_start as starts_session;
 pub use sqlite::{
     SHOW_SETTINGS as SQLITE_SHOW_SETTINGS, SettingError, Settings, check_setting,
     version as sqlite_version,

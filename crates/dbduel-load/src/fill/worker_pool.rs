@@ -8,7 +8,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::{TimeVal, TimeValLike as _};
 
 use super::{FillError, FillWatch, Place};
-use crate::driver::{ConnectError, ConnectOptions, Connection};
+use crate::driver::{ConnectError, ConnectOptions, Connection, SessionStart};
 
 /// Longest wait for one connection.
 const CONNECT: Duration = Duration::from_secs(30);
@@ -46,6 +46,7 @@ impl<'a> WorkerPool<'a> {
             tls: self.place.tls.clone(),
             local_infile: true,
             cancel: self.watch.cancel.clone(),
+            session: SessionStart::Ours,
         };
         Connection::connect(self.place.address, self.place.credentials, &options)
     }

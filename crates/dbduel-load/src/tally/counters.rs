@@ -56,6 +56,8 @@ pub struct Errors {
 pub struct ErrorTally {
     /// The server's error number.
     pub code: u32,
+    /// Other clients were in the way, so it came of the load itself.
+    pub is_conflict: bool,
     /// How often it came up.
     pub count: u64,
     /// Text of the first.
@@ -64,11 +66,12 @@ pub struct ErrorTally {
 
 impl Errors {
     /// Adds `count` errors of a code. Allocates only for a code that was not seen before.
-    pub fn count(&mut self, code: u32, count: u64, message: &str) {
+    pub fn count(&mut self, code: u32, is_conflict: bool, count: u64, message: &str) {
         match self.by_code.iter_mut().find(|error| error.code == code) {
             Some(error) => error.count += count,
             None => self.by_code.push(ErrorTally {
                 code,
+                is_conflict,
                 count,
                 example: message.to_owned(),
             }),
@@ -78,11 +81,12 @@ impl Errors {
     pub(super) fn merge(&mut self, other: &Errors) {
         for ErrorTally {
             code,
+            is_conflict,
             count,
             example,
         } in &other.by_code
         {
-            self.count(*code, *count, example);
+            self.count(*code, *is_conflict, *count, example);
         }
     }
 

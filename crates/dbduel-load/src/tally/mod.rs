@@ -24,6 +24,7 @@ pub use ticks::TickTally;
 use dbduel_record::latency::new_histogram;
 use hdrhistogram::Histogram;
 
+use crate::driver::{ErrorClass, ServerError};
 use ticks::Ticks;
 
 /// The stretches of a slice, nanoseconds since its start.
@@ -216,9 +217,11 @@ impl Tally {
     }
 
     /// The server answered a statement with an error; retried ones count too.
-    pub fn erred(&mut self, code: u32, message: &str) {
+    pub fn erred(&mut self, error: &ServerError) {
         if self.phase == Phase::Measured {
-            self.errors.count(code, 1, message);
+            let is_conflict = error.class == ErrorClass::Conflict;
+            self.errors
+                .count(error.code, is_conflict, 1, &error.message);
         }
     }
 

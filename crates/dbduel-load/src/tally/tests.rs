@@ -193,7 +193,12 @@ fn what_was_never_sent_is_due_and_skipped() {
 fn a_restarted_tally_is_empty() {
     let mut tally = Tally::new(1, WINDOW);
     begin(&mut tally, 2_000);
-    tally.erred(1213, "Deadlock found");
+    tally.erred(&ServerError {
+        class: ErrorClass::Conflict,
+        code: 1213,
+        sqlstate: *b"40001",
+        message: "Deadlock found".to_owned(),
+    });
     tally.lagged(10);
     end(&mut tally, 2_000, 3_000);
     tally.restart(2, WINDOW);

@@ -17,7 +17,9 @@ use std::time::Instant;
 use dbduel_record::plan::Parameters;
 
 use crate::address::Address;
-use crate::driver::{ClientConnection, Credentials, Dialect, LostError, StatementError, Tls};
+use crate::driver::{
+    ClientConnection, Credentials, Dialect, LostError, SessionStart, StatementError, Tls,
+};
 use crate::executor::{Executor, Reactor, Task, Token};
 use crate::share::HostShare;
 use crate::statement_examples::StatementExamples;
@@ -152,6 +154,7 @@ impl ClientContext {
             &config.tls,
         )
         .await?;
+        conn.start_session(SessionStart::Measured).await?;
         if let Some(examples) = &config.examples {
             conn.keep_examples(examples);
         }

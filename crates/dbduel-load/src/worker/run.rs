@@ -288,7 +288,10 @@ fn explain(why: &LostError, config: &ClientConfig, was_made: bool) -> String {
         Address::File { path, .. } => format!("in file '{}'", path.display()),
     };
     match why {
-        LostError::Prepare(_) | LostError::Data { .. } | LostError::Values(_) => why.to_string(),
+        LostError::Prepare(_)
+        | LostError::Session(_)
+        | LostError::Data { .. }
+        | LostError::Values(_) => why.to_string(),
         _ if was_made => format!("lost connection to {product} server {place}: {why}"),
         _ => format!("unable to connect to {product} server {place}, aborting: {why}"),
     }

@@ -324,7 +324,7 @@ impl Recording for SliceOfClient<'_> {
     }
 
     fn erred(&self, error: &ServerError) -> bool {
-        let count = |tally: &mut Tally| tally.erred(error.code, &error.message);
+        let count = |tally: &mut Tally| tally.erred(error);
         if !self.slice.counted(count)
             && let Some(running) = self.group.running()
         {

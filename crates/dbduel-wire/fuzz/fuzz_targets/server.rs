@@ -12,6 +12,7 @@ fuzz_target!(|data: &[u8]| {
         parameters: sql.len() as u16 & 7,
         columns: 3,
         rows: 2,
+        ..Shape::default()
     };
     let _ = server.feed(data, &mut shape, &mut out);
     if let Ok(Command::Execute { body, .. }) = Command::parse(data) {

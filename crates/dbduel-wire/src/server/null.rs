@@ -16,6 +16,8 @@ pub struct Shape {
     pub columns: u16,
     /// Rows of the result; every value is 1.
     pub rows: u32,
+    /// True for a query that plays no act of a script, as the login plays none.
+    pub is_outside_script: bool,
 }
 
 impl Shape {

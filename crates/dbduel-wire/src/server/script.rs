@@ -66,8 +66,8 @@ pub struct Action {
 
 /// One session with the scripted server.
 ///
-/// Queries and executions play the script, act by act; after the last act it begins again. Login, preparing and
-/// everything else is answered properly and at once.
+/// Queries and executions play the script, act by act; after the last act it begins again. Login, preparing, queries of a
+/// [shape](Shape::is_outside_script) that says so and everything else is answered properly and at once.
 #[derive(Debug)]
 pub struct ScriptedServer {
     session: Session,
@@ -109,11 +109,14 @@ impl ScriptedServer {
                 Turn::LoggedIn => (Duration::ZERO, End::GoOn),
                 Turn::Request(Command::Quit, _) => (Duration::ZERO, End::Close),
                 Turn::Request(command, terms) => {
-                    answer(&command, terms, &mut self.prepared, shape, &mut out);
-                    match scripted(&command)
-                        .then(|| self.script.get(self.next_act))
-                        .flatten()
-                    {
+                    let mut plays = scripted(&command);
+                    let mut shape = |sql: &[u8]| {
+                        let shape = shape(sql);
+                        plays &= !shape.is_outside_script;
+                        shape
+                    };
+                    answer(&command, terms, &mut self.prepared, &mut shape, &mut out);
+                    match plays.then(|| self.script.get(self.next_act)).flatten() {
                         None => (Duration::ZERO, End::GoOn),
                         Some(act) => {
                             self.next_act = (self.next_act + 1) % self.script.len();

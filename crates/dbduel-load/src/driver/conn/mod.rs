@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 use super::socket::{OnLoop, Socket, Waiter};
 use super::{
-    Credentials, Dialect, Effects, LostError, Sink, StatementError, Summary, Tls, mysql,
-    postgresql, sqlite,
+    Credentials, Dialect, Effects, LostError, SessionStart, Sink, StatementError, Summary, Tls,
+    mysql, postgresql, session_start, sqlite,
 };
 use crate::address::Address;
 use crate::executor::{Reactor, Token};
@@ -172,6 +172,29 @@ impl<W: Waiter> Conn<W> {
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         self.session.dialect()
+    }
+
+    /// Sets what our statements rely on. The first statement of a session.
+    ///
+    /// # Errors
+    /// When the server refuses it, or the connection is lost.
+    pub(crate) async fn start_session(
+        &mut self,
+        session_start: SessionStart,
+    ) -> Result<(), LostError> {
+        let version = self.session.server_version();
+        let Some(sql) = session_start::statement(self.dialect(), version, session_start) else {
+            return Ok(());
+        };
+        match self.query(sql.as_bytes()).await {
+            Ok(_) => {}
+            Err(StatementError::Lost(lost)) => return Err(lost),
+            Err(StatementError::Server(error)) => return Err(LostError::Session(error)),
+        }
+        // They count statements of the load.
+        self.statements = 0;
+        self.effects = Effects::default();
+        Ok(())
     }
 
     pub(super) fn session(&self) -> &Session {

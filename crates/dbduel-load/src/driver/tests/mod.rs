@@ -93,11 +93,7 @@ fn bytes_that_trail_the_login_are_refused() {
         let mut login = [0; 1024];
         let length = stream.read(&mut login).unwrap();
         out.clear();
-        let mut shape = |_: &[u8]| Shape {
-            parameters: 0,
-            columns: 0,
-            rows: 0,
-        };
+        let mut shape = |_: &[u8]| Shape::default();
         server.feed(&login[..length], &mut shape, &mut out).unwrap();
         out.push(1);
         stream.write_all(&out).unwrap();

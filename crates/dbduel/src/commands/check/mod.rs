@@ -13,8 +13,8 @@ use clap::Args;
 use dbduel_load::driver::{ConnectOptions, Connection};
 use dbduel_load::fill::{self, RESUME};
 use dbduel_load::workloads::parameters::ScriptAccess;
-use dbduel_load::workloads::{self, Moment, completion};
-use dbduel_record::plan::Workload;
+use dbduel_load::workloads::{self, Moment, Workload, completion};
+use dbduel_record::plan::{self, Parameters};
 
 use super::connection::{Server, Tls};
 use super::connection::{connect as connect_to, endpoint, tls};
@@ -88,6 +88,9 @@ pub fn check(arguments: &Arguments) -> Result<Exit> {
         Moment::AfterLoad
     };
     let verification = workload.verify(&resolved, &mut connection, moment)?;
+    if verification.conditions.is_empty() {
+        require_tables(workload, &resolved, &mut connection, &arguments.database)?;
+    }
     let mut document = Document::of(workload, &verification);
     if let Some(log) = &log {
         let commit_check = workload
@@ -107,12 +110,32 @@ pub fn check(arguments: &Arguments) -> Result<Exit> {
     })
 }
 
+/// Of a workload without conditions its tables must be there at least.
+fn require_tables(
+    workload: &dyn Workload,
+    parameters: &Parameters,
+    connection: &mut Connection,
+    database: &str,
+) -> Result<()> {
+    let present = fill::table_names(connection)?;
+    let tables = workload.tables(connection.dialect(), parameters);
+    let missing = tables.iter().find(|table| !present.contains(&table.name));
+    if let Some(table) = missing {
+        bail!(
+            "database `{database}` has no table `{}`, which the workload `{}` needs; `dbduel load --prepare` fills it",
+            table.name,
+            workload.name()
+        );
+    }
+    Ok(())
+}
+
 /// The workload: the record's own, with what the command line says instead.
-fn asked(arguments: &Arguments, log: Option<&Log>) -> Result<Workload> {
+fn asked(arguments: &Arguments, log: Option<&Log>) -> Result<plan::Workload> {
     let recorded = log.and_then(|log| log.workload.clone());
     let mut asked = match (&arguments.workload, recorded) {
         (Some(name), Some(recorded)) if workloads::find(name)?.name() == recorded.name => recorded,
-        (Some(name), _) => Workload {
+        (Some(name), _) => plan::Workload {
             name: name.clone(),
             parameters: Default::default(),
         },

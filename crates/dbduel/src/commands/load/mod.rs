@@ -37,7 +37,7 @@ use crate::lab::host;
 use crate::lab::interpreted;
 use crate::lab::login;
 use crate::random::fresh_seed;
-use crate::report::words::duration;
+use crate::report::words::{count, duration};
 pub use arguments::Arguments;
 use arguments::LoadArrival;
 use outcome::Outcome;
@@ -125,6 +125,16 @@ pub fn load(arguments: &Arguments) -> Result<Exit> {
     }
     if outcome.document.total.counts.ok == 0 {
         bail!("no transaction was committed; the errors above and the server's log say why");
+    }
+    if let [first, ..] = outcome.document.refused.as_slice() {
+        let refused = outcome.document.refused.iter().map(|error| error.count);
+        bail!(
+            "the server refused {} statements of the workload, and not because of other clients ({}: {}); the figures are of the \
+             rest. Are the tables those of this workload, and does the server's log say more?",
+            count(refused.sum()),
+            first.code,
+            first.example
+        );
     }
     Ok(Exit::Done)
 }

@@ -87,6 +87,8 @@ pub struct Document {
     pub service_us: Option<Latency>,
     /// Errors by code, those of retried statements included.
     pub errors: Vec<ErrorCode>,
+    /// Those of them that were no conflict between clients: the server does not take these statements from the workload.
+    pub refused: Vec<ErrorCode>,
     /// The load process itself.
     pub client: Client,
     /// The series, warm-up included.
@@ -254,7 +256,10 @@ impl Outcome {
         let has_fixed_work =
             workload.is_ok_and(|known| known.has_fixed_work(&setup.workload.parameters));
         let cpu_s = (answer.cpu_user_s + answer.cpu_system_s - answer.polled_s).max(0.0);
+        let refused = answer.errors.iter().filter(|error| !error.is_conflict);
+        let refused = refused.cloned().map(named).collect();
         let document = Document {
+            refused,
             schema_version: SCHEMA_VERSION,
             dbduel: env!("CARGO_PKG_VERSION"),
             interrupted,
@@ -374,6 +379,7 @@ pub(super) mod tests {
             ticks: vec![Tick::default()],
             errors: vec![ErrorCount {
                 code: 1213,
+                is_conflict: true,
                 count: 7,
                 example: "Deadlock found".to_owned(),
             }],

@@ -14,7 +14,7 @@ use crate::judge::audit::evidence::Connection as Link;
 use crate::judge::audit::{ServerEvidence, Texts};
 use crate::lab::facts::answers;
 use crate::lab::login::{self, PasswordSource};
-use crate::lab::server::PROBE;
+use crate::lab::server::{POSTGRESQL_SETTINGS, PROBE};
 
 /// Asks the server at `address`, which is called `name`.
 ///
@@ -103,7 +103,7 @@ fn of_sqlite(name: &str, connection: &mut Connection) -> Result<ServerEvidence> 
 }
 
 fn of_postgresql(name: &str, connection: &mut Connection) -> Result<ServerEvidence> {
-    let variables = named(connection, "SHOW ALL")?;
+    let variables = named(connection, POSTGRESQL_SETTINGS)?;
     let mut evidence = ServerEvidence::of_variables(name, variables)
         .context("the server does not say which version it is")?;
     evidence.session = evidence.variables.clone();

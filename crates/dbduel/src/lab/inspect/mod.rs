@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::ServerAddress;
-use dbduel_load::driver::{ConnectOptions, TlsMode};
+use dbduel_load::driver::{ConnectOptions, SessionStart, TlsMode};
 use dbduel_record::{Record, store};
 
 use crate::judge;
@@ -193,6 +193,8 @@ fn one(subject: &Subject) -> Result<ServerEvidence> {
         let credentials = login::credentials(&address, file, Some(&subject.name))?;
         let options = ConnectOptions {
             tls: subject.tls.clone(),
+            // Its clients need not be ours.
+            session: SessionStart::AsServer,
             ..ConnectOptions::default()
         };
         let source = PasswordSource::Options("--password-file-a, --password-file-b");

@@ -43,7 +43,9 @@ pub use digest::of_file as digests_of_file;
 pub use home::{Home, clear_unfinished, create_private_dir, unfinished};
 pub use name::{Meaning, NameError, ServerName, runs_in_process};
 pub use process::{forked_by, signal_tree};
-pub use products::{COUNTERS, FactQuery, PROBE, ServerProduct, VARIABLES, recognise};
+pub use products::{
+    COUNTERS, FactQuery, POSTGRESQL_SETTINGS, PROBE, ServerProduct, VARIABLES, recognise,
+};
 pub use progress::{Progress, ProgressUnit, Silent};
 pub use refusal::{Notice, RefusedSetting};
 pub use reserved::{leaves_folder, reserved};

@@ -24,6 +24,7 @@ use super::settings::Setting;
 use super::version::Version;
 
 pub use layout::Layout;
+pub use postgresql::SETTINGS as POSTGRESQL_SETTINGS;
 
 /// A product whose servers the lab runs.
 pub trait ServerProduct: Sync {

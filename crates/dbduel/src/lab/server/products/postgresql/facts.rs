@@ -16,12 +16,17 @@ macro_rules! flags {
     };
 }
 
+/// Names and values of the settings with which the server begins a session, as `SHOW ALL` has them: what this session was set to
+/// since is left out.
+pub const SETTINGS: &str = "SELECT name, CASE WHEN source <> 'session' THEN current_setting(name) \
+     WHEN unit IS NULL OR reset_val IN ('0', '-1') THEN reset_val ELSE reset_val || unit END FROM pg_settings ORDER BY name";
+
 /// Questions for a record.
 pub fn queries(version: Version) -> Vec<FactQuery> {
     vec![
         FactQuery {
             name: "variables",
-            sql: "SELECT name, current_setting(name) FROM pg_settings ORDER BY name",
+            sql: SETTINGS,
         },
         FactQuery {
             name: "status",
@@ -29,8 +34,8 @@ pub fn queries(version: Version) -> Vec<FactQuery> {
         },
         FactQuery {
             name: "variable-origins",
-            sql: "SELECT name, setting, unit, boot_val, source, context, vartype, min_val, max_val, enumvals \
-                  FROM pg_settings ORDER BY name",
+            sql: "SELECT name, CASE source WHEN 'session' THEN reset_val ELSE setting END, unit, boot_val, source, context, \
+                  vartype, min_val, max_val, enumvals FROM pg_settings ORDER BY name",
         },
         FactQuery {
             name: "plugins",

@@ -11,6 +11,8 @@ use anyhow::Result;
 use dbduel_load::driver::Dialect;
 use nix::sys::signal::Signal;
 
+pub use facts::SETTINGS;
+
 use super::{Build, FactQuery, Layout, Places, ReadBack, ServerProduct, Setting, Version, layout};
 
 pub struct PostgreSql;

@@ -1,0 +1,213 @@
+//! What a session is set to before its first statement, so that our statements mean the same on every server.
+//!
+//! A server, an account or a statement of `init_connect` may begin sessions in which statements are not committed by themselves,
+//! rows are cut off or changed, names are texts, or a pause ends the connection. Each of these is set to what our statements
+//! rely on, and nothing else: what makes a server slower or faster, isolation, durability and locks, stays the server's, for it
+//! is what is measured. Scripts that run outside of contests have the server's sessions, as sysbench's have.
+
+use super::Dialect;
+
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SessionStart {
+    /// Statements of ours, but for those that are measured.
+    #[default]
+    Ours,
+    /// Statements that are measured: their isolation is the server's or the workload's.
+    Measured,
+    /// Questions about sessions as the server begins them.
+    AsServer,
+}
+
+/// The modes of MySQL and MariaDB that refuse values and statements, which a session keeps. All others change what statements
+/// mean: texts in double quotes become names, `||` joins texts, BEGIN opens a block of a procedure.
+const KEPT_MODES: [&str; 8] = [
+    "ERROR_FOR_DIVISION_BY_ZERO",
+    "NO_AUTO_CREATE_USER",
+    "NO_ENGINE_SUBSTITUTION",
+    "NO_ZERO_DATE",
+    "NO_ZERO_IN_DATE",
+    "ONLY_FULL_GROUP_BY",
+    "STRICT_ALL_TABLES",
+    "STRICT_TRANS_TABLES",
+];
+
+/// Seconds without a statement that a session survives, at least; the server's own default.
+const IDLE_S: u32 = 28_800;
+
+/// The statement that begins a session on a server of this version; none where it is as the server begins it.
+pub(super) fn statement(
+    dialect: Dialect,
+    version: &str,
+    session_start: SessionStart,
+) -> Option<String> {
+    match (dialect, session_start) {
+        // A connection of SQLite is set when it opens its file.
+        (_, SessionStart::AsServer) | (Dialect::Sqlite, _) => None,
+        (Dialect::MySql, _) => Some(of_mysql(version)),
+        (Dialect::PostgreSql, session_start) => Some(of_postgresql(version, session_start)),
+    }
+}
+
+/// True for a statement that begins a session on MySQL or MariaDB.
+pub(crate) fn is_start(sql: &[u8]) -> bool {
+    sql.starts_with(MYSQL_START.as_bytes())
+}
+
+/// How that statement begins.
+const MYSQL_START: &str = "SET SESSION autocommit = 1, ";
+
+fn of_mysql(version: &str) -> String {
+    let modes = KEPT_MODES.map(|mode| {
+        // Nothing where the server does not know it, or does not have it on.
+        format!("IF(FIND_IN_SET('{mode}', @@sql_mode), '{mode}', NULL)")
+    });
+    let mut settings = vec![
+        "completion_type = 0".to_owned(),
+        "sql_safe_updates = 0".to_owned(),
+        // All rows.
+        "sql_select_limit = 18446744073709551615".to_owned(),
+        // The larger of an unsigned and a signed number is a decimal to MySQL.
+        format!("wait_timeout = CAST(GREATEST(@@wait_timeout, {IDLE_S}) AS UNSIGNED)"),
+        "character_set_client = utf8mb4".to_owned(),
+        "character_set_results = utf8mb4".to_owned(),
+        format!("sql_mode = CONCAT_WS(',', {})", modes.join(", ")),
+    ];
+    let is_mariadb = version.contains("MariaDB");
+    // Where MariaDB says which version of MySQL it replaces.
+    let number = numbers(version.strip_prefix("5.5.5-").unwrap_or(version));
+    let since = |first: [u32; 3]| number >= first;
+    let limit = match is_mariadb {
+        true => since([10, 1, 1]).then_some("max_statement_time"),
+        false => since([5, 7, 8]).then_some("max_execution_time"),
+    };
+    let read_only = match is_mariadb {
+        true if since([11, 1, 1]) => Some("transaction_read_only"),
+        true => since([10, 0, 0]).then_some("tx_read_only"),
+        false if since([5, 7, 20]) => Some("transaction_read_only"),
+        false => since([5, 6, 5]).then_some("tx_read_only"),
+    };
+    settings.extend(
+        limit
+            .into_iter()
+            .chain(read_only)
+            .map(|name| format!("{name} = 0")),
+    );
+    if is_mariadb && since([10, 3, 0]) {
+        let idle =
+            ["", "_readonly", "_write"].map(|kind| format!("idle{kind}_transaction_timeout = 0"));
+        settings.extend(idle);
+    }
+    format!("{MYSQL_START}SESSION {}", settings.join(", SESSION "))
+}
+
+fn of_postgresql(version: &str, session_start: SessionStart) -> String {
+    let mut settings = vec![
+        ("standard_conforming_strings", "on"),
+        ("bytea_output", "hex"),
+        ("datestyle", "ISO"),
+        ("intervalstyle", "postgres"),
+        ("default_transaction_read_only", "off"),
+        ("statement_timeout", "0"),
+        ("lock_timeout", "0"),
+    ];
+    let [major, minor, _] = numbers(version);
+    for (since, name) in [
+        ([9, 6], "idle_in_transaction_session_timeout"),
+        ([14, 0], "idle_session_timeout"),
+        ([17, 0], "transaction_timeout"),
+    ] {
+        if [major, minor] >= since {
+            settings.push((name, "0"));
+        }
+    }
+    if session_start == SessionStart::Ours {
+        settings.push(("default_transaction_isolation", "'read committed'"));
+    }
+    let settings = settings.iter();
+    let settings: Vec<String> = settings
+        .map(|(name, value)| format!("SET {name} = {value}"))
+        .collect();
+    // A path on which tables can be made is the user's choice.
+    format!(
+        "{}; SELECT set_config('search_path', 'public', false) \
+         WHERE coalesce(current_schema(), 'pg_catalog') IN ('pg_catalog', 'information_schema')",
+        settings.join("; ")
+    )
+}
+
+/// The first three numbers of a version.
+fn numbers(version: &str) -> [u32; 3] {
+    let mut found = [0; 3];
+    let digits = |c: char| !c.is_ascii_digit();
+    for (place, text) in found.iter_mut().zip(version.split(digits)) {
+        *place = text.parse().unwrap_or(0);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_read_as_the_greeting_has_it() {
+        assert_eq!(numbers("8.0.36-0ubuntu1"), [8, 0, 36]);
+        assert_eq!(numbers("17.2 (Debian 17.2-1)"), [17, 2, 0]);
+        assert_eq!(numbers("18beta1"), [18, 0, 0]);
+        assert_eq!(numbers(""), [0, 0, 0]);
+    }
+
+    #[test]
+    fn a_server_is_asked_for_settings_that_its_version_has() {
+        let has = |version: &str, name: &str| of_mysql(version).contains(name);
+        for (version, limit, read_only) in [
+            ("5.5.62", None, None),
+            ("5.6.51", None, Some("SESSION tx_read_only")),
+            (
+                "8.0.36",
+                Some("max_execution_time"),
+                Some("transaction_read_only"),
+            ),
+            (
+                "5.5.5-10.11.6-MariaDB-1",
+                Some("max_statement_time"),
+                Some("SESSION tx_read_only"),
+            ),
+            (
+                "11.8.2-MariaDB",
+                Some("max_statement_time"),
+                Some("transaction_read_only"),
+            ),
+        ] {
+            for name in [
+                "max_execution_time",
+                "max_statement_time",
+                "SESSION tx_read_only",
+                "transaction_read_only",
+            ] {
+                let is_expected = Some(name) == limit || Some(name) == read_only;
+                assert_eq!(has(version, name), is_expected, "{version}: {name}");
+            }
+            assert_eq!(
+                has(version, "idle_write_transaction_timeout"),
+                version.contains("MariaDB")
+            );
+        }
+        let has =
+            |version: &str, name: &str| of_postgresql(version, SessionStart::Ours).contains(name);
+        assert!(!has("9.5.25", "idle_") && has("9.6.24", "idle_in_transaction"));
+        assert!(!has("13.4", "idle_session_timeout") && has("14.0", "idle_session_timeout"));
+        assert!(!has("16.9", "SET transaction_timeout") && has("17.0", "SET transaction_timeout"));
+    }
+
+    #[test]
+    fn what_is_measured_keeps_its_isolation_and_questions_keep_everything() {
+        let of = |session_start| statement(Dialect::PostgreSql, "17.2", session_start);
+        assert!(of(SessionStart::Ours).unwrap().contains("isolation"));
+        assert!(!of(SessionStart::Measured).unwrap().contains("isolation"));
+        for dialect in [Dialect::MySql, Dialect::PostgreSql] {
+            assert_eq!(statement(dialect, "17.2", SessionStart::AsServer), None);
+        }
+    }
+}
