@@ -103,6 +103,7 @@ impl SliceAnswer {
             stalled_s: _,
             drained_s: _,
             client_drained_s,
+            reported,
             rolled_back,
             commits,
             orchestration,
@@ -133,6 +134,7 @@ impl SliceAnswer {
             (own, later) => own.or(later),
         };
         self.client_drained_s += client_drained_s;
+        self.reported = self.reported.zip(reported).map(|(own, other)| own + other);
         self.rolled_back += rolled_back;
         self.commits.extend(commits);
         self.orchestration = match (self.orchestration.take(), orchestration) {
@@ -246,6 +248,7 @@ mod tests {
             stalled_s: 0.0,
             drained_s: 1.0 / ok as f64,
             client_drained_s: 0.1,
+            reported: Some(ok + 2),
             rolled_back: 1,
             commits: Vec::new(),
             orchestration: None,
@@ -269,7 +272,13 @@ mod tests {
         assert_eq!(slice.lag_us_p99, 25.0);
         assert!((slice.drained_s - (0.1 + 1.0 / 30.0)).abs() < 1e-12);
         assert_eq!(slice.client_drained_s, 0.2);
-        assert_eq!(slice.rolled_back, 2);
+        assert_eq!((slice.rolled_back, slice.reported), (2, Some(44)));
+        let unknown = SliceAnswer {
+            reported: None,
+            ..turn(2_000_000_000, 10, 200_000)
+        };
+        slice.append(unknown).unwrap();
+        assert_eq!(slice.reported, None);
     }
     #[test]
     fn the_hosts_of_a_turn_are_added_exactly_and_their_ticks_by_place() {

@@ -277,6 +277,10 @@ pub struct SliceAnswer {
     /// summed over the clients.
     #[serde(default)]
     pub client_drained_s: f64,
+    /// Transactions that the clients committed between the last two reports of their sessions to the server's statistics: the one at
+    /// the latest moment before the measured part and the one after it. Absent where sessions do not report when they are asked to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported: Option<u64>,
     /// Transactions of the measured part, among the committed ones of their class, that were rolled back
     /// on purpose.
     #[serde(default)]

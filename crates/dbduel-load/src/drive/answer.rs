@@ -58,6 +58,7 @@ pub(super) fn slice(report: &SliceReport, classes: &[String], open_ns: u64) -> S
         stalled_s: stalled.as_secs_f64(),
         drained_s: drained.as_secs_f64(),
         client_drained_s: tally.client_drained_ns() as f64 / NS_PER_S,
+        reported: None,
         rolled_back: tally.rolled_back_on_purpose(),
         commits: Vec::new(),
         orchestration: None,

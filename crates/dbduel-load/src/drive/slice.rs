@@ -15,6 +15,10 @@ use crate::worker::SliceSpec;
 /// From the order until the slice starts, so that all threads have heard of it.
 const LEAD: Duration = Duration::from_millis(1);
 
+/// The longest wait, after a slice, for its sessions to report to the server's statistics. Transactions that are longer let a session
+/// report as often as it would by itself.
+const REPORTS_MAX: Duration = Duration::from_secs(1);
+
 /// What a slice brought until all threads had reported, or the contender's connections were lost.
 struct Gathered {
     reports: Vec<SliceReport>,
@@ -22,6 +26,8 @@ struct Gathered {
     lost: Option<String>,
     /// All clients had done their work before the end of the measured part.
     is_finished: bool,
+    /// What was committed between the reports of the sessions to the server's statistics; none where it is not known.
+    reported: Option<u64>,
     /// The beats of the loop that gathered.
     heartbeat: Heartbeat,
 }
@@ -90,8 +96,9 @@ impl<O: Write> Desk<O> {
             mut reports,
             lost,
             is_finished,
+            reported,
             heartbeat: own,
-        } = self.gather(order, start, deadline, stretches)?;
+        } = self.gather(order, (start, start_ns), deadline, stretches)?;
         if lost.is_some() {
             reports.extend(self.close(contender)?);
         }
@@ -102,6 +109,7 @@ impl<O: Write> Desk<O> {
         match (lost, counted) {
             (None, Some(answer)) => Ok(Answer::Slice(Box::new(SliceAnswer {
                 is_finished,
+                reported,
                 commits,
                 ..answer
             }))),
@@ -205,11 +213,12 @@ impl<O: Write> Desk<O> {
 
     /// Passes ticks on and collects what each thread counted, until all have reported or the contender's connections
     /// are lost. Ends the slice early when the clients of all threads have done their work. Where the server is not going to be frozen,
-    /// what is in flight has no later slice to count in, so it is waited for as well.
+    /// what is in flight has no later slice to count in, so it is waited for as well. At last the sessions report to the server's
+    /// statistics.
     fn gather(
         &mut self,
         order: &SliceOrder,
-        start: Instant,
+        (start, start_ns): (Instant, u64),
         mut deadline: Instant,
         Stretches { window, drain, .. }: Stretches,
     ) -> Result<Gathered, Interruption> {
@@ -223,9 +232,14 @@ impl<O: Write> Desk<O> {
         let mut parked_by = None;
         let mut reports = Vec::with_capacity(threads);
         let mut ticks: Vec<(TickTally, usize)> = Vec::new();
-        while reports.len() < threads {
-            let event = self.next_event(heartbeat.next().min(deadline))?;
+        let (mut unreported, mut reported, mut reported_by) = (threads, Some(0), None);
+        while reports.len() < threads || unreported > 0 {
+            let until = reported_by.unwrap_or(deadline).min(deadline);
+            let event = self.next_event(heartbeat.next().min(until))?;
             let now = Instant::now();
+            if reported_by.is_some_and(|reported_by| now >= reported_by) {
+                break;
+            }
             // Whatever held this loop up held the load threads up as well.
             deadline += heartbeat.beat(now, instant(window.open_ns)..now);
             if parked_by.is_some_and(|parked_by| now >= parked_by) {
@@ -276,7 +290,17 @@ impl<O: Write> Desk<O> {
                         self.command_all(|| Command::End);
                     }
                 }
-                Event::Report(Report::Done(report)) => reports.push(*report),
+                Event::Report(Report::Done(report)) => {
+                    reports.push(*report);
+                    reported_by = (reports.len() == threads).then(|| now + REPORTS_MAX);
+                }
+                Event::Report(Report::Reported {
+                    start_ns: of,
+                    committed,
+                }) if of == start_ns => {
+                    unreported = unreported.saturating_sub(1);
+                    reported = reported.zip(committed).map(|(sum, one)| sum + one);
+                }
                 Event::Report(Report::Lost {
                     contender: lost,
                     why,
@@ -285,6 +309,7 @@ impl<O: Write> Desk<O> {
                         reports,
                         lost: Some(why.to_string()),
                         is_finished: false,
+                        reported: None,
                         heartbeat,
                     });
                 }
@@ -302,6 +327,7 @@ impl<O: Write> Desk<O> {
             reports,
             lost: None,
             is_finished: unfinished == 0,
+            reported: reported.filter(|_| unreported == 0),
             heartbeat,
         })
     }

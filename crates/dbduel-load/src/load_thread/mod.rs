@@ -50,7 +50,8 @@ pub enum Command {
     Begin(Box<BeginSlice>),
     /// Put the planned end of the running slice to now.
     Stop,
-    /// End the running slice now and report it. Clients still begin transactions, until it is halted.
+    /// End the running slice now and report it, and then what its sessions report to the server's statistics. Clients still begin
+    /// transactions, until it is halted.
     End,
     /// Begin nothing more in the slice that runs or that was reported.
     Halt,
@@ -107,6 +108,14 @@ pub enum Report {
     },
     /// The slice is over.
     Done(Box<SliceReport>),
+    /// After the slice was over, all sessions of its clients have reported to the statistics of a server that takes reports when it is
+    /// asked to; of other servers at once.
+    Reported {
+        /// When the slice began, nanoseconds of `CLOCK_MONOTONIC`, by which it is told from others.
+        start_ns: u64,
+        /// Transactions that were committed since the sessions reported before; none where that is not known.
+        committed: Option<u64>,
+    },
     /// A client's connection is of no use any more. Comes before the report of the slice that it ends.
     Lost {
         /// Name of its contender.
@@ -164,6 +173,8 @@ struct State<'a, R> {
     running: Option<RunningSlice>,
     covering: Option<Covering>,
     settling: Option<Settling>,
+    /// The contender whose sessions report after a slice, and when that began.
+    reporting: Option<(String, u64)>,
     /// A clients has not reported yet that it is open.
     opening: bool,
     report: &'a R,
@@ -181,6 +192,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
             running: None,
             covering: None,
             settling: None,
+            reporting: None,
             opening: false,
             report,
         };
@@ -196,6 +208,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
                 }
             }
             state.look_after_opening();
+            state.look_after_reports();
             state.look_after_slice(&mut ended);
             rung = state.executor.turn(&mut ended)?.rung;
         }
@@ -223,7 +236,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
                 }
                 Ok(Command::Begin(begin)) => self.begin(*begin, ended),
                 Ok(Command::Stop) => self.stop(ended),
-                Ok(Command::End) => self.end_slice(Instant::now()),
+                Ok(Command::End) => self.end_slice(Instant::now(), ended),
                 Ok(Command::Halt) => self.halt(ended),
                 Ok(Command::Close { contender }) => self.close(&contender),
                 Err(TryRecvError::Empty) => return true,
@@ -278,6 +291,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
             .reactor()
             .forget_timers(&parked.collect::<Vec<Token>>());
         self.running = Some(running);
+        self.reporting = None;
         // A guard of zero length ends before anything is sent.
         self.look_after_slice(ended);
         self.executor.poll_all(&tokens, ended);
@@ -425,6 +439,20 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         }
     }
 
+    fn look_after_reports(&mut self) {
+        let Some((contender, start_ns)) = &self.reporting else {
+            return;
+        };
+        let clients = self.contenders.get(contender);
+        if let Some(committed) = clients.and_then(|clients| clients.group.take_reports()) {
+            (self.report)(Report::Reported {
+                start_ns: *start_ns,
+                committed,
+            });
+            self.reporting = None;
+        }
+    }
+
     fn look_after_slice(&mut self, ended: &mut Vec<(Token, ClientEnd)>) {
         let now = self.executor.reactor().turn_began();
         if self
@@ -454,7 +482,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
     }
 
     /// Ends the running slice and reports it; its clients go on.
-    fn end_slice(&mut self, now: Instant) {
+    fn end_slice(&mut self, now: Instant, ended: &mut Vec<(Token, ClientEnd)>) {
         let Some(mut running) = self.running.take() else {
             return;
         };
@@ -466,9 +494,14 @@ impl<'a, R: Fn(Report)> State<'a, R> {
             hand_over(&clients.group, &contender, self.report);
         }
         running.end(now, reactor.polled(), self.report);
+        let mut tokens = Vec::new();
         if let Some(clients) = clients {
             clients.group.end();
+            if clients.group.ask_for_reports() {
+                tokens.clone_from(&clients.tokens);
+            }
             clients.last = Some(Rc::clone(&slice));
+            self.reporting = Some((contender.clone(), slice.spec().start_ns));
         }
         // Other hosts may still wait for transactions of theirs.
         let until = now + running.drain() + COVER_MAX;
@@ -478,6 +511,9 @@ impl<'a, R: Fn(Report)> State<'a, R> {
             slice,
             until,
         });
+        // Those that wait learn that their sessions are to report.
+        self.executor.poll_all(&tokens, ended);
+        self.look_after_reports();
     }
 }
 

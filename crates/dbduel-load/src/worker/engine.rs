@@ -42,6 +42,15 @@ pub(super) trait Recording {
         let _ = due_ns;
     }
 
+    /// Has the session of the client report to its server's statistics, where [`Pacing::wants_report`].
+    ///
+    /// # Errors
+    /// When the connection is lost.
+    fn report(&self, conn: &mut ClientConnection) -> impl Future<Output = Result<(), LostError>> {
+        let _ = conn;
+        std::future::ready(Ok(()))
+    }
+
     /// A transaction that was sent at `sent_ns` is done; false when the client has done enough on this connection.
     fn ended(&self, sent_ns: u64, ended: Ended, trace: Trace) -> bool;
 }
@@ -59,6 +68,10 @@ pub(super) async fn work<C: Client, R: Recording>(
         if waits.has_had_its_turn(pacing, now_ns) {
             now_ns = waits.end_turn(pacing).await;
         }
+        if pacing.wants_report(now_ns) {
+            recording.report(conn).await?;
+            now_ns = pacing.now_ns();
+        }
         let pause = match client.readiness() {
             Readiness::After(pause) => pause,
             Readiness::AskAgain(after) => {
@@ -74,10 +87,14 @@ pub(super) async fn work<C: Client, R: Recording>(
         let Some(due_ns) = pacing.take(free_ns) else {
             return Ok(());
         };
-        if due_ns > now_ns {
+        while due_ns > now_ns {
             match waits.until_due(pacing, due_ns).await {
                 Some(due_now_ns) => now_ns = due_now_ns,
                 None => return Ok(()),
+            }
+            if pacing.wants_report(now_ns) {
+                recording.report(conn).await?;
+                now_ns = pacing.now_ns();
             }
         }
         let sent_ns = now_ns;

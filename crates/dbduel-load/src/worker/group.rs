@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::engine::work;
 use super::pacing::{ClientWaits, RunClock as _};
+use super::session_statistics::{Round, SessionStatistics};
 use super::slice::SliceOfClient;
 use super::{Client, ClientContext, ClientEnd, Slice};
 use crate::commit_log::Acknowledged;
@@ -24,10 +25,15 @@ pub(super) async fn live<C: Client>(
         0 => Some(Session::ask(&mut conn).await?),
         _ => None,
     };
-    group.admit(session);
+    let statistics = SessionStatistics::of(&conn);
+    group.admit(session, &statistics);
     let mut round = 0;
     loop {
-        let slice = &*group.next_slice(context.client, &mut round).await;
+        let next = group.next_slice(context.client, &mut round, &statistics);
+        let Some(slice) = &next.await else {
+            statistics.flush(group, None, &mut conn).await?;
+            continue;
+        };
         group.enter(context.token);
         client.begin(slice.begin(context.client));
         if context.client == 0 && slice.is_guarded() {
@@ -42,7 +48,7 @@ pub(super) async fn live<C: Client>(
             context.token,
             conn.dialect().is_in_process(),
         );
-        let part = SliceOfClient::new(slice, group);
+        let part = SliceOfClient::new(slice, group, &statistics);
         work(&part, waits, &mut conn, &mut client).await?;
         group.leave(context.token);
         if group.is_parked() {
@@ -64,6 +70,10 @@ pub struct Group {
     /// Counts slices, so that a client takes part in each only once.
     round: Cell<u64>,
     opened: Cell<u32>,
+    /// Clients among them whose sessions report to the server's statistics when they are asked to.
+    reporting: Cell<u32>,
+    /// The reports of their sessions that are waited for, since the last slice was over.
+    reports: Cell<Option<Round>>,
     /// What the server says of the session of the contender's first client, if that is on this thread.
     session: RefCell<Option<Session>>,
     /// Tasks of the clients inside a slice, which may be one that was answered: inside a transaction or waiting for one.
@@ -114,7 +124,46 @@ impl Group {
             let frozen = slice.start().saturating_duration_since(halted);
             self.frozen.set(self.frozen.get() + frozen);
         }
+        self.reports.set(None);
         *self.slice.borrow_mut() = Some(slice);
+    }
+
+    /// The slice is over: the sessions report to the server's statistics, those of clients that wait when these are polled next. False
+    /// where none does.
+    pub fn ask_for_reports(&self) -> bool {
+        self.reports.set(Some(Round {
+            number: self.round.get(),
+            waiting: self.reporting.get(),
+            committed: (self.reporting.get() == self.opened.get()).then_some(0),
+        }));
+        self.reporting.get() > 0
+    }
+
+    /// Once all sessions have reported that were asked to, transactions that were committed between their reports and those before;
+    /// none where that is not known of one.
+    #[must_use]
+    pub fn take_reports(&self) -> Option<Option<u64>> {
+        let round = self.reports.get().filter(|round| round.waiting == 0)?;
+        self.reports.set(None);
+        Some(round.committed)
+    }
+
+    /// The reports that are waited for.
+    #[inline]
+    pub(super) fn round_of_reports(&self) -> Option<Round> {
+        self.reports.get()
+    }
+
+    /// A session has reported in a round.
+    pub(super) fn reported(&self, of: Round, committed: Option<u64>) {
+        let Some(round) = self.reports.get().filter(|now| now.number == of.number) else {
+            return;
+        };
+        self.reports.set(Some(Round {
+            waiting: round.waiting.saturating_sub(1),
+            committed: round.committed.zip(committed).map(|(sum, one)| sum + one),
+            ..round
+        }));
     }
 
     /// Hands out what the server acknowledged since the last call.
@@ -178,22 +227,33 @@ impl Group {
 
     /// A client is connected and has prepared its statements; the contender's first one brings what the server
     /// says of its session.
-    fn admit(&self, session: Option<Session>) {
+    fn admit(&self, session: Option<Session>, statistics: &SessionStatistics) {
         if session.is_some() {
             self.session.replace(session);
         }
+        let reporting = self.reporting.get() + u32::from(statistics.can_flush());
+        self.reporting.set(reporting);
         self.opened.set(self.opened.get() + 1);
     }
 
-    /// Waits for a slice that a client takes part in. `round` is the last slice that the client has looked at.
-    async fn next_slice(&self, client: u32, round: &mut u64) -> Rc<Slice> {
+    /// Waits for a slice that a client takes part in; none when its session is to report before. `round` is the last slice that the
+    /// client has looked at.
+    async fn next_slice(
+        &self,
+        client: u32,
+        round: &mut u64,
+        statistics: &SessionStatistics,
+    ) -> Option<Rc<Slice>> {
         loop {
+            if statistics.is_wanted(self.reports.get()) {
+                return None;
+            }
             if *round != self.round.get()
                 && let Some(slice) = &*self.slice.borrow()
             {
                 *round = self.round.get();
                 if client < slice.spec().share.clients {
-                    return Rc::clone(slice);
+                    return Some(Rc::clone(slice));
                 }
             }
             turn().await;

@@ -7,6 +7,7 @@ mod group;
 mod pacing;
 mod run;
 mod run_events;
+mod session_statistics;
 mod slice;
 
 use std::rc::Rc;

@@ -49,6 +49,13 @@ pub(crate) trait Pacing: RunClock {
     /// Whether a client that waited until `now_ns` for what is due at `due_ns` is not to begin it any more.
     fn calls_off(&self, due_ns: u64, now_ns: u64) -> bool;
 
+    /// Whether the session of a client that is between two transactions at `now_ns` is to report to its server's statistics.
+    #[inline]
+    fn wants_report(&self, now_ns: u64) -> bool {
+        let _ = now_ns;
+        false
+    }
+
     /// How late the load process itself was with a transaction, nanoseconds.
     #[inline]
     fn lagged(&self, lag_ns: impl FnOnce() -> u64) {
@@ -101,7 +108,8 @@ impl<'a> ClientWaits<'a> {
         pacing.now_ns()
     }
 
-    /// Waits for what is due later; returns when the client goes on, or none when it is called off.
+    /// Waits for what is due later; returns when the client goes on, or none when it is called off. That is earlier where its session is
+    /// to report.
     pub(crate) async fn until_due(&self, pacing: &impl Pacing, due_ns: u64) -> Option<u64> {
         self.reactor.wake_at(self.token, pacing.instant(due_ns));
         loop {
@@ -109,6 +117,9 @@ impl<'a> ClientWaits<'a> {
             let now_ns = pacing.now_ns();
             if pacing.calls_off(due_ns, now_ns) {
                 return None;
+            }
+            if pacing.wants_report(now_ns) {
+                return Some(now_ns);
             }
             if now_ns >= due_ns {
                 // The client was free in time, so the delay is ours.

@@ -8,9 +8,10 @@ use dbduel_record::seed::named_seed;
 
 use super::engine::Recording;
 use super::pacing::{Pacing, RunClock};
+use super::session_statistics::{GuardReport, SessionStatistics};
 use super::{Begin, Group, Trace};
 use crate::commit_log::Acknowledged;
-use crate::driver::{ErrorClass, ServerError};
+use crate::driver::{ClientConnection, ErrorClass, LostError, ServerError};
 use crate::schedule::Schedule;
 use crate::share::Share;
 use crate::tally::{Class, Ended, Outcome, Tally};
@@ -229,16 +230,26 @@ pub(super) struct SliceOfClient<'a> {
     is_awaited: Cell<bool>,
     /// How long the server had been frozen in all when the client began with the slice.
     frozen: Duration,
+    /// What the client's session has not reported.
+    statistics: &'a SessionStatistics,
+    /// What it reported in the guard.
+    guard: GuardReport,
 }
 
 impl<'a> SliceOfClient<'a> {
     /// Of a client that begins with it.
-    pub(super) fn new(slice: &'a Slice, group: &'a Group) -> Self {
+    pub(super) fn new(
+        slice: &'a Slice,
+        group: &'a Group,
+        statistics: &'a SessionStatistics,
+    ) -> Self {
         SliceOfClient {
             slice,
             group,
             is_awaited: Cell::new(false),
             frozen: group.frozen(),
+            statistics,
+            guard: GuardReport::default(),
         }
     }
 
@@ -303,6 +314,13 @@ impl Pacing for SliceOfClient<'_> {
     }
 
     #[inline]
+    fn wants_report(&self, now_ns: u64) -> bool {
+        let (statistics, open_ns) = (self.statistics, self.slice.open_ns);
+        statistics.is_wanted_in_guard(&self.guard, open_ns, now_ns)
+            || statistics.is_wanted(self.group.round_of_reports())
+    }
+
+    #[inline]
     fn lagged(&self, lag_ns: impl FnOnce() -> u64) {
         self.slice.counted(|tally| tally.lagged(lag_ns()));
     }
@@ -341,9 +359,22 @@ impl Recording for SliceOfClient<'_> {
         error.class == ErrorClass::Conflict && retries < u64::from(self.slice.spec.retries)
     }
 
+    async fn report(&self, conn: &mut ClientConnection) -> Result<(), LostError> {
+        self.statistics
+            .flush(self.group, Some(&self.guard), conn)
+            .await
+    }
+
     #[inline]
     fn ended(&self, sent_ns: u64, ended: Ended, trace: Trace) -> bool {
         let (slice, is_awaited) = (self.slice, self.is_awaited.get());
+        let is_committed = ended.outcome == Outcome::Ok;
+        self.statistics.ended(
+            &self.guard,
+            slice.open_ns,
+            [sent_ns, ended.done_ns],
+            is_committed,
+        );
         if let Trace::Committed(commitment) = trace {
             self.group.keep(Acknowledged {
                 commitment,
@@ -398,7 +429,8 @@ mod tests {
         };
         let slice = Slice::new(spec, 100 * MS, Tally::new(1, window));
         let group = Group::default();
-        let client = SliceOfClient::new(&slice, &group);
+        let statistics = SessionStatistics::default();
+        let client = SliceOfClient::new(&slice, &group, &statistics);
         let done = |client: &SliceOfClient<'_>, due_ns: u64, now_ns: u64| {
             client.began(Class(0), due_ns);
             let ended = Ended {

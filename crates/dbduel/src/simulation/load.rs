@@ -296,6 +296,7 @@ impl SimulatedLoad {
             stalled_s,
             drained_s,
             client_drained_s: f64::from(order.clients) * drained_s / 2.0,
+            reported: None,
             rolled_back: 0,
             commits: Vec::new(),
             orchestration: None,

@@ -142,6 +142,22 @@ impl<W: Waiter> Conn<W> {
         self.round_trip(sink, ()).await
     }
 
+    /// Has the session report to the statistics of a server that [`Conn::flushes_statistics`]; false when the server refuses. This
+    /// is no statement of the load's, so that no example of it is kept.
+    ///
+    /// # Errors
+    /// A lost connection.
+    pub(crate) async fn flush_statistics(&mut self) -> Result<bool, LostError> {
+        self.out.clear();
+        self.session
+            .put_query(&mut self.out, b"SELECT pg_stat_force_next_flush()");
+        match self.round_trip(&mut Skip, ()).await {
+            Ok(_) => Ok(true),
+            Err(StatementError::Server(_)) => Ok(false),
+            Err(StatementError::Lost(lost)) => Err(lost),
+        }
+    }
+
     /// Lets the server forget a statement.
     ///
     /// # Errors

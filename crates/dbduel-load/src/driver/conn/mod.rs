@@ -224,6 +224,16 @@ impl<W: Waiter> Conn<W> {
         self.examples = Some(Arc::clone(examples));
     }
 
+    /// True when the server takes the session's part of its statistics when it is asked to: PostgreSQL from 15 on, whose sessions
+    /// otherwise report at most once a second.
+    #[must_use]
+    pub fn flushes_statistics(&self) -> bool {
+        let version = self.session.server_version();
+        let digits = version.find(|c: char| !c.is_ascii_digit());
+        let major = version[..digits.unwrap_or(version.len())].parse::<u32>();
+        self.dialect() == Dialect::PostgreSql && major.is_ok_and(|major| major >= 15)
+    }
+
     /// Statements sent so far.
     #[inline]
     #[must_use]

@@ -392,6 +392,7 @@ pub(super) mod tests {
             stalled_s: 0.0,
             drained_s: 0.2,
             client_drained_s: 0.0,
+            reported: None,
             rolled_back: 0,
             commits: Vec::new(),
             orchestration: None,

@@ -5,6 +5,7 @@
 
 pub mod blocks;
 pub mod figures;
+pub mod reports;
 pub mod used;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use dbduel_record::{Plan, Record};
 use hdrhistogram::Histogram;
 
 use blocks::{CompleteBlock, LevelBlocks};
+use reports::Reports;
 
 /// Relative difference between a slice and the time over which its counters were read, from which it is reported.
 pub const WINDOW_ERROR: f64 = 0.2;
@@ -44,6 +46,8 @@ pub struct Evidence<'a> {
     readings: BTreeMap<(SliceId, &'a str, &'a str), f64>,
     latencies: BTreeMap<SliceId, BTreeMap<&'a str, &'a Interval>>,
     measured_s: BTreeMap<SliceId, f64>,
+    /// Where sessions count for a server.
+    pub reports: Reports,
 }
 
 /// The slice that a row belongs to.
@@ -97,8 +101,12 @@ impl<'a> Evidence<'a> {
             seconds.entry(slice).or_default().push(row);
         }
         let readings: BTreeMap<(SliceId, &str, &str), f64> = readings.collect();
+        let reports = Reports::of(record, |slice, source, metric| {
+            readings.get(&(slice, source, metric)).copied()
+        });
         let mut evidence = Self {
             record,
+            reports,
             watched: Vec::new(),
             levels,
             ticks: index_ticks(&record.ticks),
@@ -156,10 +164,14 @@ impl<'a> Evidence<'a> {
     }
 
     /// The increase of a counter over the measured part of a slice. On a busy machine the samplers see a
-    /// little less or more than that part; the increase is taken to be even over time.
+    /// little less or more than that part; the increase is taken to be even over time, or over transactions where sessions report
+    /// what they did.
     #[must_use]
     pub fn used(&self, slice: SliceId, source: &str, metric: &str) -> Option<f64> {
         let seen = self.reading(slice, source, metric)?;
+        if let Some(used) = self.reports.used(slice, source, metric, seen) {
+            return used;
+        }
         let window = match source {
             "server" | "host" => Window::Kernel,
             "engine" | "waits" => Window::Engine,

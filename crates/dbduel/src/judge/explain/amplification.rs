@@ -19,7 +19,7 @@ const TERABYTE: f64 = 1e12;
 pub struct Amplification {
     /// Name of the contender.
     pub contender: String,
-    /// Rows changed; absent where the server's counter does not cover the engine of its tables.
+    /// Rows changed; absent where the server's counter does not cover the engine of its tables, or lags.
     pub rows_changed: Option<f64>,
     /// Bytes that the server wrote to the device.
     pub device_written_bytes: Option<f64>,
@@ -56,14 +56,26 @@ pub struct Amplification {
 pub fn of(evidence: &Evidence<'_>, contender: usize) -> Amplification {
     let plan = evidence.plan();
     let name = plan.contenders[contender].name.clone();
-    let sum = |source: &str, metric: &str| -> Option<f64> {
-        let mut rows = (0..evidence.levels.len())
+    let slices = evidence
+        .levels
+        .iter()
+        .flat_map(|level| level.slices_of(contender));
+    let transactions = slices.map(|row| row.ok as f64).sum::<f64>();
+    let watched = || {
+        (0..evidence.levels.len())
             .flat_map(|level| evidence.watched(level))
             .flat_map(|block| block.slices_of(contender))
-            .peekable();
-        rows.peek()?;
-        rows.map(|row| evidence.used(slice_of(row), source, metric))
-            .sum()
+    };
+    let watched_transactions = watched().map(|row| row.ok as f64).sum::<f64>();
+    // Where turns are short, samplers look at some of the blocks; the others are taken to be like them.
+    let sum = |source: &str, metric: &str| -> Option<f64> {
+        watched().next()?;
+        let seen = watched().map(|row| evidence.used(slice_of(row), source, metric));
+        let seen = seen.sum::<Option<f64>>()?;
+        Some(match watched_transactions > 0.0 {
+            true => seen * transactions / watched_transactions,
+            false => seen,
+        })
     };
     let rows_changed = sum("engine", rows_changed::METRIC)
         .filter(|_| rows_changed::why_not_counted(evidence, contender).is_none());
@@ -88,11 +100,6 @@ pub fn of(evidence: &Evidence<'_>, contender: usize) -> Amplification {
         .and_then(|(rows, files, ..)| Some((rows, files?.data.bytes)))
         .filter(|(rows, bytes)| *rows > 0 && *bytes > 0)
         .map(|(rows, bytes)| bytes as f64 / rows as f64);
-    let slices = evidence
-        .levels
-        .iter()
-        .flat_map(|level| level.slices_of(contender));
-    let transactions = slices.map(|row| row.ok as f64).sum::<f64>();
     let written_per_transaction_bytes = device_written_bytes
         .filter(|_| transactions > 0.0)
         .map(|bytes| bytes / transactions);

@@ -31,9 +31,12 @@ pub fn cost(
         ))
     };
     // Nothing is left of a side whose counter does not cover what was measured.
-    let why_not = |who: usize| match resource.of.1.contains(&rows_changed::METRIC) {
-        true => rows_changed::why_not_counted(evidence, who),
-        false => None,
+    let why_not = |who: usize| {
+        let is_rows = resource.of.1.contains(&rows_changed::METRIC);
+        let why = is_rows.then(|| rows_changed::why_not_counted(evidence, who));
+        let name = &plan.contenders[who].name;
+        let late = || evidence.reports.why_late(name, resource.of.1);
+        why.flatten().or_else(late)
     };
     let counted = |who: usize| of_side(who).filter(|_| why_not(who).is_none());
     let (baseline, other) = (counted(plan.baseline), counted(contender));

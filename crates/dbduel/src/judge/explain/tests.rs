@@ -202,3 +202,123 @@ fn a_counter_that_was_seen_for_half_of_a_slice_counts_for_all_of_it() {
     }
     assert!((written(&record) / whole - 1.0).abs() < 1e-9);
 }
+
+/// A record of two PostgreSQL servers, whose counters gained a row per transaction of theirs that sessions reported, and 2,625 bytes
+/// on the device per committed transaction.
+fn of_sessions(version: &str, readings: &[(&str, f64)]) -> Record {
+    let mut record = Scenario::duel()
+        .observed(Observation::doublewrite())
+        .record();
+    record
+        .readings
+        .retain(|row| row.metric != "device_write_bytes");
+    for files in &mut record.contenders {
+        let build = files.build.as_mut().unwrap();
+        "PostgreSQL".clone_into(&mut build.product);
+        version.clone_into(&mut build.version);
+    }
+    let rows: Vec<ReadingRow> = record
+        .slices
+        .iter()
+        .filter(|row| row.class == ALL_CLASSES)
+        .flat_map(|row| {
+            let fixed = [
+                ("engine", "rows_changed_count", 1.3),
+                ("server", "device_write_bytes", 2_625.0),
+            ];
+            let load = readings
+                .iter()
+                .map(|&(metric, each)| ("load", metric, each));
+            let all: Vec<_> = fixed.into_iter().chain(load).collect();
+            all.into_iter().map(|(source, metric, each)| ReadingRow {
+                block: row.block,
+                position: row.position,
+                contender: row.contender.clone(),
+                source: source.to_owned(),
+                metric: metric.to_owned(),
+                value: each * row.ok as f64,
+            })
+        })
+        .collect();
+    record.readings.extend(rows);
+    record
+}
+
+#[test]
+fn counters_of_sessions_belong_to_the_transactions_that_they_report() {
+    // Guards are reported with their turns: 1.3 rows for 1.3 transactions.
+    let record = of_sessions("17.6", &[("reported_count", 1.3)]);
+    let (summary, findings) = summarise(&record);
+    for storage in &summary.storage {
+        let own = record.slices.iter();
+        let own = own.filter(|row| row.contender == storage.contender && row.class == ALL_CLASSES);
+        let committed: u64 = own.map(|row| row.ok).sum();
+        let changed = storage.rows_changed.unwrap();
+        assert!((changed / committed as f64 - 1.0).abs() < 1e-9, "{changed}");
+        let amplification = storage.write_amplification.unwrap();
+        assert!((amplification - 10.0).abs() < 1e-6, "{storage:?}");
+    }
+    let is_late = |one: &crate::judge::Finding| one.rule == "observe.statistics-lag";
+    assert!(!findings.iter().any(is_late));
+}
+
+#[test]
+fn no_ratio_comes_from_a_counter_that_lags() {
+    for (version, readings) in [
+        ("14.20", &[][..]),
+        ("17.6", &[][..]),
+        ("14.20", &[("unreported_turns_count", 1.0)]),
+        (
+            "17.6",
+            &[("reported_count", 0.9), ("unreported_turns_count", 1.0)],
+        ),
+    ] {
+        let (summary, findings) = summarise(&of_sessions(version, readings));
+        for storage in &summary.storage {
+            assert_eq!(
+                (
+                    storage.rows_changed,
+                    storage.written_per_row_bytes,
+                    storage.write_amplification
+                ),
+                (None, None, None)
+            );
+            let each = storage.written_per_transaction_bytes.unwrap();
+            assert!((each - 2_625.0).abs() < 1e-6, "{each}");
+        }
+        let costs = &summary.explanations[0].costs;
+        let cost = costs.iter().find(|cost| cost.resource == "rows-changed");
+        assert!(
+            cost.is_none_or(|cost| cost.ratio.value().is_none()),
+            "{cost:?}"
+        );
+        let mut late = findings
+            .iter()
+            .filter(|one| one.rule == "observe.statistics-lag");
+        assert!(late.next().is_some_and(|one| one.about.len() == 2));
+    }
+}
+
+#[test]
+fn storage_is_that_of_all_slices_where_samplers_saw_some_of_the_blocks() {
+    let mut record = of_sessions("17.6", &[("reported_count", 1.3)]);
+    let level = record.plan.blocks[0].level;
+    record
+        .plan
+        .turns
+        .insert(level, crate::judge::synthetic::turn_choice(1.0, 0.1));
+    let whole = summarise(&record).0.storage;
+    let of_level: BTreeSet<u32> = record
+        .plan
+        .blocks
+        .iter()
+        .filter(|block| block.level == level)
+        .map(|block| block.id)
+        .collect();
+    let unseen = |row: &ReadingRow| of_level.contains(&row.block) && row.block % 2 == 0;
+    record.readings.retain(|row| !unseen(row));
+    for (all, some) in whole.iter().zip(summarise(&record).0.storage) {
+        let rows = some.rows_changed.unwrap() / all.rows_changed.unwrap();
+        assert!((rows - 1.0).abs() < 1e-9, "{rows}");
+    }
+}

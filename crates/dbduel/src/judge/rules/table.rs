@@ -179,7 +179,7 @@ const RUN: &[Rule] = &[
     run("run.unfinished", "A run that stopped early has fewer blocks than planned.", journal::unfinished),
     run("observe.window", "A counter read over another interval than the slice is exact only at a constant rate.", observe::window),
     run("observe.waits-one-sided", "Waits counted on one side only explain nothing and slow that side.", observe::waits_one_sided),
-    run("observe.statistics-lag", "A counter that is reported after its slice is missing from it.", observe::statistics_lag),
+    run("observe.statistics-lag", "A counter that is reported after its turn is missing from it.", observe::statistics_lag),
     run("record.complaints", "Unreadable parts of the record are left out.", journal::complaints),
     run("verdict.short-horizon", "Stalls rarer than the measured time cannot be detected.", verdict::short_horizon),
     run("verdict.few-stalls", "What rare stalls cost in the long run is known as well as their number is.", verdict::few_stalls),

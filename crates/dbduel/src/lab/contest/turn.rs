@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use dbduel_load::driver::Dialect;
 use dbduel_load::order::{SliceAnswer, SliceOrder, Tick};
 use dbduel_record::plan::Block;
 use dbduel_record::seed::named_seed;
@@ -176,6 +177,9 @@ impl Contest<'_> {
         }
         if is_watched && plan.turns.contains_key(&block.level) {
             observed.watched(answer.measured_s);
+        }
+        if is_watched && self.arena.resident(contender).dialect == Dialect::PostgreSql {
+            observed.reported(answer.reported);
         }
         Ok(Outcome::Finished(Box::new(Turn {
             injected,

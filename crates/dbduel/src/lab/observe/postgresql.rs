@@ -1,8 +1,8 @@
 //! The counters that a PostgreSQL server keeps of itself, as rows of a name and a number.
 //!
 //! Names are those of the statistics view without `pg_stat_`, and of its column: `bgwriter.buffers_clean`. Positions of the log
-//! are exact. Of the rest a session reports what it did at most once a second: what it did since is missing at the end of a slice,
-//! and is reported with its first statement after the thaw, before the next slice is measured.
+//! are exact. Of the rest a session reports what it did at most once a second, or when it is asked to (from 15 on), which clients do
+//! in the guard and after a slice.
 
 use std::collections::HashMap;
 

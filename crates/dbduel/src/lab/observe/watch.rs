@@ -83,6 +83,23 @@ impl Observed {
         });
     }
 
+    /// Notes how many transactions what the server counted belongs to, where its sessions report it; none where that is not known.
+    pub fn reported(&mut self, transactions: Option<u64>) {
+        if !self.readings.iter().any(|one| one.source == "engine") {
+            return;
+        }
+        let (metric, value) = match transactions {
+            Some(count) => ("reported_count", count as f64),
+            None => ("unreported_turns_count", 1.0),
+        };
+        self.readings.push(Reading {
+            source: "load",
+            metric: metric.to_owned(),
+            kind: Kind::Counter,
+            value,
+        });
+    }
+
     /// Processor time that it took to see this, seconds: that of the watch, and as much again for the server that answers.
     #[must_use]
     pub fn cost_s(&self) -> f64 {

@@ -43,7 +43,7 @@ fn a_large_difference_between_two_postgresql_servers_is_decided_and_explained() 
         of.map(|row| row.value).sum()
     };
     assert!(reading("redo_written_bytes", "relaxed") > 0.0);
-    // Counters of sessions miss most of short slices. What sessions wait for is sampled, and divides the time of a transaction.
+    // What sessions wait for is sampled, and divides the time of a transaction.
     let waited = |contender| reading("connections_in_commit_s", contender);
     assert!(waited("durable") > waited("relaxed"));
     for one in &record.contenders {

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use dbduel_load::driver::{Dialect, ErrorClass, TlsMode};
 use dbduel_load::fill::{Digest, FillError, FillWatch, Place, clear, digest, fill};
-use dbduel_load::order::{Answer, Order};
+use dbduel_load::order::{Answer, Order, SliceOrder};
 use dbduel_load::workloads::{WORKLOADS, Workload, find, parameters};
-use dbduel_record::plan::Parameters;
+use dbduel_record::plan::{Arrival, Parameters};
 
 use super::cluster::{Cluster, shared};
 use crate::suite::on_server::database::Database;
@@ -188,6 +188,71 @@ fn every_workload_of_sysbench_runs_on_its_own_data() {
         }
     }
     load.end();
+}
+
+/// Rows that sessions say to have updated in this database.
+fn rows_updated(cluster: &Cluster, name: &str) -> u64 {
+    let mut connection = cluster.connect("postgres").unwrap();
+    let sql = format!("SELECT tup_updated::text FROM pg_stat_database WHERE datname = '{name}'");
+    let set = connection.query(&sql).unwrap();
+    set.text(0, 0).unwrap().parse().unwrap()
+}
+
+/// Of the cluster, or of nothing where its sessions report when they like.
+#[test]
+fn sessions_report_all_that_they_did_when_a_slice_is_over() {
+    let Some(cluster) = shared() else { return };
+    let reached = Reached::create(&cluster, "reported");
+    let workload = find("oltp-update-non-index").unwrap();
+    let parameters = parameters::resolve(workload, &small()).unwrap();
+    let place = reached.place();
+    fill(workload, &parameters, &place, 1, &FillWatch::default()).unwrap();
+    let mut load = Load::start(2);
+    let mut order = open_order(&reached.address, workload.name(), 5);
+    order.dialect = Dialect::PostgreSql;
+    order.user.clone_from(&reached.credentials.user);
+    order.password.clone_from(&reached.credentials.password);
+    reached.name.clone_into(&mut order.database);
+    order.workload.parameters = parameters;
+    load.order(&Order::Open(order));
+    let opened = load.answer();
+    assert!(matches!(opened, Answer::Opened { .. }), "{opened:?}");
+    let version = cluster.connect("postgres").unwrap();
+    let can_report = !["9.", "10", "11", "12", "13", "14"]
+        .iter()
+        .any(|old| version.server_version().starts_with(old));
+    let mut before = rows_updated(&cluster, reached.name);
+    for arrival in [
+        Arrival::Closed { think_ms: 0.0 },
+        Arrival::Closed { think_ms: 300.0 },
+        Arrival::Constant { per_second: 30.0 },
+    ] {
+        // All take part in the second, and their sessions have nothing else to say.
+        for clients in [3, 5] {
+            let slice = load.slice(&SliceOrder {
+                arrival,
+                ..slice_order(clients, 0.4)
+            });
+            let after = rows_updated(&cluster, reached.name);
+            let counted = slice.reported;
+            if !can_report {
+                assert_eq!(counted, None);
+            } else if clients == 5 {
+                // The guard is among it.
+                assert_eq!(counted, Some(after - before), "{arrival:?}");
+                assert!(counted >= Some(slice.classes[0].counts.ok), "{arrival:?}");
+            }
+            before = after;
+        }
+    }
+    load.end();
+    clear(
+        workload,
+        &parameters::resolve(workload, &small()).unwrap(),
+        &place,
+        &FillWatch::default(),
+    )
+    .unwrap();
 }
 
 #[test]

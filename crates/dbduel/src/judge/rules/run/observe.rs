@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 use dbduel_record::event::Severity;
 
 use super::RunEvidence;
-use crate::judge::audit::Product;
+use crate::counts;
 use crate::judge::evidence::{WINDOW_ERROR, Window, slice_of};
 use crate::judge::finding::{Finding, quoted};
-use crate::{counts, percent};
 
 /// Share of the slices whose counters were read over another time from which costs are doubted.
 const WINDOWS_DOUBT: f64 = 0.1;
@@ -84,37 +83,17 @@ pub fn waits_one_sided(run: &RunEvidence<'_>) -> Vec<Finding> {
     vec![Finding::new(Severity::Note, &on, claim, remedy)]
 }
 
-/// Longest time in which a session of PostgreSQL keeps its counters to itself, seconds (`PGSTAT_MIN_INTERVAL`). The flush that
-/// a session can force since 15 is one of its own, and the load's sessions have none to spare for it.
-const REPORTED_WITHIN_S: f64 = 1.0;
-
 /// Contenders whose sessions report their counters late.
 pub fn statistics_lag(run: &RunEvidence<'_>) -> Vec<Finding> {
-    let record = run.evidence.record;
-    let is_counted = |name: &str| {
-        let mut readings = record.readings.iter();
-        readings.any(|row| row.source == "engine" && row.contender == name)
-    };
-    let names = record.plan.contenders.iter().zip(&record.contenders);
-    let names = names.filter_map(|(contender, files)| {
-        let build = files.build.as_ref()?;
-        let product = Product::recognise(&build.version, &build.product);
-        let is_late = product == Product::PostgreSql && is_counted(&contender.name);
-        is_late.then_some(contender.name.as_str())
-    });
-    let names: Vec<&str> = names.collect();
-    let rows = record.slices.iter();
-    let longest_s = rows.fold(0.0_f64, |longest, row| longest.max(row.measured_s));
-    if names.is_empty() || longest_s <= 0.0 {
+    let names: Vec<&str> = run.evidence.reports.late().collect();
+    if names.is_empty() {
         return Vec::new();
     }
-    let share = (REPORTED_WITHIN_S / longest_s).min(1.0);
     let claim = format!(
-        "Sessions of {} report their counters (pg_stat_*) once a second, and what they report after a slice is not counted: up to {} of \
-         each slice is missing from these. WAL bytes, processor time and sampled waits are whole.",
+        "Sessions of {} report their counters (pg_stat_*) up to a second late, so changed rows, page reads and syncs are not shown per \
+         transaction. WAL bytes, processor time and sampled waits are whole.",
         quoted(&names),
-        percent::of(share),
     );
-    let remedy = "Use slices of many seconds where these counters matter.";
+    let remedy = "Use PostgreSQL 15 or newer, whose sessions report after each turn, and transactions of less than a second.";
     vec![Finding::new(Severity::Note, &names, claim, remedy)]
 }

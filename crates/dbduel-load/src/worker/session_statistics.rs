@@ -1,0 +1,126 @@
+//! What the session of a client has not reported to its server's statistics.
+//!
+//! A session of PostgreSQL reports what it did at most once a second, and not while it is frozen, so that the statistics of a turn
+//! lack most of the turn. From version 15 on it reports at once when it is asked to. Each client asks its own session: in the guard,
+//! so that what a sampler reads when the turn opens is known to the transaction, and after the turn. What the statistics gained in
+//! between is what the transactions that are counted here did.
+
+use std::cell::Cell;
+
+use super::Group;
+use crate::driver::{ClientConnection, LostError};
+
+/// How long before a slice opens its sessions report. Less than the second after which they would report unasked.
+const LEAD_NS: u64 = 500_000_000;
+
+/// The session of one client.
+#[derive(Debug, Default)]
+pub(super) struct SessionStatistics {
+    /// Its server reports when it is asked to.
+    can_flush: bool,
+    /// Transactions that were committed since it reported last; none where that is not known.
+    unreported: Cell<Option<u64>>,
+    /// The last round of reports that it took part in.
+    round: Cell<u64>,
+}
+
+/// Reports of one session in the guard of a slice.
+#[derive(Debug, Default)]
+pub(super) struct GuardReport {
+    /// It has reported.
+    is_done: Cell<bool>,
+    /// A transaction began in the guard.
+    is_used: Cell<bool>,
+}
+
+/// Reports of all sessions of a contender on one thread after a slice.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Round {
+    /// Tells it from others.
+    pub(super) number: u64,
+    /// Sessions that have not reported.
+    pub(super) waiting: u32,
+    /// Transactions that were committed since their reports before; none where that is not known of one.
+    pub(super) committed: Option<u64>,
+}
+
+impl SessionStatistics {
+    /// Of a client that has just connected.
+    pub(super) fn of(conn: &ClientConnection) -> Self {
+        SessionStatistics {
+            can_flush: conn.flushes_statistics(),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn can_flush(&self) -> bool {
+        self.can_flush
+    }
+
+    /// True when the session is to report now, in this round.
+    #[inline]
+    pub(super) fn is_wanted(&self, round: Option<Round>) -> bool {
+        self.can_flush && round.is_some_and(|round| round.number != self.round.get())
+    }
+
+    /// True when the session is to report now, before the slice opens at `open_ns`.
+    #[inline]
+    pub(super) fn is_wanted_in_guard(
+        &self,
+        guard: &GuardReport,
+        open_ns: u64,
+        now_ns: u64,
+    ) -> bool {
+        self.can_flush
+            && !guard.is_done.get()
+            && now_ns < open_ns
+            && now_ns.saturating_add(LEAD_NS) >= open_ns
+    }
+
+    /// A transaction that was sent at `sent_ns` of a slice that opens at `open_ns` has ended.
+    #[inline]
+    pub(super) fn ended(
+        &self,
+        guard: &GuardReport,
+        open_ns: u64,
+        [sent_ns, done_ns]: [u64; 2],
+        is_committed: bool,
+    ) {
+        if !self.can_flush {
+            return;
+        }
+        if sent_ns < open_ns {
+            guard.is_used.set(true);
+        }
+        // The session may have reported unasked before a sampler looked, and what it did in the guard is counted here.
+        if done_ns >= open_ns && guard.is_used.get() && !guard.is_done.get() {
+            self.unreported.set(None);
+        }
+        let unreported = self.unreported.get();
+        self.unreported
+            .set(unreported.map(|committed| committed + u64::from(is_committed)));
+    }
+
+    /// Has the session report.
+    ///
+    /// # Errors
+    /// When the connection is lost.
+    pub(super) async fn flush(
+        &self,
+        group: &Group,
+        guard: Option<&GuardReport>,
+        conn: &mut ClientConnection,
+    ) -> Result<(), LostError> {
+        let round = group.round_of_reports();
+        let has_reported = conn.flush_statistics().await?;
+        let committed = self.unreported.replace(has_reported.then_some(0));
+        if let Some(guard) = guard {
+            guard.is_done.set(true);
+        }
+        if let Some(round) = round.filter(|round| round.number != self.round.get()) {
+            self.round.set(round.number);
+            group.reported(round, committed.filter(|_| has_reported));
+        }
+        Ok(())
+    }
+}
