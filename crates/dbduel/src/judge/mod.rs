@@ -109,7 +109,11 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         record_digest: record.manifest_digest.clone(),
     };
     summary.crossings = scaling::crossings(&evidence, &summary.duels);
-    let audit = audit::audit(&audit::case_of(whole, &summary.duels));
+    let audit = audit::audit(&audit::case_of(
+        whole,
+        &summary.duels,
+        &summary.explanations,
+    ));
     let run = RunEvidence {
         evidence: &evidence,
         summary: &summary,

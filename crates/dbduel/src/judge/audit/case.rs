@@ -1,6 +1,6 @@
 //! What an audit is given: the contenders' servers, and what surrounds the contest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dbduel_record::Plan;
 use dbduel_record::facts::Host;
@@ -86,6 +86,8 @@ pub struct Case {
     /// Throughput of each contender that has a verdict, ÷ the baseline's; contenders without a verdict are left out.
     /// `None` for results whose verdicts are not known.
     pub margins: Option<BTreeMap<String, f64>>,
+    /// Contenders of which an observed resource differs from the baseline's so far that it may explain a result.
+    pub explained: BTreeSet<String>,
 }
 
 impl Case {
@@ -104,6 +106,7 @@ impl Case {
             waivers: Vec::new(),
             clients: None,
             margins: None,
+            explained: BTreeSet::new(),
         }
     }
 

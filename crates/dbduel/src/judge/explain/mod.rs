@@ -32,6 +32,8 @@ use crate::judge::summary::Figure;
 use paired::Paired;
 
 pub use amplification::Amplification;
+pub use rank::{Leading, TELLING_RATIO};
+pub use relevance::is_negligible;
 pub use resources::{Group, Unit};
 
 /// One contender's difference to the baseline at one load level.
@@ -45,6 +47,10 @@ pub struct Explanation {
     pub costs: Vec<Cost>,
     /// Where the time of one transaction went.
     pub latency: Latency,
+    /// Contender − baseline in the mean latency of committed transactions, microseconds.
+    pub difference_us: Figure,
+    /// What is named first.
+    pub leading: Leading,
     /// Indices into `costs` of what differs beyond doubt and can tell something of the difference: what can be most of
     /// the difference in time first, then what takes no time itself.
     pub moved: Vec<usize>,
@@ -61,6 +67,43 @@ pub struct Explanation {
 }
 
 impl Explanation {
+    /// Contender − baseline in the time of a transaction, microseconds: that whose parts are known, otherwise the mean latency.
+    #[must_use]
+    pub fn whole_us(&self) -> &Figure {
+        match &self.latency {
+            Latency::Divided(division) => &division.difference_us,
+            Latency::NotDivided { .. } => &self.difference_us,
+        }
+    }
+
+    /// True when a resource differs beyond doubt and so far that it may explain a result, or is named first.
+    #[must_use]
+    pub fn has_telling_resource(&self) -> bool {
+        let mut moved = self.moved.iter().map(|&index| &self.costs[index]);
+        let is_telling = |cost: &Cost| !is_negligible(cost) && rank::is_telling(cost);
+        self.leading.cost.is_some() || moved.any(is_telling)
+    }
+
+    /// The cost that is named first.
+    #[must_use]
+    pub fn leading_cost(&self) -> Option<&Cost> {
+        self.leading.cost.map(|index| &self.costs[index])
+    }
+
+    /// The parts of a transaction's time that are named first, the largest before the other.
+    pub fn leading_parts(&self) -> impl Iterator<Item = &Part> {
+        let named = [self.leading.part, self.leading.lengthened];
+        let division = match &self.latency {
+            Latency::Divided(division) => Some(division),
+            Latency::NotDivided { .. } => None,
+        };
+        let find = move |doing: Doing| {
+            let mut parts = division?.parts.iter();
+            parts.find(|part| part.doing == doing)
+        };
+        named.into_iter().flatten().filter_map(find)
+    }
+
     /// True when there are blocks enough to compare anything.
     #[must_use]
     pub fn has_enough_blocks(&self) -> bool {
@@ -264,6 +307,7 @@ fn of(evidence: &Evidence<'_>, level: usize, contender: usize) -> Explanation {
     };
     let difference_us = latency::difference(evidence, level, contender, per_part);
     let rank::Ranked {
+        leading,
         moved,
         same,
         unclear,
@@ -273,6 +317,8 @@ fn of(evidence: &Evidence<'_>, level: usize, contender: usize) -> Explanation {
         contender: plan.contenders[contender].name.clone(),
         costs,
         latency,
+        difference_us,
+        leading,
         moved,
         same,
         unclear,

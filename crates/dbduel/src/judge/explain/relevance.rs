@@ -5,7 +5,7 @@
 //! touch what it is about. Such costs stay in the table of an explanation and get no sentence. Knows the
 //! meaning of resources, not their statistics.
 
-use super::{Cost, Moved};
+use super::{Cost, Moved, Unit};
 
 /// What the transactions ask for: the same on all sides, whatever the counters of a product make of it.
 const ASKED_FOR: &[&str] = &["rows-changed"];
@@ -44,6 +44,26 @@ const SIGNS_OF_CHANGES: &[(&str, f64)] = &[
     ("binary-log", 16.0),
     ("server-written", 1024.0),
 ];
+
+/// Counts of waits, which are never negligible.
+const WAITS: &[&str] = &["free-page-waits", "redo-waits", "row-lock-waits"];
+
+/// So little of it on both sides that it cannot matter to a transaction; a wait always can.
+#[must_use]
+pub fn is_negligible(cost: &Cost) -> bool {
+    let least = match (cost.unit, cost.is_level) {
+        _ if WAITS.contains(&cost.resource.as_str()) => return false,
+        (Unit::Microseconds, _) => 1.0,
+        (Unit::Bytes, false) => 256.0,
+        (Unit::Count, false) => 0.02,
+        // Of memory, of dirty pages.
+        (Unit::Bytes, true) => 16e6,
+        (Unit::Count, true) => 100.0,
+    };
+    [&cost.baseline, &cost.contender]
+        .iter()
+        .all(|figure| figure.value().is_some_and(|value| value < least))
+}
 
 /// Whether a cost can tell anything, for each of `costs`.
 pub fn telling(costs: &[Cost]) -> Vec<bool> {
@@ -136,7 +156,7 @@ mod tests {
 
     #[test]
     fn every_name_is_that_of_a_resource() {
-        let named = ASKED_FOR.iter().chain(OF_CHANGES).copied();
+        let named = ASKED_FOR.iter().chain(OF_CHANGES).chain(WAITS).copied();
         let named = named.chain(ONLY_WITH.iter().flat_map(|(one, other)| [*one, *other]));
         for id in named.chain(SIGNS_OF_CHANGES.iter().map(|(id, _)| *id)) {
             assert!(resources::all().any(|one| one.id == id), "`{id}`");

@@ -315,10 +315,34 @@ fn storage_is_that_of_all_slices_where_samplers_saw_some_of_the_blocks() {
         .filter(|block| block.level == level)
         .map(|block| block.id)
         .collect();
-    let unseen = |row: &ReadingRow| of_level.contains(&row.block) && row.block % 2 == 0;
+    let unseen = |row: &ReadingRow| of_level.contains(&row.block) && row.block.is_multiple_of(2);
     record.readings.retain(|row| !unseen(row));
     for (all, some) in whole.iter().zip(summarise(&record).0.storage) {
         let rows = some.rows_changed.unwrap() / all.rows_changed.unwrap();
         assert!((rows - 1.0).abs() < 1e-9, "{rows}");
     }
+}
+
+#[test]
+fn no_doubt_about_the_cause_stands_beside_a_resource_that_differs() {
+    let doubted = |observation: Observation, change: &dyn Fn(&mut Record)| {
+        let mut scenario = Scenario::duel();
+        scenario.sides[1].speed = vec![1.15; 3];
+        let mut record = scenario.observed(observation).record();
+        change(&mut record);
+        let (summary, _) = summarise(&record);
+        let audit = summary.audit.unwrap();
+        let mut claims = audit.findings.iter().map(|one| one.claim.as_str());
+        claims.any(|claim| claim.starts_with("Cause "))
+    };
+    assert!(doubted(Observation::alike(), &|_| {}));
+    assert!(!doubted(Observation::doublewrite(), &|_| {}));
+    // Also where it moved against the time.
+    assert!(!doubted(Observation::alike(), &|record| {
+        for row in &mut record.readings {
+            if row.metric == "redo_written_bytes" && row.contender == "no-doublewrite" {
+                row.value *= 15.7;
+            }
+        }
+    }));
 }

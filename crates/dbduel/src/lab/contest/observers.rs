@@ -1,5 +1,6 @@
 //! One observer per contender, who watches its slices and keeps a connection for questions.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -24,6 +25,8 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What watching may cost of all processor time of the machine while it is measured.
 const COST_SHARE_MAX: f64 = 0.01;
+/// Blocks of a level of which each has a watched repeat, whatever that costs: with fewer a decided contest has no explanation.
+const WATCHED_MIN: u32 = 8;
 /// Cost of the first watch, before there was one to learn from, seconds.
 const COST_S: f64 = 0.01;
 
@@ -88,6 +91,8 @@ pub struct Observers {
     cost_s: f64,
     /// What may be spent on watches of each contender by now, seconds.
     credit_s: f64,
+    /// Blocks with a watched repeat, by level.
+    watched_blocks: BTreeMap<usize, u32>,
     /// Processors of the machine.
     processors: f64,
 }
@@ -107,11 +112,13 @@ impl Observers {
             overcounts_writes: write_accounting::overcounts(config.home.root()).unwrap_or(false),
             cost_s: COST_S,
             credit_s: 2.0 * COST_S,
+            watched_blocks: BTreeMap::new(),
             processors: host::processors().len().max(1) as f64,
         }
     }
 
-    /// How many of a block's repeats are watched: all, or where turns are short as many as cost no more than they may.
+    /// How many of a block's repeats are watched: all, or where turns are short as many as cost no more than they may, and one of each
+    /// of the first blocks.
     pub fn affordable(&mut self, plan: &Plan, block: &Block) -> u32 {
         if !plan.turns.contains_key(&block.level) {
             return block.repeats;
@@ -121,7 +128,13 @@ impl Observers {
         self.credit_s += COST_SHARE_MAX * measured_s * self.processors;
         let each_s = slices * self.cost_s;
         // A quotient beyond any count saturates in the conversion.
-        let watched = ((self.credit_s / each_s) as u32).min(block.repeats);
+        let affordable = ((self.credit_s / each_s) as u32).min(block.repeats);
+        let watched_blocks = self.watched_blocks.entry(block.level).or_default();
+        let watched = match *watched_blocks < WATCHED_MIN {
+            true => affordable.clamp(1, block.repeats.max(1)),
+            false => affordable,
+        };
+        *watched_blocks += u32::from(watched > 0);
         self.credit_s -= f64::from(watched) * each_s;
         // What was saved up for long would be spent at once.
         self.credit_s = self.credit_s.min(each_s);

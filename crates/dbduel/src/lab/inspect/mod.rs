@@ -82,7 +82,7 @@ impl Gathered {
     pub fn of_record(record: &Record, title: String) -> Self {
         let path = record.dir.join(store::EXPERIMENT);
         let (summary, _) = judge::summarise(record);
-        let case = judge::audit::case_of(record, &summary.duels);
+        let case = judge::audit::case_of(record, &summary.duels, &summary.explanations);
         let origin = match text::whole(&path) {
             Ok(text) => Origin::Experiment { path, text },
             Err(_) => Origin::Servers(vec![None; case.contenders.len()]),

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::is_certain;
-use crate::judge::explain::{Cost, Division, Doing, Explanation, Group, Latency, Moved, Unit};
+use crate::judge::explain::{
+    Cost, Division, Doing, Explanation, Group, Latency, Moved, is_negligible,
+};
 
 /// Costs with a sentence; the table has all of them.
 const HIGHLIGHTS: usize = 7;
@@ -43,9 +45,6 @@ const IN_LATENCY: &[(&str, Doing)] = &[
     ("row-lock-waits", Doing::RowLock),
     ("client-run-queue", Doing::ClientRunnable),
 ];
-
-/// Counts of waits, which are never negligible.
-const WAITS: &[&str] = &["free-page-waits", "redo-waits", "row-lock-waits"];
 
 /// A cost that has a sentence, and those that share it.
 pub(super) struct Highlight<'e> {
@@ -163,22 +162,6 @@ fn part_moved(division: &Division, doing: Doing, moved: Moved) -> bool {
     })
 }
 
-/// So little of it on both sides that it cannot matter to a transaction; a wait always can.
-pub(super) fn is_negligible(cost: &Cost) -> bool {
-    let least = match (cost.unit, cost.is_level) {
-        _ if WAITS.contains(&cost.resource.as_str()) => return false,
-        (Unit::Microseconds, _) => 1.0,
-        (Unit::Bytes, false) => 256.0,
-        (Unit::Count, false) => 0.02,
-        // Of memory, of dirty pages.
-        (Unit::Bytes, true) => 16e6,
-        (Unit::Count, true) => 100.0,
-    };
-    [&cost.baseline, &cost.contender]
-        .iter()
-        .all(|figure| figure.value().is_some_and(|value| value < least))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,7 +219,7 @@ mod tests {
         let named = SUBSUMED_BY.iter().flat_map(|(one, other)| [*one, *other]);
         let named = named.chain(IN_LATENCY.iter().map(|(id, _)| *id));
         let named = named.chain(ONE_FACT.iter().copied().flatten().copied());
-        for id in named.chain(WAITS.iter().copied()) {
+        for id in named {
             assert!(resources::all().any(|one| one.id == id), "`{id}`");
         }
     }

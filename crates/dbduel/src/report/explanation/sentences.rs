@@ -1,10 +1,12 @@
 //! The sentences: how much of what, more or less, and never why.
 
-use super::highlights::{Highlight, is_negligible, select_highlights};
+use super::highlights::{Highlight, select_highlights};
 use super::phrases::PHRASES;
 use super::{change, difference, is_certain, unit_of, value};
 use crate::judge::Summary;
-use crate::judge::explain::{Cost, Division, Explanation, Latency, Moved, Part, Unit};
+use crate::judge::explain::{
+    Cost, Division, Explanation, Latency, Moved, Part, Unit, is_negligible,
+};
 use crate::judge::summary::{Figure, Verdict};
 use crate::report::words;
 
@@ -50,15 +52,26 @@ pub fn sentences(summary: &Summary, explanation: &Explanation) -> Sentences {
             false => reservation.to_owned(),
         });
     }
-    match &explanation.latency {
-        Latency::Divided(division) => sentences.push(of_latency(division, contender, baseline)),
-        Latency::NotDivided { why } => {
-            sentences.push(format!(
-                "Time per transaction not divided into parts: {why}."
-            ));
+    let mut highlights = select_highlights(explanation);
+    let whole = explanation.whole_us();
+    if whole.value().is_some() && (is_decided(summary, explanation) || is_certain(whole)) {
+        let leading = explanation
+            .leading_cost()
+            .map(|cost| take_out(&mut highlights, cost));
+        sentences.push(of_time(explanation, leading.as_ref(), baseline));
+        if let Latency::Divided(division) = &explanation.latency {
+            let named: Vec<&Part> = explanation.leading_parts().collect();
+            let others = of_parts(division, &named);
+            sentences.extend(others.map(|clauses| format!("Other parts: {clauses}.")));
         }
+    } else if let Latency::Divided(division) = &explanation.latency {
+        sentences.push(of_latency(explanation, division, baseline));
     }
-    let highlights = select_highlights(explanation);
+    if let Latency::NotDivided { why } = &explanation.latency {
+        sentences.push(format!(
+            "Time per transaction not divided into parts: {why}."
+        ));
+    }
     if !is_any_moved {
         sentences.push(NOTHING_DIFFERS.to_owned());
     }
@@ -106,17 +119,22 @@ fn too_few_blocks(explanation: &Explanation) -> String {
     )
 }
 
+fn verdict(summary: &Summary, explanation: &Explanation) -> Option<Verdict> {
+    let duels = &mut summary.duels.iter();
+    let duel = duels.find(|duel| duel.level == explanation.level)?;
+    let mut comparisons = duel.comparisons.iter();
+    let comparison = comparisons.find(|one| one.contender == explanation.contender)?;
+    Some(comparison.verdict)
+}
+
+fn is_decided(summary: &Summary, explanation: &Explanation) -> bool {
+    let verdict = verdict(summary, explanation);
+    matches!(verdict, Some(Verdict::Faster | Verdict::Slower))
+}
+
 /// A reservation where throughput itself does not differ.
 fn restraint(summary: &Summary, explanation: &Explanation) -> Option<&'static str> {
-    let duel = summary
-        .duels
-        .iter()
-        .find(|duel| duel.level == explanation.level)?;
-    let comparison = duel
-        .comparisons
-        .iter()
-        .find(|one| one.contender == explanation.contender)?;
-    match comparison.verdict {
+    match verdict(summary, explanation)? {
         Verdict::Faster | Verdict::Slower => None,
         Verdict::Equivalent => Some("Equivalent throughput."),
         Verdict::Undecided => Some("No detectable throughput difference."),
@@ -124,19 +142,94 @@ fn restraint(summary: &Summary, explanation: &Explanation) -> Option<&'static st
     }
 }
 
-fn of_latency(division: &Division, contender: &str, baseline: &str) -> String {
+/// The highlight of `cost`, no longer among `highlights`, with what is one fact with it.
+fn take_out<'e>(highlights: &mut Vec<Highlight<'e>>, cost: &'e Cost) -> Highlight<'e> {
+    let is_it = |one: &&Cost| one.resource == cost.resource;
+    let place = highlights
+        .iter()
+        .position(|highlight| is_it(&highlight.cost) || highlight.joined.iter().any(is_it));
+    let taken = place.map(|place| highlights.remove(place));
+    let facts = taken.into_iter().flat_map(|taken| {
+        let head = std::iter::once(taken.cost);
+        head.chain(taken.joined).collect::<Vec<_>>()
+    });
+    Highlight {
+        cost,
+        joined: facts.filter(|one| !is_it(one)).collect(),
+    }
+}
+
+/// The first sentence about a difference in time: how much, its largest part, and what differs most of all with it.
+fn of_time(explanation: &Explanation, leading: Option<&Highlight<'_>>, baseline: &str) -> String {
+    let mut sentence = format!(
+        "`{}` takes {} per transaction than `{baseline}`",
+        explanation.contender,
+        less_or_longer(explanation.whole_us())
+    );
+    if let Latency::Divided(division) = &explanation.latency {
+        let value = |figure: &Figure| words::value(figure, words::latency);
+        sentence.push_str(&format!(
+            " ({} against {})",
+            value(&division.contender_us),
+            value(&division.baseline_us)
+        ));
+    }
+    for (part, is_largest) in explanation.leading_parts().zip([true, false]) {
+        sentence.push_str(&format!(
+            "{}{}, {}{}",
+            if is_largest {
+                "; largest part: "
+            } else {
+                ", and "
+            },
+            part.doing.name(),
+            less_or_longer(&part.difference_us),
+            match is_certain(&part.difference_us) {
+                true => "",
+                false => " (may be zero)",
+            }
+        ));
+    }
+    if let Some(leading) = leading {
+        let clause = predicate(leading.cost, baseline);
+        sentence.push_str("; it ");
+        sentence.push_str(&with_likewise(&clause, &leading.joined));
+    }
+    sentence.push('.');
+    sentence
+}
+
+/// The same of a difference that may be none.
+fn of_latency(explanation: &Explanation, division: &Division, baseline: &str) -> String {
     let value = |figure: &Figure| words::value(figure, words::latency);
     // Not called its latency: what was given up or cut short took clients' time too.
     let whole = format!(
-        "Client time per transaction: `{contender}` {}, `{baseline}` {} (within blocks {})",
+        "Client time per transaction: `{}` {}, `{baseline}` {} (within blocks {})",
+        explanation.contender,
         value(&division.contender_us),
         value(&division.baseline_us),
         difference(&division.difference_us)
     );
+    let uncertain = explanation.leading_parts().next();
+    let uncertain = uncertain.filter(|part| !is_certain(&part.difference_us));
+    let largest = uncertain.map(|part| {
+        let change = difference(&part.difference_us);
+        format!("largest part: {}, {change}", part.doing.name())
+    });
+    let clauses: Vec<String> = largest.into_iter().chain(of_parts(division, &[])).collect();
+    match clauses.is_empty() {
+        true => format!("{whole}; no part differs beyond its interval."),
+        false => format!("{whole}; {}.", clauses.join("; ")),
+    }
+}
+
+/// The parts that differ beyond their intervals, but for those that were named.
+fn of_parts(division: &Division, named: &[&Part]) -> Option<String> {
     let mut certain: Vec<&Part> = division
         .parts
         .iter()
         .filter(|part| is_certain(&part.difference_us))
+        .filter(|part| !named.iter().any(|named| named.doing == part.doing))
         .collect();
     let size = |part: &Part| part.difference_us.value().unwrap_or(0.0);
     certain.sort_by(|one, other| size(other).abs().total_cmp(&size(one).abs()));
@@ -156,23 +249,30 @@ fn of_latency(division: &Division, contender: &str, baseline: &str) -> String {
     if !longer.is_empty() {
         clauses.push(format!("longer: {}", longer.join(", ")));
     }
-    if clauses.is_empty() {
-        return format!("{whole}; no part differs beyond its interval.");
-    }
-    format!("{whole}; {}.", clauses.join("; "))
+    (!clauses.is_empty()).then(|| clauses.join("; "))
 }
 
-/// The size of a difference with its interval, in one unit: `450 µs [300, 600]`.
+/// A difference in time: `450 µs [300, 600] less`.
+fn less_or_longer(difference: &Figure) -> String {
+    let word = match difference.value() {
+        Some(us) if us > 0.0 => "longer",
+        _ => "less",
+    };
+    format!("{} {word}", amount(difference))
+}
+
+/// The size of a difference with its interval, in one unit: `450 µs [300, 600]`; `450 µs [−20, 920]` where it may be in the other
+/// direction.
 fn amount(difference: &Figure) -> String {
-    let value = difference.value().unwrap_or(0.0).abs();
-    let (factor, unit) = words::latency_unit(value);
-    let text = |us: f64| words::number(us.abs() / factor);
+    let value = difference.value().unwrap_or(0.0);
+    let sign = if value < 0.0 { -1.0 } else { 1.0 };
+    let (factor, unit) = words::latency_unit(value.abs());
+    let text = |us: f64| words::number(sign * us / factor);
     match difference.interval() {
         Some((low, high)) => {
-            let (near, far) = if value > 0.0 && high <= 0.0 {
-                (high, low)
-            } else {
-                (low, high)
+            let (near, far) = match sign < 0.0 {
+                true => (high, low),
+                false => (low, high),
             };
             format!("{} {unit} [{}, {}]", text(value), text(near), text(far))
         }
@@ -183,7 +283,13 @@ fn amount(difference: &Figure) -> String {
 /// A cost, with those that are one fact with it.
 fn of_fact(highlight: &Highlight<'_>, contender: &str, baseline: &str) -> String {
     let sentence = of_cost(highlight.cost, contender, baseline);
-    let joined = highlight.joined.iter().map(|cost| {
+    let clause = sentence.trim_end_matches('.');
+    format!("{}.", with_likewise(clause, &highlight.joined))
+}
+
+/// A clause, with what is one fact with it.
+fn with_likewise(clause: &str, joined: &[&Cost]) -> String {
+    let joined = joined.iter().map(|cost| {
         let (ours, theirs) = (
             value(cost.unit, &cost.contender),
             value(cost.unit, &cost.baseline),
@@ -192,16 +298,32 @@ fn of_fact(highlight: &Highlight<'_>, contender: &str, baseline: &str) -> String
     });
     let joined: Vec<String> = joined.collect();
     match joined.is_empty() {
-        true => sentence,
-        false => format!(
-            "{}; likewise {}.",
-            sentence.trim_end_matches('.'),
-            words::joined_texts(&joined)
-        ),
+        true => clause.to_owned(),
+        false => format!("{clause}; likewise {}", words::joined_texts(&joined)),
     }
 }
 
 fn of_cost(cost: &Cost, contender: &str, baseline: &str) -> String {
+    if !cost.is_level || cost.ratio.value().is_none() {
+        return format!("`{contender}` {}.", predicate(cost, baseline));
+    }
+    let mut letters = cost.name.chars();
+    let first: String = letters
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .collect();
+    format!(
+        "{first}{}: {} with `{contender}`, {} with `{baseline}` ({}).",
+        letters.as_str(),
+        value(cost.unit, &cost.contender),
+        value(cost.unit, &cost.baseline),
+        change(cost, unit_of([cost]))
+    )
+}
+
+/// What a contender does more or less of than the baseline.
+fn predicate(cost: &Cost, baseline: &str) -> String {
     let phrase = PHRASES.iter().find(|(id, ..)| *id == cost.resource);
     let is_countable = phrase.map_or(cost.unit != Unit::Microseconds, |phrase| phrase.3);
     let (verb, object) =
@@ -227,23 +349,10 @@ fn of_cost(cost: &Cost, contender: &str, baseline: &str) -> String {
             Unit::Microseconds | Unit::Count => object,
         };
         return match cost.contender.value() {
-            Some(0.0) => format!("`{contender}` {verb} no {object}{per}; `{baseline}` {theirs}."),
-            _ => format!("`{contender}` {verb} {ours} {amount_of}{per}; `{baseline}` none."),
+            Some(0.0) => format!("{verb} no {object}{per}; `{baseline}` {theirs}"),
+            _ => format!("{verb} {ours} {amount_of}{per}; `{baseline}` none"),
         };
     };
-    if cost.is_level {
-        let mut letters = cost.name.chars();
-        let first: String = letters
-            .next()
-            .into_iter()
-            .flat_map(char::to_uppercase)
-            .collect();
-        return format!(
-            "{first}{}: {ours} with `{contender}`, {theirs} with `{baseline}` ({}).",
-            letters.as_str(),
-            change(cost, unit_of([cost]))
-        );
-    }
     // Beyond twice as much, or a tenth, a factor says more than a percentage.
     let most = cost.ratio.interval().map_or(ratio, |(_, high)| high);
     let size = if 0.1 <= ratio && ratio.max(most) < 2.0 {
@@ -269,13 +378,13 @@ fn of_cost(cost: &Cost, contender: &str, baseline: &str) -> String {
         });
         format!("{} times{range} the {object}", words::number(ratio))
     };
-    format!("`{contender}` {verb} {size}{per}: {ours} against {theirs}.")
+    format!("{verb} {size}{per}: {ours} against {theirs}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::explain::{Group, resources};
+    use crate::judge::explain::{Doing, Group, resources};
     use crate::judge::summarise;
     use crate::judge::synthetic::{Observation, Scenario};
     use dbduel_record::Record;
@@ -294,6 +403,63 @@ mod tests {
         for word in ["because", "due to", "caused", "thanks to", "therefore"] {
             assert!(!text.contains(word), "`{word}` claims a cause: {text}");
         }
+    }
+
+    fn estimate(value: f64, [low, high]: [f64; 2]) -> Figure {
+        Figure::Estimated {
+            value,
+            low,
+            high: Some(high),
+            confidence: 0.998,
+            n: 14,
+            how: crate::judge::summary::How::PairedTotals,
+        }
+    }
+
+    /// The first sentence about the duel whose second contender has this difference in time, and this one of waits for the log.
+    fn first_sentence(whole: (f64, [f64; 2]), log: (f64, [f64; 2])) -> String {
+        let record = Scenario::duel()
+            .observed(Observation::doublewrite())
+            .record();
+        let (summary, _) = summarise(&record);
+        let mut explanation = summary.explanations[0].clone();
+        explanation.leading.part = Some(Doing::Commit);
+        let Latency::Divided(division) = &mut explanation.latency else {
+            panic!("not divided")
+        };
+        division.difference_us = estimate(whole.0, whole.1);
+        for part in &mut division.parts {
+            if part.doing == Doing::Commit {
+                part.difference_us = estimate(log.0, log.1);
+            }
+        }
+        sentences(&summary, &explanation).lead.swap_remove(0)
+    }
+
+    #[test]
+    fn the_largest_part_is_named_first_with_its_certainty() {
+        let said = first_sentence((-584.0, [-700.0, -470.0]), (-254.0, [-510.0, 2.1]));
+        assert!(
+            said.starts_with("`no-doublewrite` takes 584 µs [470, 700] less per transaction than `doublewrite` (")
+                && said.contains("; largest part: waiting for the log, 254 µs [−2.10, 510] less (may be zero); it writes "),
+            "{said}"
+        );
+        let said = first_sentence((-584.0, [-700.0, -470.0]), (-254.0, [-310.0, -200.0]));
+        assert!(
+            said.contains("waiting for the log, 254 µs [200, 310] less; it writes "),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_slower_contender_takes_longer() {
+        let said = first_sentence((2_310.0, [1_900.0, 2_700.0]), (1_800.0, [-100.0, 3_700.0]));
+        assert!(
+            said.starts_with(
+                "`no-doublewrite` takes 2.31 ms [1.90, 2.70] longer per transaction than"
+            ) && said.contains("waiting for the log, 1.80 ms [−0.100, 3.70] longer (may be zero)"),
+            "{said}"
+        );
     }
 
     #[test]

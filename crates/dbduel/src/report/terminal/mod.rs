@@ -199,7 +199,8 @@ mod tests {
         let (mut summary, findings) = summarise(&scenario.record());
         let explanation = &mut summary.explanations[0];
         let moved = explanation.costs[explanation.moved[0]].clone();
-        for group in [Group::Log, Group::Access, Group::Formats, Group::Waits] {
+        let groups = [Group::Log, Group::Access, Group::Formats, Group::Waits];
+        for group in groups.into_iter().chain([Group::Client]) {
             explanation.moved.push(explanation.costs.len());
             explanation.costs.push(Cost {
                 resource: format!("made-{group:?}"),

@@ -4,7 +4,7 @@
 
 mod stints;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dbduel_record::foreign::{DOCUMENT_BYTES_MAX, read};
 use dbduel_record::plan::Contender;
@@ -14,12 +14,13 @@ use dbduel_record::{Event, Record};
 use super::case::{Case, Stage};
 use super::evidence::{Connection, ServerEvidence, Texts};
 use super::server::{Product, Version};
+use crate::judge::explain::Explanation;
 use crate::judge::summary::{Duel, Verdict};
 
-/// The case that a record makes, with the waivers of its plan and the verdicts on its duels. The subject is what the plan sets
-/// differently.
+/// The case that a record makes, with the waivers of its plan, the verdicts on its duels and what differs with them. The subject is
+/// what the plan sets differently.
 #[must_use]
-pub fn case_of(record: &Record, duels: &[Duel]) -> Case {
+pub fn case_of(record: &Record, duels: &[Duel], explanations: &[Explanation]) -> Case {
     let contenders = record.plan.contenders.iter().zip(&record.contenders);
     let contenders = contenders.map(|(contender, files)| evidence(record, contender, files));
     let mut case = Case::of(contenders.collect());
@@ -45,6 +46,7 @@ pub fn case_of(record: &Record, duels: &[Duel]) -> Case {
         Some(_) => BTreeMap::new(),
         None => margins(duels),
     });
+    case.explained = explained(explanations);
     case.clients = record.plan.levels.iter().map(|level| level.clients).max();
     for (index, contender) in record.plan.contenders.iter().enumerate() {
         case.contenders[index].data_bytes = data_bytes(record, &contender.name);
@@ -68,6 +70,12 @@ fn margins(duels: &[Duel]) -> BTreeMap<String, f64> {
         }
     }
     margins
+}
+
+/// Contenders with a resource that differs so far that it may explain a result.
+fn explained(explanations: &[Explanation]) -> BTreeSet<String> {
+    let moved = explanations.iter().filter(|one| one.has_telling_resource());
+    moved.map(|one| one.contender.clone()).collect()
 }
 
 fn evidence(record: &Record, contender: &Contender, files: &ContenderFiles) -> ServerEvidence {

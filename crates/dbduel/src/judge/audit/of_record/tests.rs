@@ -112,7 +112,7 @@ fn record(directory: &std::path::Path, is_measured: bool) -> Record {
 #[test]
 fn a_record_is_audited_with_what_the_lab_kept() {
     let directory = tempfile::tempdir().unwrap();
-    let case = case_of(&record(directory.path(), true), &[]);
+    let case = case_of(&record(directory.path(), true), &[], &[]);
     assert_eq!((case.clients, case.stage), (Some(8), Stage::Results));
     assert_eq!(case.contenders[1].asked["innodb_doublewrite"], "0");
     assert_eq!(
@@ -143,7 +143,7 @@ fn a_record_is_audited_with_what_the_lab_kept() {
 #[test]
 fn a_record_before_its_first_slice_is_not_blamed_for_results_that_it_has_not() {
     let directory = tempfile::tempdir().unwrap();
-    let case = case_of(&record(directory.path(), false), &[]);
+    let case = case_of(&record(directory.path(), false), &[], &[]);
     assert_eq!(case.stage, Stage::Configuration);
     assert_eq!(
         case.contenders[0].data_bytes, None,
@@ -241,7 +241,7 @@ fn after_a_crash(files: &[(&str, &str)]) -> Case {
         writer.contender_file("on", file, text.as_bytes()).unwrap();
     }
     drop(writer);
-    case_of(&with_events(&record, crash()), &[])
+    case_of(&with_events(&record, crash()), &[], &[])
 }
 
 #[test]

@@ -6,10 +6,13 @@ use crate::judge::explain::Doing::{self, *};
 /// rule of thumb). It keeps events that are too rare from carrying what another resource took.
 const EVENT_US: f64 = 10_000.0;
 
+/// The most processor time that one request for a page takes with the rows on it, microseconds (a rule of thumb).
+const PAGE_US: f64 = 10.0;
+
 /// What a resource does to the time of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Carries {
-    /// The parts of a transaction's time that it lengthens.
+    /// The parts of a transaction's time that it lengthens, the most direct one first.
     pub parts: &'static [Doing],
     /// The most time that one unit of it takes, microseconds.
     pub each_us: f64,
@@ -18,7 +21,8 @@ pub struct Carries {
 /// Resources that are time, or that a transaction waits for. The others, such as bytes and pages, take time only by way of
 /// these.
 const CARRIES: &[(&str, &[Doing], f64)] = &[
-    ("server-cpu", &[Running], 1.0),
+    // Who needs more of a processor waits longer for one that others use.
+    ("server-cpu", &[Running, Runnable], 1.0),
     ("server-cpu-user", &[Running], 1.0),
     ("server-cpu-system", &[Running], 1.0),
     ("connection-cpu", &[Running], 1.0),
@@ -27,6 +31,7 @@ const CARRIES: &[(&str, &[Doing], f64)] = &[
     ("disk-reads", &[DiskRead], EVENT_US),
     ("disk-flushes", &[Commit, DiskWrite, OtherThread], EVENT_US),
     ("disk-queue", &[DiskRead, DiskWrite, Commit], 1.0),
+    ("page-requests", &[Running], PAGE_US),
     ("page-misses", &[DiskRead], EVENT_US),
     ("free-page-waits", &[DiskWrite, OtherThread], EVENT_US),
     ("redo-syncs", &[Commit, DiskWrite, OtherThread], EVENT_US),

@@ -10,10 +10,9 @@ use crate::judge::audit::compare::{Outcome, compare};
 use crate::judge::audit::evidence::ServerEvidence;
 use crate::judge::audit::reading::Read;
 use crate::judge::audit::{Case, Product, Stage};
+use crate::judge::explain::TELLING_RATIO;
 use crate::judge::finding::{Finding, FindingKind, Side};
 
-/// Work per transaction that differs by more than this factor may explain a result (a rule of thumb).
-const PROFILE_RATIO: f64 = 1.2;
 /// Less work per transaction than this explains nothing (a rule of thumb).
 const WORK_MIN: f64 = 0.01;
 /// A margin beyond this needs a cause (a rule of thumb).
@@ -66,23 +65,28 @@ pub fn unexplained(case: &Case) -> Vec<Finding> {
         if is_large == Some(false) {
             return None;
         }
+        // Differences that the samplers saw are no proved cause; yet no doubt says beside them that nothing differs.
+        let is_explained = case.explained.contains(&server.name);
         let profiles = profile(baseline).zip(profile(server));
         let is_uncounted = [baseline, server]
             .iter()
             .any(|one| counts_of(one) == Counts::None);
         let mut finding = match profiles {
             None if is_uncounted => incomparable(baseline, server),
+            None if is_explained => return None,
             None => without_counters(baseline, server),
             Some(_) if counts_of(baseline) != counts_of(server) => incomparable(baseline, server),
             Some((one, two)) => {
-                let doubt = if is_large.is_none() {
+                let doubt = if is_explained {
+                    Doubt::None
+                } else if is_large.is_none() {
                     Doubt::Unknown
                 } else if are_alike(case, other) {
                     Doubt::Chance
                 } else {
                     Doubt::Open
                 };
-                explain((baseline, one), (server, two), doubt)
+                explain((baseline, one), (server, two), doubt)?
             }
         };
         finding.about = case.pair(other).map(str::to_owned).into();
@@ -94,6 +98,8 @@ pub fn unexplained(case: &Case) -> Vec<Finding> {
 /// What a result without a cause leaves open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Doubt {
+    /// Nothing: another resource differs with it.
+    None,
     /// It is not known whether there is a difference at all.
     Unknown,
     /// The contenders are alike, so the verdict is probably one that the confidence leaves to chance.
@@ -165,48 +171,45 @@ fn explain(
     one: (&ServerEvidence, Profile),
     two: (&ServerEvidence, Profile),
     doubt: Doubt,
-) -> Finding {
+) -> Option<Finding> {
     let between = format!("between `{}` and `{}`", one.0.name, two.0.name);
     let pairs = one
         .1
         .iter()
         .zip(&two.1)
         .map(|(first, second)| (first.0, first.1, second.1));
-    let is_apart = |a: f64, b: f64| a.max(b) > WORK_MIN && a.max(b) > PROFILE_RATIO * a.min(b);
+    let is_apart = |a: f64, b: f64| a.max(b) > WORK_MIN && a.max(b) > TELLING_RATIO * a.min(b);
     let apart: Vec<String> = pairs
         .filter(|(_, a, b)| is_apart(*a, *b))
         .map(|(name, a, b)| format!("{name} {a:.2} and {b:.2}"))
         .collect();
     if apart.is_empty() {
+        if doubt == Doubt::None {
+            return None;
+        }
         let chance = if doubt == Doubt::Chance {
             ", and no compared fact differs: may be chance"
         } else {
             ""
         };
         let claim = format!(
-            "Cause not established: no counter of work per transaction differs by more than a factor of {PROFILE_RATIO} (a rule of thumb) {between}{chance}."
+            "Cause not established: no counter of work per transaction differs by more than a factor of {TELLING_RATIO} (a rule of thumb) {between}{chance}."
         );
         let severity = if doubt == Doubt::Open {
             Severity::Doubt
         } else {
             Severity::Note
         };
-        return Finding::new(
-            severity,
-            &[],
-            claim,
-            "Check CPU time, waits and the client.",
-        )
-        .of(FindingKind::Relevance);
+        let remedy = "Check CPU time, waits and the client.";
+        return Some(Finding::new(severity, &[], claim, remedy).of(FindingKind::Relevance));
     }
     let claim = format!(
         "Work per transaction that differs {between}: {}.",
         apart.join(", ")
     );
     let remedy = "Explain the result by these, or state that they do not.";
-    Finding::new(Severity::Note, &[], claim, remedy)
-        .of(FindingKind::Relevance)
-        .resting_on([one, two].map(|(server, work)| side(server, &work)))
+    let finding = Finding::new(Severity::Note, &[], claim, remedy).of(FindingKind::Relevance);
+    Some(finding.resting_on([one, two].map(|(server, work)| side(server, &work))))
 }
 
 fn side(server: &ServerEvidence, work: &Profile) -> Side {
