@@ -42,6 +42,10 @@ pub struct Arguments {
     /// Memory of the machine that option files are for, such as "64 GiB"; some defaults follow from it.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
+    /// Directory that option files may include from; it stands for the root of the machine that they are of. Without it
+    /// they include from their own directory only.
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
     /// File with the password of the first running server [default: $DBDUEL_PASSWORD or $MYSQL_PWD].
     #[arg(long, value_name = "FILE")]
     pub password_file_a: Option<PathBuf>,

@@ -61,17 +61,12 @@ pub fn audit(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
              experiment are asked as its contest connects, without TLS"
         );
     }
-    let machine = Machine {
-        cpus: arguments.cpus,
-        memory_bytes: arguments.memory,
-        files: None,
-    };
     let (mut contests, left_out) = match arguments.targets.as_slice() {
         [one] => single(home, one, arguments)?,
         [a, b] => {
             let subjects = [
-                subject(a, &arguments.a(), &tls, machine)?,
-                subject(b, &arguments.b(), &tls, machine)?,
+                subject(a, &arguments.a(), arguments, &tls)?,
+                subject(b, &arguments.b(), arguments, &tls)?,
             ];
             (vec![inspect::pair(&subjects)?], Vec::new())
         }
@@ -167,7 +162,7 @@ fn single(
 ) -> Result<(Vec<Gathered>, Vec<String>)> {
     let path = Path::new(target);
     if path.is_dir() {
-        return inspect::directory(path);
+        return inspect::directory(path, arguments.root.as_deref());
     }
     if path.extension().is_none_or(|extension| extension != "toml") {
         bail!(
@@ -231,7 +226,12 @@ fn started(home: &Home, file: &ExperimentFile<'_>, plan: &Plan) -> Result<Case> 
     Ok(case)
 }
 
-fn subject(target: &str, side: &AuditSide<'_>, tls: &TlsMode, machine: Machine) -> Result<Subject> {
+fn subject(
+    target: &str,
+    side: &AuditSide<'_>,
+    arguments: &Arguments,
+    tls: &TlsMode,
+) -> Result<Subject> {
     let product = side.product.map(|name| {
         Product::named(name).with_context(|| {
             format!("`{name}` is no product; write mysql, mariadb, percona or postgresql")
@@ -251,7 +251,12 @@ fn subject(target: &str, side: &AuditSide<'_>, tls: &TlsMode, machine: Machine) 
         version: version.transpose()?,
         password_file: side.password_file.map(Path::to_owned),
         tls: tls.clone(),
-        machine,
+        machine: Machine {
+            cpus: arguments.cpus,
+            memory_bytes: arguments.memory,
+            files: None,
+        },
+        root: arguments.root.clone(),
     })
 }
 

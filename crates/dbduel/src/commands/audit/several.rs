@@ -1,6 +1,7 @@
 //! Several contests, or contests of several runs: a line for each distinct finding, with the runs that it is about.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use dbduel_record::event::Severity;
@@ -56,24 +57,24 @@ pub fn is_summed_up(contests: &[Gathered]) -> bool {
 
 /// The findings of all contests, each once: heaviest first, then those of most runs.
 pub fn common(contests: &[Gathered], audits: &[Audit]) -> Vec<Common> {
-    let mut found: Vec<(Common, Vec<&str>)> = Vec::new();
-    for (contest, audit) in contests.iter().zip(audits) {
+    let mut found: Vec<(Common, Vec<&str>, BTreeSet<(usize, usize)>)> = Vec::new();
+    for (number, (contest, audit)) in contests.iter().zip(audits).enumerate() {
         let refusals = audit.findings.iter();
         let refused: Vec<&String> = refusals
             .filter(|finding| finding.makes_others_moot())
             .flat_map(|finding| &finding.about)
             .collect();
         for finding in &audit.findings {
-            let runs = runs_about(contest, finding);
+            let about = contenders_about(contest, finding).map(|index| (number, index));
             let is_moot = !finding.makes_others_moot()
                 && finding.about.iter().any(|name| refused.contains(&name));
-            let known = found.iter_mut().find(|(known, _)| {
+            let known = found.iter_mut().find(|(known, _, _)| {
                 (known.severity, &known.rule, &known.about, known.is_moot)
                     == (finding.severity, &finding.rule, &finding.about, is_moot)
             });
             match known {
-                Some((known, claims)) => {
-                    known.runs += runs;
+                Some((known, claims, of)) => {
+                    of.extend(about);
                     if !claims.contains(&finding.claim.as_str()) {
                         claims.push(&finding.claim);
                         known.claims += 1;
@@ -86,26 +87,39 @@ pub fn common(contests: &[Gathered], audits: &[Audit]) -> Vec<Common> {
                         rule: finding.rule.clone(),
                         about: finding.about.clone(),
                         claim: finding.claim.clone(),
-                        runs,
+                        runs: 0,
                         claims: 1,
                         is_moot,
                     },
                     vec![&finding.claim],
+                    about.collect(),
                 )),
             }
         }
     }
-    let mut found: Vec<Common> = found.into_iter().map(|(common, _)| common).collect();
+    // The baseline of a contest of several is in each of its pairs, and its runs count once.
+    let counted = |(common, _, of): (Common, Vec<&str>, BTreeSet<(usize, usize)>)| Common {
+        runs: of
+            .iter()
+            .map(|&(number, index)| runs_of(&contests[number], index))
+            .sum(),
+        ..common
+    };
+    let mut found: Vec<Common> = found.into_iter().map(counted).collect();
     // Stable: audits have their findings in the order of their classes.
     found.sort_by_key(|one| (one.is_moot, Reverse(one.severity), Reverse(one.runs)));
     found
 }
 
-fn runs_about(contest: &Gathered, finding: &Finding) -> usize {
+/// The contenders of a contest that a finding is about.
+fn contenders_about<'a>(
+    contest: &'a Gathered,
+    finding: &'a Finding,
+) -> impl Iterator<Item = usize> + 'a {
     let contenders = contest.case.contenders.iter().enumerate();
-    let about =
-        contenders.filter(|(_, one)| finding.about.is_empty() || finding.about.contains(&one.name));
-    about.map(|(index, _)| runs_of(contest, index)).sum()
+    contenders
+        .filter(|(_, one)| finding.about.is_empty() || finding.about.contains(&one.name))
+        .map(|(index, _)| index)
 }
 
 /// The contests as text.

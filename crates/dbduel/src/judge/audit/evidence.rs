@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 
 use dbduel_record::facts::{Build, Proof};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::defaults::DefaultsBasis;
 use super::forms::{self, in_one_form, version_among};
@@ -59,8 +61,12 @@ pub struct ServerEvidence {
     pub set_by_clients: Vec<SetByClients>,
     /// Settings as they were asked for.
     pub asked: Texts,
+    /// True when a published option file asks for them, beside variables of the same run.
+    pub is_asked_by_file: bool,
     /// What its option file asks for and the server does not take.
     pub refused: Vec<RefusedOption>,
+    /// The settings of its option file with what the server makes of each, where nothing else shows that.
+    pub file_settings: Vec<FileSetting>,
     /// Files that its option file includes and that are not at hand.
     pub missing_includes: Vec<MissingInclude>,
     /// Measured on the running server: `buffer_pools`, how many there really are.
@@ -96,6 +102,37 @@ pub struct RefusedOption {
     pub option: String,
     /// What is wrong, a sentence without its end.
     pub why: String,
+}
+
+/// A setting of an option file and what its server makes of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileSetting {
+    /// Its file, line and column: `my.cnf:3:1`.
+    pub place: String,
+    /// Name as written.
+    pub name: String,
+    /// What the server does with it.
+    pub fate: FileSettingFate,
+    /// The variable that shows it; nothing of an option that is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variable: Option<String>,
+    /// What that variable shows after this line, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<String>,
+}
+
+/// What a server does with a setting of its option file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileSettingFate {
+    /// It is in effect.
+    Taken,
+    /// It is accepted and changes nothing.
+    Ignored,
+    /// The server does not start with it.
+    Refused,
+    /// Nothing is known of the option: one of a plugin or an extension, or of a series that is not recorded.
+    Unknown,
 }
 
 /// A file or directory that an option file includes and that is not at hand.
@@ -157,7 +194,9 @@ impl ServerEvidence {
             session: Texts::new(),
             set_by_clients: Vec::new(),
             asked: Texts::new(),
+            is_asked_by_file: false,
             refused: Vec::new(),
+            file_settings: Vec::new(),
             missing_includes: Vec::new(),
             probe: Texts::new(),
             connection: Connection::default(),

@@ -46,14 +46,16 @@ pub use compare::{Comparison, Outcome};
 #[cfg(test)]
 pub use defaults::Defaults;
 pub use defaults::{Machine, expected, version_variable};
-pub use evidence::{MissingInclude, RefusedOption, ServerEvidence, Texts};
+pub use evidence::{
+    FileSetting, FileSettingFate, MissingInclude, RefusedOption, ServerEvidence, Texts,
+};
 pub use fix::{Fix, fix};
 pub use forms::version_among;
 pub use of_record::case_of;
 pub use options::{OptionFate, option_fate};
 #[cfg(test)]
 pub use predict::predict;
-pub use predict::set_option;
+pub use predict::{Taken, has_option, set_option, variable_of};
 pub use reading::Read;
 pub use server::{Product, Version};
 pub use value::option_value;
@@ -71,6 +73,9 @@ pub struct Identity {
     pub source: String,
     /// What a committed transaction survives.
     pub promise: String,
+    /// The settings of its option file, with what the server makes of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub file_settings: Vec<FileSetting>,
     /// What power cuts before the contest left of its commits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
@@ -275,6 +280,7 @@ fn identity(case: &Case, index: usize) -> Identity {
         version: contender.version_text.clone(),
         source: contender.source.clone(),
         promise: durability_summary::promise(case, index),
+        file_settings: contender.file_settings.clone(),
         proof: contender.proof.clone(),
     }
 }

@@ -2,9 +2,77 @@
 //!
 //! Evidence holds sizes in bytes and times in seconds, as the fact tables expect; this file converts both ways.
 
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::sync::LazyLock;
+
 use super::defaults::{Defaults, PostgresqlUnits};
 use super::options::{OptionFate, OptionForm};
-use super::server::{Product, Version};
+use super::server::{Product, Servers, Version};
+
+const VALUES: &str = include_str!("../../../data/audit/values-postgresql.tsv");
+
+/// The values of one setting in some versions.
+#[derive(Debug)]
+struct Values {
+    on: Servers,
+    form: ValueForm,
+}
+
+/// The form that a value has.
+#[derive(Debug)]
+enum ValueForm {
+    /// `on` or `off`, or as much of `true`, `no`, … as tells them apart.
+    Switch,
+    /// One of these words, whole and in whatever case, each with what the server shows for it.
+    One(Vec<(&'static str, &'static str)>),
+    /// A whole number of its unit.
+    Integer(RangeInclusive<f64>),
+    /// A number of its unit.
+    Real(RangeInclusive<f64>),
+    /// None: no file sets it.
+    Fixed,
+}
+
+type Table = BTreeMap<&'static str, Vec<Values>>;
+
+static TABLE: LazyLock<Table> =
+    LazyLock::new(|| parse(VALUES).expect("the table that is compiled in parses"));
+
+fn parse(text: &'static str) -> Result<Table, String> {
+    let mut table = Table::new();
+    for line in text.lines().skip(1) {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let [setting, on, takes, values] = cells[..] else {
+            return Err(format!("`{line}` has not four cells"));
+        };
+        let row = Values {
+            on: Servers::parse(on)?,
+            form: form(takes, values).ok_or_else(|| format!("`{line}` has no form of a value"))?,
+        };
+        table.entry(setting).or_default().push(row);
+    }
+    Ok(table)
+}
+
+fn form(takes: &str, values: &'static str) -> Option<ValueForm> {
+    let bounds = || {
+        let (least, most) = values.split_once("..")?;
+        Some(least.parse().ok()?..=most.parse().ok()?)
+    };
+    Some(match takes {
+        "switch" => ValueForm::Switch,
+        "one" => {
+            let words = values.split(',');
+            let words = words.map(|word| word.split_once('=').unwrap_or((word, word)));
+            ValueForm::One(words.collect())
+        }
+        "integer" => ValueForm::Integer(bounds()?),
+        "real" => ValueForm::Real(bounds()?),
+        "fixed" => ValueForm::Fixed,
+        _ => return None,
+    })
+}
 
 /// Sizes, in bytes. The longest word that fits counts.
 const SIZES: &[(&str, f64)] = &[
@@ -69,48 +137,223 @@ fn show(number: f64) -> String {
 /// # Errors
 /// What the server expects instead, a sentence without its end.
 pub fn canonical(name: &str, written: &str, version: Version) -> Result<String, String> {
-    let text = written.trim();
-    let refuse = |expected: &str| {
-        let shown: String = text.chars().take(60).collect();
-        Err(format!("`{name} = {shown}`: the server expects {expected}"))
+    let rows = TABLE.get(name).map_or(&[][..], Vec::as_slice);
+    let row = rows
+        .iter()
+        .find(|row| row.on.includes(Product::PostgreSql, version));
+    let unit = unit(name, version);
+    let read = match row.map(|row| &row.form) {
+        Some(ValueForm::Switch) => switch(written)
+            .map(|on| if on { "on" } else { "off" }.to_owned())
+            .ok_or_else(|| "on or off".to_owned()),
+        Some(ValueForm::One(words)) => one_of(words, written),
+        Some(ValueForm::Integer(bounds)) => {
+            let number = number(written, unit, version, true, Some(bounds));
+            number.map(|number| in_octal(name, number))
+        }
+        Some(ValueForm::Real(bounds)) => number(written, unit, version, false, Some(bounds)),
+        Some(ValueForm::Fixed) | None if unit.is_some() => {
+            number(written, unit, version, false, None)
+        }
+        // Blanks are part of a text.
+        Some(ValueForm::Fixed) | None => Ok(written.to_owned()),
     };
-    if let Some(unit) = unit(name, version) {
-        let end = text
-            .find(|c: char| !c.is_ascii_digit() && !"+-.".contains(c))
-            .unwrap_or(text.len());
-        let (number, suffix) = (&text[..end], text[end..].trim());
-        if number.parse::<f64>().is_err() {
-            return refuse("a number with or without a unit");
-        }
-        let family = |unit: &str| SIZES.iter().any(|(word, _)| *word == unit);
-        let is_of_family = suffix.is_empty() || is_unit(suffix) && family(suffix) == family(unit);
-        if !is_of_family {
-            let words = if family(unit) { SIZES } else { TIMES };
-            let words: Vec<&str> = words
-                .iter()
-                .map(|(word, _)| *word)
-                .filter(|word| !word.starts_with(|first: char| first.is_ascii_digit()))
-                .collect();
-            return refuse(&format!(
-                "a number with one of the units {}",
-                words.join(", ")
-            ));
-        }
-        let used = if suffix.is_empty() { unit } else { suffix };
-        return Ok(in_units(number, used));
+    read.map_err(|expected| {
+        let shown: String = written.chars().take(60).collect();
+        format!("`{name} = {shown}`: the server expects {expected}")
+    })
+}
+
+/// Permissions of files are shown as such.
+fn in_octal(name: &str, number: String) -> String {
+    const PERMISSIONS: &[&str] = &["log_file_mode", "unix_socket_permissions"];
+    match number.parse::<u32>() {
+        Ok(number) if PERMISSIONS.contains(&name) => format!("{number:04o}"),
+        _ => number,
     }
-    let default = Defaults::postgresql(version).and_then(|defaults| defaults.get(name).cloned());
-    let is_switch = default.is_some_and(|default| matches!(default.as_str(), "on" | "off"));
-    if is_switch {
-        match text.to_ascii_lowercase().as_str() {
-            "true" | "yes" | "1" | "on" => return Ok("on".to_owned()),
-            "false" | "no" | "0" | "off" => return Ok("off".to_owned()),
-            // Some of these have words too: synchronous_commit = remote_apply.
-            _ => {}
+}
+
+/// True for a setting that was decided when the server was built or its data were made: no file sets it.
+#[must_use]
+pub fn is_fixed(name: &str, version: Version) -> bool {
+    let mut rows = TABLE.get(name).into_iter().flatten();
+    rows.any(|row| {
+        matches!(row.form, ValueForm::Fixed) && row.on.includes(Product::PostgreSql, version)
+    })
+}
+
+/// A switch as `parse_bool` of the server reads it: a word that `on`, `off`, `true`, `false`, `yes` or `no` begins with.
+fn switch(written: &str) -> Option<bool> {
+    let begins = |word: &str, least: usize| {
+        let start = word.as_bytes().get(..written.len());
+        written.len() >= least
+            && start.is_some_and(|start| start.eq_ignore_ascii_case(written.as_bytes()))
+    };
+    if written == "1" || begins("true", 1) || begins("yes", 1) || begins("on", 2) {
+        return Some(true);
+    }
+    let is_off = written == "0" || begins("false", 1) || begins("no", 1) || begins("off", 2);
+    is_off.then_some(false)
+}
+
+fn one_of(words: &[(&'static str, &'static str)], written: &str) -> Result<String, String> {
+    let mut found = words
+        .iter()
+        .filter(|(word, _)| word.eq_ignore_ascii_case(written));
+    match found.next() {
+        Some((_, shown)) => Ok((*shown).to_owned()),
+        None => {
+            let own = words.iter().filter(|(word, shown)| word == shown);
+            let own: Vec<&str> = own.map(|(word, _)| *word).collect();
+            Err(format!("one of {}", own.join(", ")))
         }
     }
-    // Blanks are part of a text.
-    Ok(written.to_owned())
+}
+
+/// A number with or without a unit, as `parse_int` and `parse_real` of the server read it: hexadecimal and octal, since
+/// 12 with a fraction and rounded, with blanks around the unit.
+///
+/// # Errors
+/// What is expected instead.
+fn number(
+    written: &str,
+    unit: Option<&'static str>,
+    version: Version,
+    is_whole: bool,
+    bounds: Option<&RangeInclusive<f64>>,
+) -> Result<String, String> {
+    let is_recent = version.major >= 12;
+    let units = || match unit {
+        Some(unit) => {
+            let mut words: Vec<&str> = units_of(unit, version).map(|(word, _)| *word).collect();
+            words.reverse();
+            format!("a number with one of the units {}", words.join(", "))
+        }
+        None if is_whole && !is_recent => "a whole number without a unit".to_owned(),
+        None => "a number without a unit".to_owned(),
+    };
+    let (number, rest) = match is_whole {
+        true => whole(written, is_recent),
+        false => decimal(written),
+    }
+    .ok_or_else(units)?;
+    let suffix = rest.trim_matches(is_space);
+    let mut number = number;
+    match (suffix, unit) {
+        ("", _) => {}
+        (_, None) => return Err(units()),
+        // Fractions had no units before 12.
+        (_, Some(_)) if !is_whole && !is_recent => return Err(units()),
+        (suffix, Some(unit)) => {
+            let base = factor(unit).unwrap_or(1.0);
+            let mut smaller = units_of(unit, version);
+            let (_, factor) = smaller
+                .by_ref()
+                .find(|(word, _)| *word == suffix)
+                .ok_or_else(units)?;
+            number *= factor / base;
+            if let Some((_, next)) = smaller.next().filter(|_| is_recent) {
+                // A fraction is rounded to the next smaller unit.
+                number = (number * base / next).round_ties_even() * next / base;
+            }
+        }
+    }
+    if is_whole {
+        number = match is_recent {
+            true => number.round_ties_even(),
+            false => number.trunc(),
+        };
+    }
+    if let Some(bounds) = bounds.filter(|bounds| !bounds.contains(&number)) {
+        let (least, most) = (bounds.start(), bounds.end());
+        return Err(match unit {
+            Some(unit) => format!("{least} to {most}, in units of {unit}"),
+            None => format!("{least} to {most}"),
+        });
+    }
+    Ok(match unit {
+        Some(unit) => in_units(&number.to_string(), unit),
+        None => number.to_string(),
+    })
+}
+
+/// The units that a setting with this one takes, the largest first.
+fn units_of(unit: &str, version: Version) -> impl Iterator<Item = &'static (&'static str, f64)> {
+    let is_size = SIZES.iter().any(|(word, _)| *word == unit);
+    let units = if is_size { SIZES } else { TIMES };
+    let is_known = move |word: &str| match word {
+        "B" => version.major >= 11,
+        "us" => version.major >= 12,
+        _ => !word.starts_with(|first: char| first.is_ascii_digit()),
+    };
+    units.iter().rev().filter(move |(word, _)| is_known(word))
+}
+
+fn is_space(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\u{b}' | '\u{c}' | '\r')
+}
+
+/// The number that a text begins with, by `strtol` of base 0, and what follows it; since 12 by `strtod` where a fraction or
+/// an exponent follows.
+fn whole(text: &str, is_recent: bool) -> Option<(f64, &str)> {
+    let bare = text.trim_start_matches(is_space);
+    let unsigned = bare.strip_prefix(['-', '+']).unwrap_or(bare);
+    let (digits, radix) = match unsigned.strip_prefix("0x").or(unsigned.strip_prefix("0X")) {
+        Some(digits) if digits.starts_with(|c: char| c.is_ascii_hexdigit()) => (digits, 16),
+        _ if unsigned.starts_with('0') => (unsigned, 8),
+        _ => (unsigned, 10),
+    };
+    let end = digits
+        .find(|c: char| !c.is_digit(radix))
+        .unwrap_or(digits.len());
+    let (digits, rest) = digits.split_at(end);
+    let number = i64::from_str_radix(digits, radix).ok();
+    if number.is_none() || rest.starts_with(['.', 'e', 'E']) {
+        return decimal(text).filter(|_| is_recent);
+    }
+    let number = number? as f64;
+    Some((
+        if bare.starts_with('-') {
+            -number
+        } else {
+            number
+        },
+        rest,
+    ))
+}
+
+/// The number that a text begins with, by `strtod`, and what follows it.
+fn decimal(text: &str) -> Option<(f64, &str)> {
+    let bare = text.trim_start_matches(is_space);
+    let sign = usize::from(bare.starts_with(['-', '+']));
+    let unsigned = &bare[sign..];
+    if let Some(digits) = unsigned.strip_prefix("0x").or(unsigned.strip_prefix("0X"))
+        && digits.starts_with(|c: char| c.is_ascii_hexdigit())
+    {
+        return whole(text, false);
+    }
+    let digits = |text: &str| {
+        text.find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(text.len())
+    };
+    let mut end = digits(unsigned);
+    let mut count = end;
+    if unsigned[end..].starts_with('.') {
+        let fraction = digits(&unsigned[end + 1..]);
+        count += fraction;
+        end += 1 + fraction;
+    }
+    if count == 0 {
+        return None;
+    }
+    if let Some(exponent) = unsigned[end..].strip_prefix(['e', 'E']) {
+        let sign = usize::from(exponent.starts_with(['-', '+']));
+        if let length @ 1.. = digits(&exponent[sign..]) {
+            end += 1 + sign + length;
+        }
+    }
+    let number: f64 = bare[..sign + end].parse().ok()?;
+    Some((number, &unsigned[end..])).filter(|(number, _)| number.is_finite())
 }
 
 /// A value of evidence as an option file takes it: `134217728` of `shared_buffers` is `131072kB`.
@@ -206,6 +449,50 @@ mod tests {
             "`shared_buffers = 5min`: the server expects a number with one of the units B, kB, MB, GB, TB"
         );
         assert!(canonical("work_mem", "much", version("17.11")).is_err());
+    }
+
+    /// Answers of PostgreSQL 11, 12 and 17.
+    #[test]
+    fn numbers_and_words_are_read_as_the_server_reads_them() {
+        for (name, text, before_12, since_12) in [
+            ("work_mem", "0.25GB", None, Some("268435456")),
+            ("work_mem", "64 MB ", Some("67108864"), Some("67108864")),
+            ("work_mem", "65536B", Some("65536"), Some("65536")),
+            ("work_mem", "1024B", None, None),
+            ("work_mem", "64mb", None, None),
+            ("work_mem", "2 MBx", None, None),
+            ("work_mem", "", None, None),
+            ("work_mem", "99999999999", None, None),
+            ("work_mem", "0x10000", Some("67108864"), Some("67108864")),
+            ("max_connections", "100.4", None, Some("100")),
+            ("max_connections", "1e2", None, Some("100")),
+            ("max_connections", "0144", Some("100"), Some("100")),
+            ("max_connections", " 50 ", Some("50"), Some("50")),
+            ("max_connections", "-5", None, None),
+            ("commit_delay", "10us", None, None),
+            ("deadlock_timeout", "500000us", None, Some("0.5")),
+            ("vacuum_cost_delay", "1500us", None, Some("0.0015")),
+            ("seq_page_cost", "0x10", Some("16"), Some("16")),
+            ("seq_page_cost", "nan", None, None),
+            ("fsync", "of", Some("off"), Some("off")),
+            ("fsync", "tRU", Some("on"), Some("on")),
+            ("fsync", "o", None, None),
+            ("fsync", " on", None, None),
+            ("fsync", "", None, None),
+            ("synchronous_commit", "of", None, None),
+            ("synchronous_commit", "NO", Some("off"), Some("off")),
+            ("wal_level", "Archive", Some("replica"), Some("replica")),
+        ] {
+            for (of, expected) in [
+                ("11.22", before_12),
+                ("12.22", since_12),
+                ("17.11", since_12),
+            ] {
+                let read = canonical(name, text, version(of)).ok();
+                assert_eq!(read.as_deref(), expected, "{of}: {name} = `{text}`");
+            }
+        }
+        assert!(is_fixed("block_size", version("17.11")) && !is_fixed("fsync", version("17.11")));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::evidence::ServerEvidence;
 use super::options::{OptionFate, OptionForm, option_fate};
 use super::server::Servers;
 use super::table::table;
-use super::takes::check_value;
+use super::takes::{ValueFate, is_text, value_fate};
 use super::value::{Value, option_value, variable_name};
 
 /// What a server does with a setting.
@@ -24,92 +24,163 @@ pub enum Taken {
     Refused,
 }
 
-/// Applies a setting of an option file, unless the server does not take it.
+/// Applies a setting of an option file, unless the server does not take it; `None` stands for an option without a value.
 ///
 /// # Errors
 /// Why not, a sentence without its end.
-pub fn set_option(evidence: &mut ServerEvidence, name: &str, value: &str) -> Result<(), String> {
-    let checked = match option_fate(evidence.product, evidence.version, name) {
-        OptionFate::Refused(why) => return Err(format!("`{}` {why}", name.trim())),
-        OptionFate::Taken {
-            name,
-            form: OptionForm::Plain,
-        } => check_value(evidence, &name, value),
-        _ => Ok(()),
-    };
-    checked?;
-    predict(evidence, name, value);
-    Ok(())
+pub fn set_option(
+    evidence: &mut ServerEvidence,
+    written: &str,
+    value: Option<&str>,
+) -> Result<Taken, String> {
+    match option_fate(evidence.product, evidence.version, written) {
+        OptionFate::Refused(why) => Err(format!("`{}` {why}", written.trim())),
+        OptionFate::Ignored => {
+            evidence.ask(written, value.unwrap_or_default());
+            Ok(Taken::Ignored)
+        }
+        _ => apply(evidence, written, value),
+    }
 }
 
-/// Applies a setting to predicted variables, and keeps that it was asked for.
+/// Applies a setting to predicted variables, and keeps that it was asked for. An empty value stands for none.
 pub fn predict(evidence: &mut ServerEvidence, written: &str, value: &str) -> Taken {
+    let value = Some(value).filter(|value| !value.is_empty());
+    apply(evidence, written, value).unwrap_or(Taken::Refused)
+}
+
+fn apply(
+    evidence: &mut ServerEvidence,
+    written: &str,
+    value: Option<&str>,
+) -> Result<Taken, String> {
     if !evidence.product.has_innodb() {
-        return predict_plain(evidence, written, value);
+        return apply_plain(evidence, written, value);
     }
-    let mut name = variable_name(written);
-    let mut value = option_value(value.trim().trim_matches(['"', '\'']));
-    evidence.ask(&name, &value);
-    let is_log_by_name = name == "log_bin";
-    if !may_exist(evidence, &name) {
-        let (whole, form) = match option_fate(evidence.product, evidence.version, written) {
+    let asked = value.unwrap_or_default().trim().trim_matches(['"', '\'']);
+    let asked = option_value(asked);
+    let bare = variable_name(written);
+    let (name, form) = if may_exist(evidence, &bare) {
+        (bare.clone(), OptionForm::Plain)
+    } else {
+        match option_fate(evidence.product, evidence.version, written) {
             OptionFate::Taken { name, form } => (name, form),
-            OptionFate::Ignored => return Taken::Ignored,
-            OptionFate::Refused(_) => return Taken::Refused,
-            OptionFate::Unknown if is_of_loaded_plugin(evidence, &name) => {
-                put(evidence, &name, value);
-                return Taken::Yes;
+            fate => {
+                evidence.ask(&bare, &asked);
+                return Ok(match fate {
+                    OptionFate::Ignored => Taken::Ignored,
+                    OptionFate::Refused(_) => Taken::Refused,
+                    _ if is_of_loaded_plugin(evidence, &bare) => {
+                        put(evidence, &bare, asked);
+                        Taken::Yes
+                    }
+                    _ => Taken::NoVariable,
+                });
             }
-            OptionFate::Unknown => return Taken::NoVariable,
-        };
-        let is_off = Value::read(&value).switch() == Some(false);
-        match form {
-            OptionForm::Plain => {}
-            OptionForm::On => value = if is_off { "OFF" } else { "ON" }.to_owned(),
-            OptionForm::Off => value = if is_off { "ON" } else { "OFF" }.to_owned(),
-            OptionForm::Bound => return Taken::NoVariable,
         }
-        name = whole;
-    }
-    if name == "transaction_isolation" && !evidence.variables.contains_key("transaction_isolation")
-    {
-        "tx_isolation".clone_into(&mut name);
-    }
+    };
+    let fate = match form {
+        OptionForm::Plain => value_fate(evidence, &name, value)?,
+        OptionForm::On => switched(evidence, &name, unless_zero(value, "0", "1"))?,
+        OptionForm::Off => switched(evidence, &name, unless_zero(value, "1", "0"))?,
+        OptionForm::Bound => {
+            value_fate(evidence, &name, value)?;
+            evidence.ask(&bare, &asked);
+            return Ok(Taken::NoVariable);
+        }
+    };
+    let ValueFate::InEffect(mut shown) = fate else {
+        evidence.ask(&bare, &asked);
+        return Ok(Taken::Ignored);
+    };
+    let name = shown_as(evidence, name);
     if !may_exist(evidence, &name) {
-        return Taken::NoVariable;
+        evidence.ask(&bare, &asked);
+        return Ok(Taken::NoVariable);
     }
-    if is_left_to_the_server(&name, &value) {
-        return Taken::Yes;
+    if is_left_to_the_server(&name, &asked) {
+        evidence.ask(&bare, &asked);
+        return Ok(Taken::Yes);
     }
-    // An option without a value switches on; a file name after log_bin too.
-    let current = evidence.variables.get(&name);
-    let is_switch = current.is_some_and(|current| matches!(current.as_str(), "ON" | "OFF"));
-    if is_log_by_name {
+    if bare == "log_bin" {
         // Whatever it says is the name of a file, OFF and 0 too.
-        "ON".clone_into(&mut value);
-    } else if is_switch {
-        match Value::read(&value).switch() {
-            Some(on) => value = if on { "ON" } else { "OFF" }.to_owned(),
-            None if value.is_empty() => "ON".clone_into(&mut value),
-            None => {}
-        }
+        "ON".clone_into(&mut shown);
     }
-    put(evidence, &name, value);
+    change(evidence, &name, |evidence| {
+        evidence.ask(&bare, &asked);
+        evidence.variables.insert(name.clone(), shown);
+    });
     side_effects(evidence, &name);
-    Taken::Yes
+    Ok(Taken::Yes)
+}
+
+/// What becomes of an option by a prefix that stands for a switch.
+fn switched(evidence: &ServerEvidence, name: &str, to: &str) -> Result<ValueFate, String> {
+    let is_switch = |shown: &String| matches!(shown.as_str(), "ON" | "OFF");
+    match (is_text(evidence, name), to) {
+        (false, to) => value_fate(evidence, name, Some(to)),
+        // A text that shows whether there is one.
+        (true, to) if evidence.variables.get(name).is_some_and(is_switch) => {
+            let shown = if to == "0" { "OFF" } else { "ON" };
+            Ok(ValueFate::InEffect(shown.to_owned()))
+        }
+        (true, "1") => Ok(ValueFate::InEffect(String::new())),
+        (true, to) => Ok(ValueFate::InEffect(to.to_owned())),
+    }
+}
+
+/// What `my_getopt` makes of the value after a prefix: one value of 0, another of anything else or nothing.
+fn unless_zero(value: Option<&str>, zero: &'static str, otherwise: &'static str) -> &'static str {
+    if value == Some("0") { zero } else { otherwise }
 }
 
 /// The same for PostgreSQL and SQLite, whose settings have one name and no side effects.
-fn predict_plain(evidence: &mut ServerEvidence, written: &str, value: &str) -> Taken {
-    evidence.ask(written, value);
+fn apply_plain(
+    evidence: &mut ServerEvidence,
+    written: &str,
+    value: Option<&str>,
+) -> Result<Taken, String> {
+    let value = value.unwrap_or_default();
     match option_fate(evidence.product, evidence.version, written) {
         OptionFate::Taken { name, .. } => {
-            let value = evidence.asked.get(&name).cloned().unwrap_or_default();
-            put(evidence, &name, value);
-            Taken::Yes
+            let fate = value_fate(evidence, &name, Some(value))?;
+            evidence.ask(written, value);
+            match fate {
+                ValueFate::InEffect(shown) => put(evidence, &name, shown),
+                ValueFate::Ignored => return Ok(Taken::Ignored),
+            }
+            Ok(Taken::Yes)
         }
-        OptionFate::Refused(_) => Taken::Refused,
-        OptionFate::Ignored | OptionFate::Unknown => Taken::NoVariable,
+        fate => {
+            evidence.ask(written, value);
+            Ok(match fate {
+                OptionFate::Refused(_) => Taken::Refused,
+                _ => Taken::NoVariable,
+            })
+        }
+    }
+}
+
+/// The variable that shows what a setting of an option file is set to; `None` when there is none.
+#[must_use]
+pub fn variable_of(evidence: &ServerEvidence, written: &str) -> Option<String> {
+    let bare = variable_name(written);
+    let name = match option_fate(evidence.product, evidence.version, written) {
+        _ if may_exist(evidence, &bare) => bare,
+        OptionFate::Taken { name, form } if form != OptionForm::Bound => name,
+        _ => return None,
+    };
+    let name = shown_as(evidence, name);
+    may_exist(evidence, &name).then_some(name)
+}
+
+/// The variable of an option, which old versions call otherwise.
+fn shown_as(evidence: &ServerEvidence, option: String) -> String {
+    match option.as_str() {
+        "transaction_isolation" if !evidence.variables.contains_key("transaction_isolation") => {
+            "tx_isolation".to_owned()
+        }
+        _ => option,
     }
 }
 
@@ -162,13 +233,20 @@ pub fn is_left_to_the_server(name: &str, value: &str) -> bool {
     })
 }
 
-/// Sets a variable, and recomputes the defaults that follow from it. What was set keeps its value.
+/// Sets a variable, and recomputes the defaults that follow from it.
 fn put(evidence: &mut ServerEvidence, name: &str, value: String) {
+    change(evidence, name, |evidence| {
+        evidence.variables.insert(name.to_owned(), value);
+    });
+}
+
+/// Changes a variable, and recomputes the defaults that follow from it. What was set keeps its value.
+fn change(evidence: &mut ServerEvidence, name: &str, set: impl FnOnce(&mut ServerEvidence)) {
     let followers = following(evidence.product, evidence.version, name);
     let before: Vec<Option<String>> = followers.iter().map(|row| row.value_of(evidence)).collect();
     evidence.basis.inferred.remove(name);
     evidence.basis.undetermined.remove(name);
-    evidence.variables.insert(name.to_owned(), value);
+    set(evidence);
     for (row, before) in followers.into_iter().zip(before) {
         let asked = evidence.asked.get(row.variable);
         if asked.is_some_and(|asked| !is_left_to_the_server(row.variable, asked)) {
@@ -208,18 +286,9 @@ fn set(evidence: &mut ServerEvidence, name: &str, value: &str) {
 }
 
 fn side_effects(evidence: &mut ServerEvidence, name: &str) {
-    let number = |evidence: &ServerEvidence, name: &str| evidence.number(name);
     let switch =
         |evidence: &ServerEvidence, name: &str| Value::read(evidence.variables.get(name)?).switch();
     match name {
-        // What is too large is clamped; of MySQL that is 3 already, and 2 promises less than 1.
-        "innodb_flush_log_at_trx_commit" => {
-            let most = if is(evidence, "mariadb") { "3" } else { "2" };
-            let is_beyond = |asked: f64| most.parse().is_ok_and(|most: f64| asked > most);
-            if number(evidence, name).is_some_and(is_beyond) {
-                set(evidence, name, most);
-            }
-        }
         "innodb_use_atomic_writes"
             if is(evidence, "mariadb ..10.2") && switch(evidence, name) == Some(true) =>
         {
@@ -243,7 +312,9 @@ fn side_effects(evidence: &mut ServerEvidence, name: &str) {
                 set(evidence, "innodb_doublewrite", "fast");
             }
         }
-        "innodb_buffer_pool_size" | "innodb_buffer_pool_instances" => size_pool(evidence),
+        "innodb_buffer_pool_size" | "innodb_buffer_pool_instances" | "innodb_dedicated_server" => {
+            size_pool(evidence);
+        }
         _ => {}
     }
 }
@@ -264,7 +335,7 @@ fn size_pool(evidence: &mut ServerEvidence) {
         let unit = POOL_CHUNK * instances;
         let rounded = (size / unit).ceil() * unit;
         if size >= unit {
-            set(evidence, "innodb_buffer_pool_size", &rounded.to_string());
+            put(evidence, "innodb_buffer_pool_size", rounded.to_string());
         }
     }
 }
@@ -272,7 +343,7 @@ fn size_pool(evidence: &mut ServerEvidence) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::audit::Defaults;
+    use crate::judge::audit::{Defaults, Machine, Product, Version};
 
     fn server(name: &str) -> ServerEvidence {
         Defaults::of(name).unwrap().evidence("a").unwrap()
@@ -368,6 +439,69 @@ mod tests {
             &[("innodb_io_capacity", "5000")],
             &[("innodb_io_capacity_max", "10000")],
         );
+    }
+
+    /// Answers of MySQL 8.0.33 and 9.7.4 on machines of 23.4 GiB and two processors; the others as documented.
+    #[test]
+    fn a_dedicated_server_is_sized_by_the_memory_of_its_machine() {
+        let check = |version: &str,
+                     memory: Option<u64>,
+                     also: &[(&str, &str)],
+                     expected: &[(&str, Option<u64>)]| {
+            let machine = Machine {
+                cpus: Some(2),
+                memory_bytes: memory,
+                files: None,
+            };
+            let version = Version::parse(version).unwrap();
+            let mut server = super::super::expected("a", Product::MySql, version, machine).unwrap();
+            for (name, value) in [&[("innodb_dedicated_server", "ON")], also].concat() {
+                predict(&mut server, name, value);
+            }
+            for (variable, bytes) in expected {
+                let shown = server
+                    .variables
+                    .get(*variable)
+                    .map(|shown| shown.parse().unwrap());
+                assert_eq!(shown, *bytes, "{version} {memory:?} {also:?} {variable}");
+                assert_eq!(
+                    shown.is_none(),
+                    server.basis.undetermined.contains(*variable)
+                );
+            }
+        };
+        let (pool, redo) = ("innodb_buffer_pool_size", "innodb_redo_log_capacity");
+        let memory = Some(25_178_000_000);
+        check(
+            "8.0.33",
+            memory,
+            &[],
+            &[(pool, Some(18 << 30)), (redo, Some(14 << 30))],
+        );
+        let small = [("innodb_buffer_pool_size", "2G")];
+        check(
+            "8.0.33",
+            memory,
+            &small,
+            &[(pool, Some(2 << 30)), (redo, Some(13 << 30))],
+        );
+        check(
+            "8.0.33",
+            Some(64 << 30),
+            &[],
+            &[(pool, Some(48 << 30)), (redo, Some(36 << 30))],
+        );
+        check(
+            "8.0.33",
+            Some(2 << 30),
+            &[],
+            &[(pool, Some(1 << 30)), (redo, Some(512 << 20))],
+        );
+        check("8.0.33", None, &[], &[(pool, None), (redo, None)]);
+        check("9.7.4", memory, &[], &[(redo, Some(1 << 30))]);
+        check("8.0.20", memory, &[], &[("innodb_log_file_size", None)]);
+        let own = [("innodb_redo_log_capacity", "1G")];
+        check("8.0.33", memory, &own, &[(redo, Some(1 << 30))]);
     }
 
     #[test]

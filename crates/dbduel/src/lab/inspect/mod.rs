@@ -5,6 +5,7 @@
 //! with one is an error with its file and line.
 
 pub mod dump;
+mod includes;
 pub mod live;
 pub mod option_file;
 pub mod planned;
@@ -28,6 +29,8 @@ use crate::judge::audit::{
 use crate::lab::host;
 use crate::lab::login::{self, PasswordSource};
 use dump::Content;
+use includes::Includes;
+use text::TextError;
 
 /// One side of an audit as a person names it.
 #[derive(Debug, Clone)]
@@ -46,6 +49,8 @@ pub struct Subject {
     pub tls: TlsMode,
     /// The machine that an option file is for, as far as it is described.
     pub machine: Machine,
+    /// Directory that option files may include from, beside their own.
+    pub root: Option<PathBuf>,
 }
 
 /// A case, and what it was gathered from.
@@ -153,11 +158,11 @@ fn is_on_this_machine(target: &str) -> bool {
 }
 
 /// The contests that a directory holds: it is a record, or published results, which may hold
-/// records too. With them what was left out, and why.
+/// records too. With them what was left out, and why. Option files in it include from it and from `root`.
 ///
 /// # Errors
 /// When it holds no contest.
-pub fn directory(path: &Path) -> Result<(Vec<Gathered>, Vec<String>)> {
+pub fn directory(path: &Path, root: Option<&Path>) -> Result<(Vec<Gathered>, Vec<String>)> {
     if path.join(store::PLAN).is_file() {
         let record = Record::open(path)?;
         let only = Gathered::of_record(&record, String::new());
@@ -167,7 +172,7 @@ pub fn directory(path: &Path) -> Result<(Vec<Gathered>, Vec<String>)> {
         contests,
         left_out,
         refused,
-    } = published::read(path)?;
+    } = published::read(path, root)?;
     if contests.is_empty() {
         let found = match left_out.len() {
             0 => "no server's variables or settings",
@@ -204,7 +209,13 @@ fn one(subject: &Subject) -> Result<ServerEvidence> {
     if path.is_dir() {
         return published::contender(path, subject);
     }
-    let mut evidence = match dump::read(path)? {
+    let is_named = subject.product.is_some() && subject.version.is_some();
+    let content = match dump::read(path) {
+        // A file whose server is named is one of that server, though no setting in it is known.
+        Err(TextError::Line { .. }) | Ok(Content::Other) if is_named => Content::OptionFile,
+        content => content?,
+    };
+    let mut evidence = match content {
         Content::Variables(mut variables) => {
             if let (Some(product), Some(version)) = (subject.product, subject.version)
                 && version_among(&variables).is_none()
@@ -219,7 +230,8 @@ fn one(subject: &Subject) -> Result<ServerEvidence> {
             })?
         }
         Content::OptionFile => {
-            let settings = option_file::read(path, subject.product, subject.version, None)?;
+            let includes = Includes::beside(path, subject.root.as_deref());
+            let settings = option_file::read(path, subject.product, subject.version, &includes)?;
             let Subject {
                 name,
                 product,

@@ -220,12 +220,11 @@ fn predicted(
         .context("no defaults are recorded for this product")?;
     evidence.source = format!("settings of the experiment over {}", evidence.source);
     for setting in &contender.settings {
-        set_option(&mut evidence, &setting.name, &setting.value).map_err(|why| {
-            RefusedByServer {
-                contender: contender.name.clone(),
-                setting: setting.name.clone(),
-                why,
-            }
+        let value = Some(setting.value.as_str()).filter(|value| !value.is_empty());
+        set_option(&mut evidence, &setting.name, value).map_err(|why| RefusedByServer {
+            contender: contender.name.clone(),
+            setting: setting.name.clone(),
+            why,
         })?;
     }
     if product.has_innodb() {

@@ -6,7 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::option_file::{Setting, Settings};
+use super::includes::Includes;
+use super::option_file::{Setting, Settings, column_of_first};
 use super::text::{self, TextError};
 use crate::judge::audit::postgresql::{in_units, is_unit};
 use crate::judge::audit::{MissingInclude, Texts};
@@ -128,17 +129,22 @@ pub fn is_option_file(lines: &[String]) -> bool {
     lines.iter().all(is_setting) && lines.iter().any(names_one)
 }
 
-/// Reads an option file with what it includes, which is relative to it.
+/// Reads an option file with what it includes from `includes`.
 ///
 /// # Errors
-/// When a file cannot be read or understood, or includes are nested too deeply.
-pub fn option_file(path: &Path) -> Result<Settings, TextError> {
+/// When a file cannot be read, or includes are nested too deeply.
+pub fn option_file(path: &Path, includes: &Includes) -> Result<Settings, TextError> {
     let mut found = Settings::default();
-    read(path, 0, &mut found)?;
+    read(path, 0, includes, &mut found)?;
     Ok(found)
 }
 
-fn read(path: &Path, depth: usize, found: &mut Settings) -> Result<(), TextError> {
+fn read(
+    path: &Path,
+    depth: usize,
+    includes: &Includes,
+    found: &mut Settings,
+) -> Result<(), TextError> {
     if depth > DEPTH_MAX || found.files.len() >= FILES_MAX {
         let why = format!(
             "includes are nested deeper than {DEPTH_MAX}, or there are more than {FILES_MAX} files"
@@ -149,91 +155,291 @@ fn read(path: &Path, depth: usize, found: &mut Settings) -> Result<(), TextError
     found.files.push(path.to_owned());
     for (index, line) in lines.iter().enumerate() {
         let number = index + 1;
-        let Some((name, value)) = setting(line) else {
-            continue;
-        };
-        if name.is_empty() || value.is_empty() && !line.contains(['=', '\'']) {
-            let shown: String = line.trim().chars().take(40).collect();
-            return Err(TextError::at(
-                path,
-                number,
-                format!("`{shown}` is not a setting: write `name = value`"),
-            ));
-        }
-        match name.as_str() {
-            "include" | "include_if_exists" | "include_dir" => {
-                include(path, number, &value, depth, found)?;
+        let (name, value) = match setting(line) {
+            Ok(Some(setting)) => setting,
+            Ok(None) => continue,
+            Err(shown) => {
+                let why = "is not `name = value` or `name = 'value'`; the server expects quotes around what is no word and no number";
+                found.refuse(path, number, column_of_first(line), shown, why);
+                continue;
             }
-            _ => found.settings.push(Setting {
+        };
+        match Directive::of(&name) {
+            Some(directive) => {
+                include(directive, path, number, &value, depth, includes, found)?;
+            }
+            None => found.settings.push(Setting {
                 name,
-                value,
+                value: Some(value),
                 path: path.to_owned(),
                 line: number,
-                column: line.len() - line.trim_start().len() + 1,
+                column: column_of_first(line),
             }),
         }
     }
     Ok(())
 }
 
+/// What a line includes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Directive {
+    File,
+    FileIfThere,
+    Folder,
+}
+
+impl Directive {
+    fn of(name: &str) -> Option<Self> {
+        match name {
+            "include" => Some(Directive::File),
+            "include_if_exists" => Some(Directive::FileIfThere),
+            "include_dir" => Some(Directive::Folder),
+            _ => None,
+        }
+    }
+}
+
 fn include(
+    directive: Directive,
     path: &Path,
     number: usize,
     value: &str,
     depth: usize,
+    includes: &Includes,
     found: &mut Settings,
 ) -> Result<(), TextError> {
-    let target = path.parent().unwrap_or(Path::new("")).join(value);
-    if target.is_file() {
-        return read(&target, depth + 1, found);
-    }
-    let Ok(entries) = std::fs::read_dir(&target) else {
+    let mut missing = |target: String| {
         found.missing.push(MissingInclude {
             place: format!("{}:{number}", path.display()),
-            target: value.to_owned(),
+            target,
         });
+    };
+    let Some(target) = includes.find(path, Path::new(value)) else {
+        // Of a relative path it is known here that nothing is there.
+        let is_known = Path::new(value).is_relative() && !value.contains("..");
+        if !(is_known && directive == Directive::FileIfThere) {
+            missing(value.to_owned());
+        }
         return Ok(());
     };
-    let mut files: Vec<PathBuf> = entries
-        .take(FILES_MAX * 10)
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|file| {
-            file.extension()
-                .is_some_and(|extension| extension == "conf")
-        })
-        .collect();
+    if directive != Directive::Folder {
+        return read(&target, depth + 1, includes, found);
+    }
+    let Ok(entries) = std::fs::read_dir(&target) else {
+        missing(value.to_owned());
+        return Ok(());
+    };
+    let mut files: Vec<PathBuf> = Vec::new();
+    for entry in entries.take(FILES_MAX * 10) {
+        let Ok(file) = entry.map(|entry| entry.path()) else {
+            continue;
+        };
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with('.') || !name.ends_with(".conf") || file.is_dir() {
+            continue;
+        }
+        if includes.hold(&file) {
+            files.push(file);
+        } else {
+            missing(format!("{value}/{name}"));
+        }
+    }
     files.sort();
     let mut files = files.iter();
-    files.try_for_each(|file| read(file, depth + 1, found))
+    files.try_for_each(|file| read(file, depth + 1, includes, found))
 }
 
-/// Name and value of a line; `None` for one without a setting. Values may be quoted, quotes in them are doubled.
-fn setting(line: &str) -> Option<(String, String)> {
-    let line = line.trim();
-    if line.is_empty() || line.starts_with('#') {
+/// Name and value of a line, by the grammar of the server's scanner; `None` for one without a setting.
+///
+/// # Errors
+/// The part of the line that the server does not understand.
+fn setting(line: &str) -> Result<Option<(String, String)>, &str> {
+    let mut rest = line;
+    let mut next = || {
+        let (token, text, after) = token(rest)?;
+        rest = after;
+        Some((token, text))
+    };
+    let name = match next() {
+        None => return Ok(None),
+        Some((Token::Identifier | Token::QualifiedIdentifier, text)) => text,
+        Some((_, text)) => return Err(text),
+    };
+    let mut value = next();
+    if matches!(value, Some((Token::Equals, _))) {
+        value = next();
+    }
+    let value = match value {
+        Some((Token::Text, text)) => unquoted(text),
+        Some((Token::Identifier | Token::Word | Token::Integer | Token::Real, text)) => {
+            text.to_owned()
+        }
+        Some((_, text)) => return Err(text),
+        None => return Err(line),
+    };
+    match next() {
+        None => Ok(Some((name.to_ascii_lowercase(), value))),
+        Some((_, text)) => Err(text),
+    }
+}
+
+/// What the scanner of `postgresql.conf` tells apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Token {
+    Identifier,
+    QualifiedIdentifier,
+    /// Between quotes.
+    Text,
+    /// A text that needs no quotes: letters, digits and `-._:/`.
+    Word,
+    Integer,
+    Real,
+    Equals,
+    Other,
+}
+
+/// The token at the beginning of a text, after its blanks, and what follows it; `None` at its end or before a comment. Of
+/// those that fit it is the longest, and of equally long ones the first in the order of [`Token`].
+fn token(text: &str) -> Option<(Token, &str, &str)> {
+    let text = text.trim_start_matches([' ', '\t', '\r']);
+    if text.is_empty() || text.starts_with('#') {
         return None;
     }
-    let end = line
-        .find(|c: char| c == '=' || c.is_whitespace())
-        .unwrap_or(line.len());
-    let rest = line[end..].trim_start();
-    let rest = rest.strip_prefix('=').unwrap_or(rest).trim_start();
-    let value = match rest.strip_prefix('\'') {
-        Some(quoted) => {
-            let mut value = String::new();
-            let mut characters = quoted.chars().peekable();
-            while let Some(character) = characters.next() {
-                match character {
-                    '\'' if characters.peek() == Some(&'\'') => value.extend(characters.next()),
-                    '\'' => break,
-                    _ => value.push(character),
-                }
-            }
-            value
-        }
-        None => rest.split('#').next().unwrap_or_default().trim().to_owned(),
+    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
+    let is_inner = |c: char| is_letter(c) || c.is_ascii_digit();
+    let run = |from: usize, is_part: &dyn Fn(char) -> bool| {
+        let part = &text[from..];
+        part.find(|c: char| !is_part(c)).unwrap_or(part.len())
     };
-    Some((line[..end].to_ascii_lowercase(), value))
+    let identifier = |from: usize| match text[from..].starts_with(is_letter) {
+        true => run(from, &is_inner),
+        false => 0,
+    };
+    let first = identifier(0);
+    let qualified = match first > 0 && text[first..].starts_with('.') {
+        true => match identifier(first + 1) {
+            0 => 0,
+            second => first + 1 + second,
+        },
+        false => 0,
+    };
+    let word = match first > 0 {
+        true => run(0, &|c| is_inner(c) || "-._:/".contains(c)),
+        false => 0,
+    };
+    let sign = usize::from(text.starts_with(['-', '+']));
+    let is_digit = |c: char| c.is_ascii_digit();
+    let with_unit = |number: usize| match number {
+        0 => 0,
+        _ => {
+            let end = sign + number;
+            end + run(end, &|c| c.is_ascii_alphabetic())
+        }
+    };
+    let digits = run(sign, &is_digit);
+    let hexadecimal = match text[sign..].starts_with("0x") {
+        true => match run(sign + 2, &|c| c.is_ascii_hexdigit()) {
+            0 => 0,
+            digits => 2 + digits,
+        },
+        false => 0,
+    };
+    let real = match text[sign + digits..].starts_with('.') {
+        true => {
+            let end = sign + digits + 1;
+            let end = end + run(end, &is_digit);
+            end + exponent(&text[end..])
+        }
+        false => 0,
+    };
+    let tokens = [
+        (Token::Identifier, first),
+        (Token::QualifiedIdentifier, qualified),
+        (Token::Text, quoted(text)),
+        (Token::Word, word),
+        (
+            Token::Integer,
+            with_unit(digits).max(with_unit(hexadecimal)),
+        ),
+        (Token::Real, real),
+        (Token::Equals, usize::from(text.starts_with('='))),
+    ];
+    let longest = tokens.iter().map(|(_, length)| *length).max().unwrap_or(0);
+    let mut fitting = tokens.into_iter().filter(|(_, length)| *length == longest);
+    let (token, length) = match longest {
+        0 => (Token::Other, text.chars().next().map_or(0, char::len_utf8)),
+        _ => fitting.next()?,
+    };
+    Some((token, &text[..length], &text[length..]))
+}
+
+/// Length of the exponent at the beginning of a text; 0 where there is none.
+fn exponent(text: &str) -> usize {
+    let Some(rest) = text.strip_prefix(['e', 'E']) else {
+        return 0;
+    };
+    let sign = usize::from(rest.starts_with(['-', '+']));
+    let digits = rest[sign..].find(|c: char| !c.is_ascii_digit());
+    match digits.unwrap_or(rest.len() - sign) {
+        0 => 0,
+        digits => 1 + sign + digits,
+    }
+}
+
+/// Length of the text in quotes at the beginning of a text; 0 where there is none, or where it does not end.
+fn quoted(text: &str) -> usize {
+    let mut characters = text.char_indices().peekable();
+    if characters.next().is_none_or(|(_, first)| first != '\'') {
+        return 0;
+    }
+    while let Some((at, character)) = characters.next() {
+        match character {
+            '\\' => drop(characters.next()),
+            '\'' if characters.peek().is_some_and(|(_, next)| *next == '\'') => {
+                characters.next();
+            }
+            '\'' => return at + 1,
+            _ => {}
+        }
+    }
+    0
+}
+
+/// A text without its quotes, doubled quotes and escapes: `\n`, `\101`, `\'`.
+fn unquoted(text: &str) -> String {
+    let text = &text[1..text.len() - 1];
+    let mut plain = String::new();
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\'' => {
+                characters.next();
+                plain.push('\'');
+            }
+            '\\' => match characters.next() {
+                Some('b') => plain.push('\u{8}'),
+                Some('f') => plain.push('\u{c}'),
+                Some('n') => plain.push('\n'),
+                Some('r') => plain.push('\r'),
+                Some('t') => plain.push('\t'),
+                Some(first @ '0'..='7') => {
+                    let mut code = first.to_digit(8).unwrap_or(0);
+                    for _ in 0..2 {
+                        let Some(digit) = characters.peek().and_then(|c| c.to_digit(8)) else {
+                            break;
+                        };
+                        characters.next();
+                        code = code * 8 + digit;
+                    }
+                    plain.push(char::from((code & 0xff) as u8));
+                }
+                Some(other) => plain.push(other),
+                None => {}
+            },
+            other => plain.push(other),
+        }
+    }
+    plain
 }
 
 #[cfg(test)]
@@ -295,11 +501,12 @@ mod tests {
         let text = "# comment\nshared_buffers = 1GB # of 8\nmax_wal_size 2GB\nsearch_path = 'it''s, public'\ninclude_dir = 'conf.d'\ninclude_if_exists 'other.conf'\n";
         std::fs::write(&path, text).unwrap();
         assert!(is_option_file(&lines(text)));
-        let found = option_file(&path).unwrap();
+        let includes = Includes::beside(&path, None);
+        let found = option_file(&path, &includes).unwrap();
         let pairs: Vec<(&str, &str)> = found
             .settings
             .iter()
-            .map(|setting| (setting.name.as_str(), setting.value.as_str()))
+            .map(|setting| (setting.name.as_str(), setting.value.as_deref().unwrap()))
             .collect();
         let expected = [
             ("shared_buffers", "1GB"),
@@ -308,12 +515,81 @@ mod tests {
             ("jit", "off"),
         ];
         assert_eq!(pairs, expected);
-        assert_eq!(found.missing[0].target, "other.conf");
+        assert_eq!(found.missing, []);
         std::fs::write(&path, "shared_buffers = 1GB\nnonsense\n").unwrap();
-        let error = option_file(&path).unwrap_err().to_string();
-        assert!(
-            error.contains("line 2: `nonsense` is not a setting"),
-            "{error}"
+        let found = option_file(&path, &includes).unwrap();
+        assert!(found.refused[0].place.ends_with("postgresql.conf:2:1"));
+        assert!(found.refused[0].why.starts_with("`nonsense` is not"));
+    }
+
+    #[test]
+    fn hidden_files_and_what_lies_elsewhere_are_not_included() {
+        let (given, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let write = |path: PathBuf, text: &str| std::fs::write(path, text).unwrap();
+        let secret = outside.path().join("secret.conf");
+        write(secret.clone(), "port = 9\n");
+        let folder = given.path().join("conf.d");
+        std::fs::create_dir_all(folder.join("folder.conf")).unwrap();
+        write(folder.join(".hidden.conf"), "fsync = off\n");
+        write(folder.join("a.conf~"), "fsync = off\n");
+        write(folder.join("a.conf"), "jit = off\n");
+        std::os::unix::fs::symlink(&secret, folder.join("link.conf")).unwrap();
+        let path = given.path().join("postgresql.conf");
+        let secret = secret.to_str().unwrap();
+        write(
+            path.clone(),
+            &format!("include_dir 'conf.d'\ninclude '{secret}'\ninclude_if_exists '/etc/x.conf'\n"),
         );
+        let names = |includes: &Includes| -> Vec<String> {
+            let found = option_file(&path, includes).unwrap();
+            found.settings.into_iter().map(|one| one.name).collect()
+        };
+        let own = Includes::beside(&path, None);
+        assert_eq!(names(&own), ["jit"]);
+        let found = option_file(&path, &own).unwrap();
+        let missing: Vec<&str> = found
+            .missing
+            .iter()
+            .map(|one| one.target.as_str())
+            .collect();
+        assert_eq!(missing, ["conf.d/link.conf", secret, "/etc/x.conf"]);
+        let named = Includes::beside(&path, Some(outside.path()));
+        assert_eq!(names(&named), ["jit", "port", "port"]);
+    }
+
+    #[track_caller]
+    fn reads(line: &str, expected: Result<(&str, &str), &str>) {
+        let expected = expected.map(|(name, value)| Some((name.to_owned(), value.to_owned())));
+        assert_eq!(setting(line), expected, "{line}");
+    }
+
+    /// Answers of PostgreSQL 15 and 17.
+    #[test]
+    fn a_line_is_scanned_as_the_server_scans_it() {
+        reads("  WORK_MEM\t64MB# c", Ok(("work_mem", "64MB")));
+        reads("a=-1", Ok(("a", "-1")));
+        reads("a = 0x1Fkb", Ok(("a", "0x1Fkb")));
+        reads("a = 1.5e-3", Ok(("a", "1.5e-3")));
+        reads("a = .5", Ok(("a", ".5")));
+        reads("a = log_%d", Err("%"));
+        reads("a = /tmp", Err("/"));
+        reads("a = en_US.UTF-8", Ok(("a", "en_US.UTF-8")));
+        reads("a = b.c", Err("b.c"));
+        reads("my.own = 3", Ok(("my.own", "3")));
+        reads("a = 64 MB", Err("MB"));
+        reads("a = 0.25GB", Err("GB"));
+        reads("a = 1e5", Err("5"));
+        reads("a = 0,9", Err(","));
+        reads("a = 25%", Err("%"));
+        reads("a = b a = c", Err("a"));
+        reads("a = = b", Err("="));
+        reads("a =", Err("a ="));
+        reads("a", Err("a"));
+        reads("1 = a", Err("1"));
+        reads("a = 'it''s' # 'c'", Ok(("a", "it's")));
+        reads(r"a = 'x\'y\\\101\n'", Ok(("a", "x'y\\A\n")));
+        reads("a = 'b", Err("'"));
+        reads("a = \"b\"", Err("\""));
+        assert_eq!(setting(" # a = b"), Ok(None));
     }
 }

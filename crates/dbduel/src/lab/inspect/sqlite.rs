@@ -82,7 +82,7 @@ pub fn script(path: &Path) -> Result<Settings, TextError> {
             };
             found.settings.push(Setting {
                 name,
-                value,
+                value: Some(value),
                 path: path.to_owned(),
                 line: index + 1,
                 column,
@@ -190,14 +190,21 @@ mod tests {
         assert!(is_script(&lines(text)));
         assert_eq!(dump(&lines(text)), None);
         let found = script(&path).unwrap();
-        let found: Vec<(&str, &str, usize, usize)> = found
+        let found: Vec<(&str, Option<&str>, usize, usize)> = found
             .settings
             .iter()
-            .map(|one| (one.name.as_str(), one.value.as_str(), one.line, one.column))
+            .map(|one| {
+                (
+                    one.name.as_str(),
+                    one.value.as_deref(),
+                    one.line,
+                    one.column,
+                )
+            })
             .collect();
         let expected = [
-            ("journal_mode", "WAL", 2, 1),
-            ("synchronous", "normal", 2, 26),
+            ("journal_mode", Some("WAL"), 2, 1),
+            ("synchronous", Some("normal"), 2, 26),
         ];
         assert_eq!(found, expected);
         std::fs::write(&path, "PRAGMA journal_mode=WAL;\nPRAGMA synchronous;\n").unwrap();

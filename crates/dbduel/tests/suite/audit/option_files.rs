@@ -19,11 +19,6 @@ fn an_option_file_that_its_server_does_not_take_is_void_with_that_reason_first()
         ("innodb_log_file_size = 8Q", "2:24", "the server expects"),
         ("innodb_flush_method=O_DIRCT", "2:21", "the server expects"),
         (
-            "innodb_file_per_table=maybe",
-            "2:23",
-            "the server expects ON or OFF",
-        ),
-        (
             "innodb_use_mtflush=1",
             "2:20",
             "which is for MariaDB: `innodb_use_mtflush` is an option of MariaDB",
@@ -97,6 +92,118 @@ fn option_files_that_include_each_other_are_refused() {
         assert!(
             said.contains("line 2: ") && said.contains("in a circle"),
             "{said}"
+        );
+    }
+}
+
+/// Audits a file with each line of a table of `tests/data/audit/cases` beside the same file without it. The table says what
+/// the server itself made of the line.
+#[track_caller]
+fn check_cases(table: &str, before: &str, server: [&str; 2]) {
+    let directory = tempfile::tempdir().unwrap();
+    let (plain, with) = (
+        directory.path().join("plain.conf"),
+        directory.path().join("with.conf"),
+    );
+    fs::write(&plain, before).unwrap();
+    let sides = [
+        "--product-a",
+        server[0],
+        "--version-a",
+        server[1],
+        "--product-b",
+        server[0],
+        "--version-b",
+        server[1],
+    ];
+    let cases = fs::read_to_string(data("cases").join(table)).unwrap();
+    let mut tried = 0;
+    for case in cases.lines().skip(1) {
+        let cells: Vec<&str> = case.split('\t').collect();
+        let [line, fate, shown, code, _said] = cells[..] else {
+            panic!("{case}");
+        };
+        fs::write(&with, format!("{before}{line}\n")).unwrap();
+        let report = json(
+            &[&[text(&plain), text(&with)][..], &sides].concat(),
+            code.parse().unwrap(),
+        );
+        let rules = rules(&report);
+        assert_eq!(
+            rules.contains(&"R46"),
+            fate == "refused",
+            "{line}: {rules:?}"
+        );
+        assert_eq!(
+            rules.contains(&"R47"),
+            fate == "missing",
+            "{line}: {rules:?}"
+        );
+        let settings = report["audit"]["contenders"][1]["file_settings"].as_array();
+        let last = settings.and_then(|settings| settings.last());
+        let last = last.filter(|last| {
+            line.starts_with(last["name"].as_str().unwrap()) || line.starts_with("FSYNC")
+        });
+        if !shown.is_empty() {
+            let last = last.unwrap_or_else(|| panic!("{line}: {report:#}"));
+            assert_eq!(
+                (&last["fate"], &last["shown"]),
+                (&fate.into(), &shown.into()),
+                "{line}"
+            );
+        } else if let Some(last) = last {
+            assert_eq!(last["fate"], fate, "{line}");
+        }
+        tried += 1;
+    }
+    assert!(tried > 20, "{tried}");
+}
+
+#[test]
+fn every_line_of_the_cases_of_mariadb_is_what_the_server_makes_of_it() {
+    check_cases("mariadb-lines.tsv", "[mysqld]\n", ["mariadb", "10.11.19"]);
+}
+
+#[test]
+fn every_line_of_the_cases_of_postgresql_is_what_the_server_makes_of_it() {
+    check_cases("postgresql-lines.tsv", "", ["postgresql", "15.19"]);
+}
+
+#[test]
+fn files_outside_of_the_given_directory_are_included_from_a_root_that_is_named_only() {
+    let given = tempfile::tempdir().unwrap();
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("etc/mysql/conf.d");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("a.cnf"), "[mysqld]\nback_log=77\n").unwrap();
+    let (one, other) = (given.path().join("one.cnf"), given.path().join("other.cnf"));
+    fs::write(&one, "[mysqld]\nback_log=77\n").unwrap();
+    let absolute = folder.display();
+    for target in [
+        "/etc/mysql/conf.d/",
+        &absolute.to_string(),
+        "../../../../../../../../etc/mysql/conf.d",
+    ] {
+        fs::write(&other, format!("[mysqld]\n!includedir {target}\n")).unwrap();
+        let sides = [
+            "--product-a",
+            "mysql",
+            "--version-a",
+            "8.0.33",
+            "--product-b",
+            "mysql",
+            "--version-b",
+            "8.0.33",
+        ];
+        let pair = [&[text(&one), text(&other)][..], &sides].concat();
+        let alone = json(&pair, 0);
+        assert!(rules(&alone).contains(&"R47"), "{target}: {alone:#}");
+        let named = json(&[&pair[..], &["--root", text(root.path())]].concat(), 0);
+        assert!(!rules(&named).contains(&"R47"), "{target}: {named:#}");
+        let read = &named["audit"]["contenders"][1]["file_settings"][0];
+        assert_eq!(
+            (&read["name"], &read["shown"]),
+            (&"back_log".into(), &"77".into())
         );
     }
 }

@@ -52,9 +52,10 @@ impl Documented {
     /// not known.
     #[must_use]
     pub fn value_of(&self, evidence: &ServerEvidence) -> Option<String> {
-        let mut look_up = |name: &str| match name.strip_prefix("machine.") {
-            Some(key) => of_machine(&evidence.basis.machine, key),
-            None => evidence.variables.get(name).map(|raw| Value::read(raw)),
+        let mut look_up = |name: &str| match name.split_once('.') {
+            Some(("machine", key)) => of_machine(&evidence.basis.machine, key),
+            Some(("asked", key)) => evidence.asked.get(key).map(|raw| Value::read(raw)),
+            _ => evidence.variables.get(name).map(|raw| Value::read(raw)),
         };
         match expression::evaluate(self.value.as_ref()?, &mut look_up)? {
             Value::Switch(on) => Some(if on { "ON" } else { "OFF" }.to_owned()),

@@ -63,9 +63,12 @@ pub fn option_fate(product: Product, version: Version, written: &str) -> OptionF
                 if written.chars().any(|c| c.is_ascii_uppercase())
                     && is_lower_case_only(product, version) =>
             {
-                return OptionFate::Refused(
-                    "is not in lower case, as names of options are".to_owned(),
-                );
+                return match is_loose {
+                    true => OptionFate::Ignored,
+                    false => OptionFate::Refused(
+                        "is not in lower case, as names of options are".to_owned(),
+                    ),
+                };
             }
             Found::Takes(name) => {
                 return OptionFate::Taken {
@@ -133,9 +136,15 @@ fn find(product: Product, version: Version, name: &str) -> Found {
     }
     let longer = whole_names(name)
         .take_while(|option| option.starts_with(name))
-        .filter(|option| known(product, version, option) == Known::Takes);
+        .filter(|option| {
+            matches!(
+                known(product, version, option),
+                Known::Takes | Known::Ignores
+            )
+        });
     match longer.collect::<Vec<_>>().as_slice() {
         [] => Found::Nothing,
+        [only] if known(product, version, only) == Known::Ignores => Found::Ignores,
         [only] => Found::Takes(only),
         // Between two recorded servers it is not known which of them there are.
         _ if !is_recorded(product, version) => Found::Nothing,

@@ -131,7 +131,14 @@ fn a_server_and_sqlite_can_be_made_comparable() {
             .filter(|finding| finding.severity == Severity::Void)
             .map(|finding| finding.claim.as_str())
             .collect();
-        assert_eq!(void, Vec::<&str>::new(), "{recorded}");
+        // MariaDB has pages with checksums only since 10.6.
+        let left: &[&str] = match recorded {
+            "mariadb-11.8.6" => {
+                &["Pages carry checksums: `server` on, `file` off, in favour of `file`."]
+            }
+            _ => &[],
+        };
+        assert_eq!(void, left, "{recorded}");
         let set = |name: &str| {
             let mut settings = fix.settings.iter();
             let found = settings.find(|one| one.contender == "file" && one.name == name);

@@ -119,7 +119,7 @@ mod tests {
                     Machine::default(),
                 )
                 .unwrap();
-                set_option(&mut server, "innodb_use_atomic_writes", "1").unwrap();
+                set_option(&mut server, "innodb_use_atomic_writes", Some("1")).unwrap();
                 server
             });
             let facts = Host::of_server_hosts(vec![host]);

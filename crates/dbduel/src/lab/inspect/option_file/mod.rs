@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
+use super::includes::Includes;
 use super::text::{self, TextError};
 use super::{postgresql, sqlite};
+use crate::judge::audit::postgresql::is_fixed;
 use crate::judge::audit::{
-    Machine, MissingInclude, OptionFate, Product, RefusedOption, ServerEvidence, Version, expected,
-    option_fate, set_option,
+    FileSetting, FileSettingFate, Machine, MissingInclude, OptionFate, Product, RefusedOption,
+    ServerEvidence, Taken, Version, expected, has_option, option_fate, set_option, variable_of,
 };
 use crate::judge::finding::at_most;
 
@@ -28,8 +30,8 @@ const SETTINGS_MAX: usize = 10_000;
 pub struct Setting {
     /// Name as written, with dashes or underscores.
     pub name: String,
-    /// Value as written; empty for an option without one.
-    pub value: String,
+    /// Value without its quotes, escapes and comment; `None` of an option without one.
+    pub value: Option<String>,
     /// Its file.
     pub path: PathBuf,
     /// Its line, from 1.
@@ -46,44 +48,67 @@ pub struct Settings {
     pub files: Vec<PathBuf>,
     /// What they include and is not at hand.
     pub missing: Vec<MissingInclude>,
+    /// Lines with which the server does not start, whatever its settings.
+    pub refused: Vec<RefusedOption>,
 }
 
 impl Settings {
+    /// The settings that a server of this product looks at: PostgreSQL only at the last of each name, the others at all.
+    fn in_effect(&self, product: Product) -> impl Iterator<Item = &Setting> {
+        let later = |at: usize| &self.settings[at + 1..];
+        let settings = self.settings.iter().enumerate();
+        let counts = move |(at, setting): &(usize, &Setting)| {
+            product != Product::PostgreSql || later(*at).iter().all(|one| one.name != setting.name)
+        };
+        settings.filter(counts).map(|(_, setting)| setting)
+    }
+
+    /// Keeps a line with which the server does not start. `shown` is what of it is wrong.
+    pub fn refuse(&mut self, path: &Path, line: usize, column: usize, shown: &str, why: &str) {
+        let shown: String = shown.trim().chars().take(40).collect();
+        self.refused.push(RefusedOption {
+            place: format!("{}:{line}:{column}", path.display()),
+            why: format!("`{shown}` {why}"),
+            option: shown,
+        });
+    }
+
     /// Adds what they ask for to evidence of a server that shows its variables.
     pub fn asked_of(&self, evidence: &mut ServerEvidence) {
+        evidence.is_asked_by_file = true;
+        evidence.refused.extend(self.refused.iter().cloned());
         for setting in &self.settings {
             match option_fate(evidence.product, evidence.version, &setting.name) {
                 OptionFate::Refused(why) => {
                     let why = format!("`{}` {why}", setting.name);
                     evidence.refused.push(setting.refused(why));
                 }
-                _ => evidence.ask(&setting.name, &setting.value),
+                _ => evidence.ask(&setting.name, setting.value.as_deref().unwrap_or_default()),
             }
         }
     }
 }
 
-/// Reads an option file with everything that it includes. Groups for other products or versions are left out; without
-/// a product every group of a server counts. What an option file in the directory `archive` includes is looked for in
-/// that directory, since its paths are those of another machine.
+/// Reads an option file with everything that it includes from `includes`. Groups for other products or versions are left
+/// out; without a product every group of a server counts.
 ///
 /// # Errors
-/// When a file cannot be read or understood, or includes form a circle.
+/// When a file cannot be read, or includes form a circle.
 pub fn read(
     path: &Path,
     product: Option<Product>,
     version: Option<Version>,
-    archive: Option<&Path>,
+    includes: &Includes,
 ) -> Result<Settings, TextError> {
     match product {
-        Some(Product::PostgreSql) => return postgresql::option_file(path),
+        Some(Product::PostgreSql) => return postgresql::option_file(path, includes),
         Some(Product::Sqlite) => return sqlite::script(path),
         _ => {}
     }
     let mut reader = Reader {
         product,
         version,
-        archive: archive.and_then(|archive| fs::canonicalize(archive).ok()),
+        includes,
         found: Settings::default(),
         open: Vec::new(),
         seen: BTreeSet::new(),
@@ -115,8 +140,40 @@ pub fn evidence(
     let files = at_most(FILES_NAMED, files.map(|file| file.display().to_string()));
     evidence.source = format!("{} over {}", files.join(", "), evidence.source);
     evidence.missing_includes.clone_from(&settings.missing);
-    for setting in &settings.settings {
-        if let Err(why) = set_option(&mut evidence, &setting.name, &setting.value) {
+    evidence.refused.clone_from(&settings.refused);
+    let unreadable = settings.refused.iter().map(|refused| FileSetting {
+        place: refused.place.clone(),
+        name: refused.option.clone(),
+        fate: FileSettingFate::Refused,
+        variable: None,
+        shown: None,
+    });
+    evidence.file_settings.extend(unreadable);
+    for setting in settings.in_effect(product) {
+        let taken = match product == Product::PostgreSql && is_fixed(&setting.name, version) {
+            true => Err(format!("`{}` is set by no file", setting.name)),
+            false => set_option(&mut evidence, &setting.name, setting.value.as_deref()),
+        };
+        let variable = variable_of(&evidence, &setting.name);
+        let fate = match &taken {
+            Ok(Taken::Yes) => FileSettingFate::Taken,
+            Ok(Taken::Ignored) => FileSettingFate::Ignored,
+            Ok(Taken::NoVariable) => match has_option(&evidence, &setting.name) {
+                true => FileSettingFate::Taken,
+                false => FileSettingFate::Unknown,
+            },
+            Ok(Taken::Refused) | Err(_) => FileSettingFate::Refused,
+        };
+        evidence.file_settings.push(FileSetting {
+            place: setting.place(),
+            name: setting.name.clone(),
+            fate,
+            shown: variable
+                .as_ref()
+                .and_then(|variable| evidence.variables.get(variable).cloned()),
+            variable,
+        });
+        if let Err(why) = taken {
             evidence.refused.push(setting.refused(why));
         }
     }
@@ -124,29 +181,32 @@ pub fn evidence(
 }
 
 impl Setting {
+    fn place(&self) -> String {
+        format!("{}:{}:{}", self.path.display(), self.line, self.column)
+    }
+
     /// The setting as one that a server does not take.
     #[must_use]
     pub fn refused(&self, why: String) -> RefusedOption {
         RefusedOption {
-            place: format!("{}:{}:{}", self.path.display(), self.line, self.column),
+            place: self.place(),
             option: self.name.clone(),
             why,
         }
     }
 }
 
-struct Reader {
+struct Reader<'a> {
     product: Option<Product>,
     version: Option<Version>,
-    /// The directory of published results that the file is in.
-    archive: Option<PathBuf>,
+    includes: &'a Includes,
     found: Settings,
     /// Files being read, each included by the one before it.
     open: Vec<PathBuf>,
     seen: BTreeSet<PathBuf>,
 }
 
-impl Reader {
+impl Reader<'_> {
     /// Reads one file; `from` is the file and line that includes it.
     fn file(&mut self, path: &Path, from: Option<(&Path, usize)>) -> Result<(), TextError> {
         let blame = |why: String| match from {
@@ -199,20 +259,16 @@ impl Reader {
                 continue;
             }
             if let Some(directive) = line.strip_prefix('!') {
-                self.include(path, number, directive)?;
+                self.include(path, number, directive.trim_start())?;
             } else if let Some(rest) = line.strip_prefix('[') {
-                let name = rest.split(']').next().filter(|_| rest.contains(']'));
-                let name = name.ok_or_else(|| {
-                    TextError::at(path, number, "the name of a section has no `]`")
-                })?;
-                applies = self.is_for_this_server(name.trim());
                 has_section = true;
+                match rest.split_once(']') {
+                    Some((name, _)) => applies = self.is_for_this_server(name.trim_end()),
+                    None => self.refuse(path, number, written, "has no `]`"),
+                }
             } else if !has_section {
-                return Err(TextError::at(
-                    path,
-                    number,
-                    "a setting before the first section, such as [mysqld]",
-                ));
+                let why = "stands before the first group, such as [mysqld]";
+                self.refuse(path, number, written, why);
             } else if applies {
                 self.setting(path, number, written)?;
             }
@@ -227,21 +283,15 @@ impl Reader {
             .unwrap_or((directive, ""));
         let written = written.trim();
         if !matches!(word, "include" | "includedir") {
-            let why = format!("`!{word}` is neither !include nor !includedir");
-            return Err(TextError::at(path, number, why));
+            // Servers skip what they do not know.
+            return Ok(());
         }
         if written.is_empty() {
-            return Err(TextError::at(
-                path,
-                number,
-                format!("`!{word}` names nothing"),
-            ));
+            self.refuse(path, number, &format!("!{word}"), "names nothing");
+            return Ok(());
         }
-        let Some(target) = self.at_hand(path, Path::new(written)) else {
-            self.found.missing.push(MissingInclude {
-                place: format!("{}:{number}", path.display()),
-                target: written.to_owned(),
-            });
+        let Some(target) = self.includes.find(path, Path::new(written)) else {
+            self.missing(path, number, written);
             return Ok(());
         };
         if word == "include" {
@@ -255,8 +305,14 @@ impl Reader {
         let entries = fs::read_dir(&target).map_err(unreadable)?;
         for entry in entries.take(FILES_MAX * 10) {
             let file = entry.map_err(unreadable)?.path();
-            if file.extension().is_some_and(|extension| extension == "cnf") {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            if !self.is_option_file(&name) {
+                continue;
+            }
+            if self.includes.hold(&file) {
                 files.push(file);
+            } else {
+                self.missing(path, number, &format!("{written}/{name}"));
             }
         }
         files.sort();
@@ -265,36 +321,47 @@ impl Reader {
             .try_for_each(|file| self.file(file, Some((path, number))))
     }
 
-    /// Where an included file or directory is; `None` when it is not at hand.
-    fn at_hand(&self, path: &Path, target: &Path) -> Option<PathBuf> {
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let Some(archive) = &self.archive else {
-            // An absolute target takes the place of the folder.
-            let target = folder.join(target);
-            return target.exists().then_some(target);
-        };
-        let names: Vec<_> = target.components().filter(is_name).collect();
-        let endings = (0..names.len()).map(|start| names[start..].iter().collect::<PathBuf>());
-        let places = endings.flat_map(|ending| [folder.join(&ending), archive.join(&ending)]);
-        let mut found = places
-            .filter(|place| fs::canonicalize(place).is_ok_and(|place| place.starts_with(archive)));
-        found.next()
+    fn missing(&mut self, path: &Path, number: usize, target: &str) {
+        self.found.missing.push(MissingInclude {
+            place: format!("{}:{number}", path.display()),
+            target: target.to_owned(),
+        });
+    }
+
+    fn refuse(&mut self, path: &Path, number: usize, written: &str, why: &str) {
+        let column = column_of_first(written);
+        self.found.refuse(path, number, column, written, why);
+    }
+
+    /// Whether a server reads a file of this name in an included directory. MySQL before 8.0 takes for the ending what
+    /// follows the first dot.
+    fn is_option_file(&self, name: &str) -> bool {
+        let is_old = self.product != Some(Product::MariaDb)
+            && self.version.is_some_and(|version| version.major < 8);
+        match is_old {
+            true => name
+                .split_once('.')
+                .is_some_and(|(_, ending)| ending == "cnf"),
+            false => name.ends_with(".cnf"),
+        }
     }
 
     fn setting(&mut self, path: &Path, number: usize, written: &str) -> Result<(), TextError> {
-        let line = written.trim();
+        let line = without_comment(written).trim();
         let (name, value) = match line.split_once('=') {
-            Some((name, value)) => (name, plain(value)),
-            None => (line.split('#').next().unwrap_or_default(), String::new()),
+            Some((name, value)) => (name.trim_end(), Some(plain(value))),
+            None => (line, None),
         };
-        let name = name.trim().to_owned();
-        if name.is_empty() || name.contains(char::is_whitespace) {
-            let shown: String = name.chars().take(40).collect();
-            return Err(TextError::at(
-                path,
-                number,
-                format!("`{shown}` is not the name of a setting"),
-            ));
+        let is_loose = name.to_ascii_lowercase().starts_with("loose");
+        let has_blank = name.contains(char::is_whitespace) && !is_loose;
+        if name.is_empty() || name.starts_with('-') || has_blank {
+            let why = match name.starts_with('-') {
+                true => "begins with dashes, which belong to the command line",
+                false => "is not the name of a setting; write `name = value`",
+            };
+            let column = column_of_first(written);
+            self.found.refuse(path, number, column, name, why);
+            return Ok(());
         }
         if self.found.settings.len() >= SETTINGS_MAX {
             return Err(TextError::at(
@@ -304,7 +371,7 @@ impl Reader {
             ));
         }
         self.found.settings.push(Setting {
-            name,
+            name: name.to_owned(),
             value,
             path: path.to_owned(),
             line: number,
@@ -345,10 +412,6 @@ impl Reader {
     }
 }
 
-fn is_name(component: &std::path::Component<'_>) -> bool {
-    matches!(component, std::path::Component::Normal(_))
-}
-
 /// Where the value of a line begins, in characters from 1; the name, where there is no value.
 fn column_of_value(written: &str) -> usize {
     let before = written.find('=').map_or(0, |at| at + 1);
@@ -356,32 +419,54 @@ fn column_of_value(written: &str) -> usize {
     written[..before + blanks].chars().count() + 1
 }
 
-/// A value without quotes, escapes and the comment after it.
+/// Where a line begins after its blanks, in characters from 1.
+pub fn column_of_first(written: &str) -> usize {
+    written.chars().take_while(|c| c.is_whitespace()).count() + 1
+}
+
+/// A line without the comment at its end, which may begin anywhere but in quotes.
+fn without_comment(line: &str) -> &str {
+    let mut quote = None;
+    let mut is_escaped = false;
+    for (at, character) in line.char_indices() {
+        match character {
+            '\'' | '"' if !is_escaped => match quote {
+                None => quote = Some(character),
+                Some(open) if open == character => quote = None,
+                Some(_) => {}
+            },
+            '#' if quote.is_none() => return &line[..at],
+            _ => {}
+        }
+        is_escaped = quote.is_some() && character == '\\' && !is_escaped;
+    }
+    line
+}
+
+/// A value without the quotes around it and its escapes.
 fn plain(value: &str) -> String {
     let value = value.trim();
-    for quote in ['"', '\''] {
-        if let Some(rest) = value.strip_prefix(quote)
-            && let Some(end) = rest.find(quote)
-        {
-            return rest[..end].to_owned();
-        }
-    }
+    let quotes = ['"', '\''].into_iter();
+    let mut unquoted = quotes.filter_map(|quote| value.strip_prefix(quote)?.strip_suffix(quote));
+    let value = unquoted.next().unwrap_or(value);
     let mut plain = String::new();
     let mut characters = value.chars();
     while let Some(character) = characters.next() {
         match character {
-            '#' if plain.is_empty() || plain.ends_with(char::is_whitespace) => break,
             '\\' => match characters.next() {
                 Some('n') => plain.push('\n'),
                 Some('t') => plain.push('\t'),
+                Some('r') => plain.push('\r'),
+                Some('b') => plain.push('\u{8}'),
                 Some('s') => plain.push(' '),
-                Some('\\') | None => plain.push('\\'),
+                Some(same @ ('"' | '\'' | '\\')) => plain.push(same),
                 Some(other) => plain.extend(['\\', other]),
+                None => plain.push('\\'),
             },
             other => plain.push(other),
         }
     }
-    plain.trim_end().to_owned()
+    plain
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use super::names::{is_repeat, server_of};
+use super::names::{is_repeat, server_of, version_of};
 use super::runs::{LeftOut, Run};
 use crate::judge::audit::{Case, Machine, ServerEvidence, Stage, is_of_the_instance};
+use crate::lab::inspect::includes::Includes;
 use crate::lab::inspect::{Gathered, Origin};
 
 /// Settings of a server that one or more runs have in common.
@@ -62,12 +63,17 @@ fn is_set_alike(one: &ServerEvidence, other: &ServerEvidence) -> bool {
         && settings(one) == settings(other)
 }
 
+/// Why a server is left out that no other has the place of.
+const NO_PARTNER: &str = "nothing to compare it with";
+
 /// A server with its runs.
 struct Server {
     /// What to call it.
     name: String,
     /// Folders from the directory to it.
     place: Vec<String>,
+    /// True when it is below the folder that names it, whose other folders are of the same server.
+    is_in_own_folder: bool,
     /// The same without what names it; servers that have it in common are compared. `None` where no name calls a
     /// product: then it is compared with what lies in the same folder.
     rest: Option<Vec<String>>,
@@ -75,8 +81,13 @@ struct Server {
 }
 
 /// The contests between some runs; those with the same settings on every side are one.
-pub fn of(directory: &Path, runs: Vec<Run>, left_out: &mut LeftOut) -> Vec<Gathered> {
-    let servers = servers(directory, runs, left_out);
+pub fn of(
+    directory: &Path,
+    includes: &Includes,
+    runs: Vec<Run>,
+    left_out: &mut LeftOut,
+) -> Vec<Gathered> {
+    let servers = servers(directory, includes, runs, left_out);
     let mut groups: Vec<(Vec<String>, Vec<Server>)> = Vec::new();
     let (named, unnamed): (Vec<Server>, Vec<Server>) = servers
         .into_iter()
@@ -91,6 +102,10 @@ pub fn of(directory: &Path, runs: Vec<Run>, left_out: &mut LeftOut) -> Vec<Gathe
         .partition(|(_, servers)| servers.len() > 1);
     let single = single.into_iter().flat_map(|(_, servers)| servers);
     for server in single.chain(unnamed) {
+        if server.is_in_own_folder {
+            left_out.add(&server.place.join("/"), NO_PARTNER.to_owned());
+            continue;
+        }
         let folder = server.place[..server.place.len().saturating_sub(1)].to_vec();
         join(&mut groups, folder, server);
     }
@@ -119,7 +134,12 @@ fn join(groups: &mut Vec<(Vec<String>, Vec<Server>)>, place: Vec<String>, server
     }
 }
 
-fn servers(directory: &Path, runs: Vec<Run>, left_out: &mut LeftOut) -> Vec<Server> {
+fn servers(
+    directory: &Path,
+    includes: &Includes,
+    runs: Vec<Run>,
+    left_out: &mut LeftOut,
+) -> Vec<Server> {
     let mut servers: Vec<Server> = Vec::new();
     for run in runs {
         let place = run.place.join("/");
@@ -130,7 +150,7 @@ fn servers(directory: &Path, runs: Vec<Run>, left_out: &mut LeftOut) -> Vec<Serv
         };
         let evidence = match run
             .files
-            .evidence(&shown, (None, None), Machine::default(), directory)
+            .evidence(&shown, (None, None), Machine::default(), includes)
         {
             Ok(evidence) => evidence,
             Err(error) => {
@@ -165,6 +185,7 @@ impl Server {
             return Server {
                 name: format!("{product}-{version}"),
                 place: Vec::new(),
+                is_in_own_folder: false,
                 rest: Some(Vec::new()),
                 runs,
             };
@@ -182,12 +203,21 @@ impl Server {
             Some((at, server)) => {
                 let mut rest = folders.to_vec();
                 rest.remove(at);
+                let mut name = server.name.clone();
+                // `mysql/8.4.8` is one name in two folders.
+                if server.version.is_none()
+                    && let Some(version) = rest.get(at).filter(|next| version_of(next).is_some())
+                {
+                    name = format!("{name}-{version}");
+                    rest.remove(at);
+                }
                 if !server.rest.is_empty() {
                     rest.insert(at, server.rest.clone());
                 }
                 Server {
-                    name: server.name.clone(),
+                    name,
                     place: folders.to_vec(),
+                    is_in_own_folder: at + 1 < folders.len(),
                     rest: Some(rest),
                     runs,
                 }
@@ -197,6 +227,7 @@ impl Server {
                 Server {
                     name: place.last().cloned().unwrap_or_default(),
                     place: place.to_vec(),
+                    is_in_own_folder: false,
                     rest: None,
                     runs,
                 }
@@ -248,7 +279,7 @@ fn contest(
     match contenders.as_slice() {
         [] => None,
         [only] => {
-            left_out.add(&only.name, "nothing to compare it with".to_owned());
+            left_out.add(&only.name, NO_PARTNER.to_owned());
             None
         }
         _ => {

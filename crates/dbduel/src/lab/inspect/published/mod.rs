@@ -16,6 +16,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use dbduel_record::store;
 
+use super::includes::Includes;
 use super::{Gathered, Subject};
 use crate::judge::audit::ServerEvidence;
 use crate::judge::finding::at_most;
@@ -36,15 +37,22 @@ pub struct Published {
     pub refused: Vec<String>,
 }
 
-/// Everything in a directory that can be audited. A record is a contest.
+/// Everything in a directory that can be audited. A record is a contest. Option files include from the directory and from
+/// `root`.
 ///
 /// # Errors
 /// When the directory cannot be read.
-pub fn read(directory: &Path) -> Result<Published> {
+pub fn read(directory: &Path, root: Option<&Path>) -> Result<Published> {
     let reading = Reading::of(directory)?;
     let mut left_out = reading.left_out;
     let mut contests = reading.records;
-    contests.extend(contests::of(directory, reading.runs, &mut left_out));
+    let includes = Includes::from(std::iter::once(directory).chain(root));
+    contests.extend(contests::of(
+        directory,
+        &includes,
+        reading.runs,
+        &mut left_out,
+    ));
     Ok(Published {
         contests,
         left_out: left_out.lines(),
@@ -64,11 +72,12 @@ pub fn contender(directory: &Path, subject: &Subject) -> Result<ServerEvidence> 
     }
     let reading = Reading::of(directory)?;
     let said = (subject.product, subject.version);
+    let includes = Includes::from(std::iter::once(directory).chain(subject.root.as_deref()));
     let runs = reading.runs.into_iter();
     let found: Result<Vec<ServerEvidence>> = runs
         .map(|run| {
             let files = run.files;
-            files.evidence(&subject.name, said, subject.machine, directory)
+            files.evidence(&subject.name, said, subject.machine, &includes)
         })
         .collect();
     let mut found = distinct(found?);

@@ -97,6 +97,9 @@ const COMMON_WORDS: &[&str] = &[
     "table",
 ];
 
+/// Whose a file is whose name only says what is in it.
+pub const NO_OWNER: &str = "server";
+
 /// Whose file it is, when all lie together: its name without the words that say what it is.
 pub fn owner_of(path: &Path) -> String {
     let name = path
@@ -111,7 +114,7 @@ pub fn owner_of(path: &Path) -> String {
     });
     let owner = words.collect::<Vec<_>>().join("-");
     if owner.is_empty() {
-        "server".to_owned()
+        NO_OWNER.to_owned()
     } else {
         owner
     }
@@ -133,6 +136,14 @@ pub struct NamedServer {
 const PRODUCTS: &[&str] = &["mariadb", "percona", "mysql"];
 /// Words that may stand between a product and its version.
 const FILLERS: &[&str] = &["server", "community", "enterprise", "ce", "v", "version"];
+
+/// The version that a name is, as of a folder in that of its product: `8.4.8` of `mysql/8.4.8`.
+pub fn version_of(name: &str) -> Option<Version> {
+    let numbers = name.strip_prefix('v').unwrap_or(name);
+    let is_part = |c: char| c.is_ascii_digit() || c == '.';
+    let is_version = numbers.contains('.') && numbers.chars().all(is_part);
+    is_version.then(|| Version::parse(numbers)).flatten()
+}
 
 /// The server that a name calls by its product; `None` when it calls none or several.
 pub fn server_of(name: &str) -> Option<NamedServer> {

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use dbduel_record::{Record, store};
 
-use super::names::{Moment, is_repeat, moment, owner_of, server_of};
+use super::names::{Moment, NO_OWNER, is_repeat, moment, owner_of, server_of, version_of};
 use super::server_files::ServerFiles;
 use crate::lab::inspect::dump::{self, Content};
+use crate::lab::inspect::includes::Includes;
 use crate::lab::inspect::{Gathered, text};
 
 /// Folders nested deeper than this are not looked into.
@@ -115,9 +116,10 @@ impl Reading {
             return Ok(None);
         }
         let known_runs = self.runs.len();
-        let (files, folders) = self.list(path)?;
+        let (files, folders) = without_included(path, self.list(path)?);
         let mut servers: Vec<(String, Whole)> = Vec::new();
         let (own, mut beside) = by_owner(files);
+        let own = self.of_one_run(own);
         let mut has_runs = false;
         let mut results = Vec::new();
         for folder in folders.into_iter().filter(|_| place.len() < DEPTH_MAX) {
@@ -184,8 +186,10 @@ impl Reading {
         }
         let are_repeats = !servers.is_empty() && servers.iter().all(|(name, _)| is_repeat(name));
         let (shared, own) = match own.as_slice() {
-            // What lies beside the folders of repeats is of the same server.
-            [(_, only)] if are_repeats => (Some(only.clone()), Vec::new()),
+            // What lies beside the folders of repeats is of the same server; so is an option file beside folders of its runs.
+            [(_, only)] if are_repeats || !servers.is_empty() && only.is_option_file() => {
+                (Some(only.clone()), Vec::new())
+            }
             _ => (None, own),
         };
         let own = own
@@ -193,7 +197,7 @@ impl Reading {
             .map(|(name, files)| (name, (files, Vec::new())));
         for (name, (mut files, below)) in servers.into_iter().chain(own) {
             if let Some(shared) = &shared {
-                files.merge(shared.clone());
+                files.merge_farther(shared.clone());
             }
             let depth = place.len() + 1;
             let place = [place, &[name], &below].concat();
@@ -205,6 +209,31 @@ impl Reading {
         }
         self.complete(known_runs, &beside, path, place);
         Ok(None)
+    }
+
+    /// Joins variables that no name ties to a run with the option file beside them. Beside several they are of one of
+    /// those runs, and nothing says of which.
+    fn of_one_run(&mut self, own: Vec<(String, ServerFiles)>) -> Vec<(String, ServerFiles)> {
+        let is_unnamed =
+            |(name, files): &(String, ServerFiles)| name == NO_OWNER && files.is_variables();
+        let (mut unnamed, mut named): (Vec<_>, Vec<_>) = own.into_iter().partition(is_unnamed);
+        let are_option_files = named.iter().all(|(_, files)| files.is_option_file());
+        match (unnamed.as_slice(), named.as_mut_slice()) {
+            ([_], [(_, only)]) if are_option_files => {
+                let variables = unnamed.remove(0).1;
+                only.merge(variables);
+            }
+            ([(_, variables)], [_, _, ..]) if are_option_files => {
+                let why = "variables of one of several runs; put them into the folder of the run that they are of";
+                for place in variables.places() {
+                    self.left_out.add(&place, why.to_owned());
+                }
+                unnamed.clear();
+            }
+            _ => {}
+        }
+        unnamed.append(&mut named);
+        unnamed
     }
 
     /// Gives the runs that were found in a folder what lies beside them there.
@@ -294,10 +323,45 @@ fn name_of(folder: &Path) -> String {
 }
 
 fn folder_hint(folder: &Path) -> super::server_files::Hint {
-    match server_of(&name_of(folder)) {
+    let name = name_of(folder);
+    match server_of(&name) {
         Some(named) => (Some(named.product), named.version),
-        None => (None, None),
+        None => (None, version_of(&name)),
     }
+}
+
+/// A listing without what its option files include, which is a part of them and no run.
+fn without_included(path: &Path, (files, folders): Listing) -> Listing {
+    let includes = Includes::from([path]);
+    let mut included: Vec<PathBuf> = Vec::new();
+    for (file, content) in &files {
+        if matches!(content, Content::OptionFile) {
+            let targets = included_by(file).into_iter();
+            let found = targets.filter_map(|target| includes.find(file, Path::new(&target)));
+            included.extend(found.filter_map(|found| fs::canonicalize(found).ok()));
+        }
+    }
+    let is_own = |path: &Path| fs::canonicalize(path).is_ok_and(|path| !included.contains(&path));
+    (
+        files.into_iter().filter(|(file, _)| is_own(file)).collect(),
+        folders
+            .into_iter()
+            .filter(|folder| is_own(folder))
+            .collect(),
+    )
+}
+
+/// What the directives of an option file name.
+fn included_by(file: &Path) -> Vec<String> {
+    let target = |line: &String| {
+        let line = line.trim();
+        let (word, target) = line.split_once(|c: char| c.is_whitespace() || c == '=')?;
+        let is_directive = word.starts_with("!include") || word.starts_with("include");
+        let target = target.trim_matches(|c: char| c.is_whitespace() || matches!(c, '=' | '\''));
+        is_directive.then(|| target.to_owned())
+    };
+    let lines = text::lines(file).unwrap_or_default();
+    lines.iter().filter_map(target).collect()
 }
 
 /// Files that lie together, by whose they are: servers by name, and what belongs to none of them.

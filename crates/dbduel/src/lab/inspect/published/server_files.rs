@@ -1,13 +1,14 @@
 //! What the files of one server show, put together.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
 use super::names::{Moment, moment_of};
 use crate::judge::audit::{Machine, Product, ServerEvidence, Texts, Version, version_among};
 use crate::lab::inspect::dump::Content;
+use crate::lab::inspect::includes::Includes;
 use crate::lab::inspect::option_file::{self, Settings};
 
 /// Product and version, as far as they are said.
@@ -58,13 +59,38 @@ impl ServerFiles {
         self.hints.extend(other.hints);
     }
 
+    /// Adds what lies farther away from the run: an option file of its own counts more.
+    pub fn merge_farther(&mut self, mut other: ServerFiles) {
+        if !self.option_files.is_empty() {
+            other.option_files.clear();
+        }
+        self.merge(other);
+    }
+
+    /// True when nothing but an option file says how the server was set.
+    pub fn is_option_file(&self) -> bool {
+        self.variables.is_empty() && !self.option_files.is_empty()
+    }
+
+    /// True when nothing but variables say how the server was set.
+    pub fn is_variables(&self) -> bool {
+        !self.variables.is_empty() && self.option_files.is_empty()
+    }
+
+    /// The files with variables.
+    pub fn places(&self) -> impl Iterator<Item = String> {
+        self.variables
+            .iter()
+            .map(|(path, _)| path.display().to_string())
+    }
+
     /// True when they say how a server was set.
     pub fn shows_a_server(&self) -> bool {
         !self.variables.is_empty() || !self.option_files.is_empty()
     }
 
     /// Evidence of the server called `name` on this machine. `said` is what is known of it beside its files; option
-    /// files in the directory `archive` include what is in it.
+    /// files include from `includes`.
     ///
     /// # Errors
     /// When the files are of two servers, or which server it is remains unknown.
@@ -73,12 +99,12 @@ impl ServerFiles {
         name: &str,
         said: Hint,
         machine: Machine,
-        archive: &Path,
+        includes: &Includes,
     ) -> Result<ServerEvidence> {
         self.refuse_two_servers()?;
         self.variables.sort_by_key(|(path, _)| moment_of(path));
         self.engine_status.sort_by_key(|(path, _)| moment_of(path));
-        let mut evidence = self.settings(name, said, machine, archive)?;
+        let mut evidence = self.settings(name, said, machine, includes)?;
         if let [_, .., (_, last)] = self.variables.as_slice() {
             evidence.show_after(last.clone());
         }
@@ -108,7 +134,7 @@ impl ServerFiles {
         name: &str,
         said: Hint,
         machine: Machine,
-        archive: &Path,
+        includes: &Includes,
     ) -> Result<ServerEvidence> {
         let shown = self.variables.first().and_then(|(path, texts)| {
             let mut evidence = ServerEvidence::of_variables(name, texts.clone())?;
@@ -118,7 +144,7 @@ impl ServerFiles {
         if let Some(mut evidence) = shown {
             // What was asked for is read where it can be; what was in effect is shown anyhow.
             let server = (Some(evidence.product), Some(evidence.version));
-            if let Ok(Some(settings)) = self.option_file(server, archive) {
+            if let Ok(Some(settings)) = self.option_file(server, includes) {
                 settings.asked_of(&mut evidence);
             }
             return Ok(evidence);
@@ -130,7 +156,7 @@ impl ServerFiles {
                  file such as `mysql_version.txt`"
             );
         }
-        match self.option_file((product, version), archive)? {
+        match self.option_file((product, version), includes)? {
             Some(settings) => option_file::evidence(name, &settings, product, version, machine),
             None => bail!("variables without a `version` that can be read"),
         }
@@ -147,10 +173,10 @@ impl ServerFiles {
     }
 
     /// The option file that sets the most for this server; those that it includes are part of it.
-    fn option_file(&self, server: Hint, archive: &Path) -> Result<Option<Settings>> {
+    fn option_file(&self, server: Hint, includes: &Includes) -> Result<Option<Settings>> {
         let mut best: Option<Settings> = None;
         for path in &self.option_files {
-            let settings = option_file::read(path, server.0, server.1, Some(archive))?;
+            let settings = option_file::read(path, server.0, server.1, includes)?;
             let is_better = best
                 .as_ref()
                 .is_none_or(|best| settings.settings.len() > best.settings.len());

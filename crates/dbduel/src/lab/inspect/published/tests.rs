@@ -2,7 +2,10 @@
 
 use std::fs;
 
+use dbduel_record::event::Severity;
+
 use super::*;
+use crate::judge;
 use crate::judge::audit::Product;
 
 fn variables(version: &str) -> String {
@@ -23,7 +26,7 @@ fn write(directory: &Path, files: &[(&str, &str)]) {
 
 /// The contenders of the one contest of a directory.
 fn only_contest(directory: &Path) -> Vec<ServerEvidence> {
-    let mut contests = read(directory).unwrap().contests;
+    let mut contests = read(directory, None).unwrap().contests;
     assert_eq!(contests.len(), 1);
     contests.remove(0).case.contenders
 }
@@ -99,7 +102,7 @@ fn option_files_alone_need_a_version_in_the_name_of_their_directory() {
     assert_eq!(found[0].variables["innodb_io_capacity"], "900");
     assert!(found[0].is_predicted);
     write(directory.path(), &[("unnamed/my.cnf", "[mysqld]\n")]);
-    let left_out = read(directory.path()).unwrap().left_out;
+    let left_out = read(directory.path(), None).unwrap().left_out;
     assert!(left_out[0].contains("mysql_version.txt"), "{left_out:?}");
 }
 
@@ -139,7 +142,7 @@ fn folders_of_contests_are_paired_within_each() {
         .map(|(name, content)| (name.as_str(), content.as_str()))
         .collect();
     write(directory.path(), &files);
-    let found = read(directory.path()).unwrap();
+    let found = read(directory.path(), None).unwrap();
     assert_eq!(names(&found.contests), [["mariadb", "mysql"]; 2]);
     assert!(found.contests[1].title.ends_with("tpcc"));
     let first = &found.contests[0].case.contenders[0];
@@ -158,7 +161,7 @@ fn files_of_two_servers_in_one_folder_are_no_contender() {
             ("b/variables.txt", &variables("5.6.24")),
         ],
     );
-    let found = read(directory.path()).unwrap();
+    let found = read(directory.path(), None).unwrap();
     assert!(found.contests.is_empty());
     assert!(
         found.left_out[0].contains("5.6.24 and 8.0.33"),
@@ -170,7 +173,7 @@ fn files_of_two_servers_in_one_folder_are_no_contender() {
 const WRONG: &str = "[mysqld]\ninnodb_buffer_pool_size=1G\naria_pagecache_buffer_size=64M\n";
 
 fn contest_of(directory: &Path) -> Gathered {
-    let mut found = read(directory).unwrap();
+    let mut found = read(directory, None).unwrap();
     assert_eq!(found.contests.len(), 1, "{:?}", found.left_out);
     found.contests.remove(0)
 }
@@ -273,7 +276,7 @@ fn one_folder_may_hold_server_and_point_in_its_name() {
             );
         }
     }
-    let found = read(directory.path()).unwrap();
+    let found = read(directory.path(), None).unwrap();
     assert_eq!(
         names(&found.contests),
         [["mariadb-11.8.2", "mysql-8.4.8"]; 2]
@@ -310,12 +313,125 @@ fn what_cannot_be_used_is_one_line_for_each_reason() {
         directory.path(),
         &[("README.md", "# Results\n\n[mysqld]\nport=1\n")],
     );
-    let found = read(directory.path()).unwrap();
+    let found = read(directory.path(), None).unwrap();
     assert_eq!(found.left_out.len(), 1, "{:?}", found.left_out);
     let expected = "`point10a` and 35 more: an option file whose server is not known";
     assert!(
         found.left_out[0].starts_with(expected),
         "{:?}",
         found.left_out
+    );
+}
+
+/// Option files of tiers in the folder of a server, each with a setting.
+fn tiers(server: &str, tiers: &[(&str, &str)]) -> Vec<(String, String)> {
+    let tier = |(name, setting): &(&str, &str)| {
+        let file = format!("{server}/{name}.cnf");
+        (file, format!("[mysqld]\n{setting}\n"))
+    };
+    tiers.iter().map(tier).collect()
+}
+
+#[test]
+fn tiers_in_the_folder_of_a_version_are_paired_one_by_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let mysql = tiers(
+        "mysql/8.4.8",
+        &[
+            ("tier1", "back_log=1"),
+            ("tier2", "back_log=2"),
+            ("tier9", "back_log=9"),
+        ],
+    );
+    let mariadb = tiers(
+        "mariadb/11.8.2",
+        &[
+            ("tier1", "back_log=1"),
+            ("tier2", "back_log=2"),
+            ("tier7", "back_log=7"),
+        ],
+    );
+    for (name, content) in mysql.iter().chain(&mariadb) {
+        write(directory.path(), &[(name, content)]);
+    }
+    write(
+        directory.path(),
+        &[("mysql/8.4.8/vars.txt", &variables("8.4.8"))],
+    );
+    let found = read(directory.path(), None).unwrap();
+    let pairs: Vec<Vec<(&str, &str)>> = found
+        .contests
+        .iter()
+        .map(|contest| {
+            let contenders = contest.case.contenders.iter();
+            contenders
+                .map(|one| (one.name.as_str(), one.asked["back_log"].as_str()))
+                .collect()
+        })
+        .collect();
+    let expected = [
+        vec![("mariadb-11.8.2", "1"), ("mysql-8.4.8", "1")],
+        vec![("mariadb-11.8.2", "2"), ("mysql-8.4.8", "2")],
+    ];
+    assert_eq!(pairs, expected);
+    let [alone, of_one] = found.left_out.as_slice() else {
+        panic!("{:?}", found.left_out);
+    };
+    assert!(
+        alone.contains("vars.txt") && alone.contains("one of several runs"),
+        "{alone}"
+    );
+    assert!(
+        of_one.contains("and 1 more: nothing to compare it with"),
+        "{of_one}"
+    );
+}
+
+#[test]
+fn what_an_option_file_includes_and_what_lies_beside_its_runs_is_no_other_server() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = |server: &str, version: &str| {
+        let file = |name: &str, content: &str| (format!("{server}/{name}"), content.to_owned());
+        [
+            file(
+                "my.cnf",
+                "[mysqld]\nback_log=80\n!includedir /etc/mysql/conf.d/\n",
+            ),
+            file("conf.d/a.cnf", "[mysqld]\nport=1\n"),
+            file("conf.d/b.cnf", "[mysqld]\ninnodb_io_capacity=900\n"),
+            file("8-threads/vars.txt", &variables(version)),
+            file("64-threads/vars.txt", &variables(version)),
+        ]
+    };
+    for (name, content) in [
+        files("mysql-8.4.8", "8.4.8"),
+        files("mariadb-11.8.2", "11.8.2-MariaDB"),
+    ]
+    .concat()
+    {
+        write(directory.path(), &[(&name, &content)]);
+    }
+    let found = read(directory.path(), None).unwrap();
+    assert_eq!(found.left_out, [] as [String; 0]);
+    let [contest] = found.contests.as_slice() else {
+        panic!("{:?}", names(&found.contests));
+    };
+    assert_eq!(contest.runs, [2, 2]);
+    for contender in &contest.case.contenders {
+        assert_eq!(contender.asked["innodb_io_capacity"], "900");
+        assert_eq!(contender.variables["innodb_io_capacity"], "200");
+    }
+    // The file asks for 900 and the run shows 200.
+    let found = judge::audit::audit(&contest.case);
+    let doubt = found
+        .findings
+        .iter()
+        .find(|finding| finding.rule == "R17")
+        .unwrap();
+    assert!(doubt.severity >= Severity::Doubt, "{doubt:?}");
+    assert!(
+        doubt.claim.contains("innodb_io_capacity = 900 became 200"),
+        "{}",
+        doubt.claim
     );
 }

@@ -6,6 +6,8 @@
 
 mod meaning;
 
+use dbduel_record::event::Severity;
+
 use super::{Contender, Hit};
 use crate::judge::audit::evidence::ServerEvidence;
 use crate::judge::audit::options::{OptionFate, OptionForm, option_fate};
@@ -50,8 +52,15 @@ pub fn rule(contender: &Contender<'_>) -> Option<Hit> {
             "ignored or changed requested settings: {}",
             complaints.join(", ")
         );
-        let remedy = "Correct the name or value for this server, or remove it.";
-        Hit::new(what, remedy).from(contender, &names)
+        // A run that shows something else than its file had another file, or was changed by hand.
+        let is_of_another_file = contender.server().is_asked_by_file;
+        let remedy = match is_of_another_file {
+            true => "Publish the option file that the run had.",
+            false => "Correct the name or value for this server, or remove it.",
+        };
+        let mut hit = Hit::new(what, remedy).from(contender, &names);
+        hit.severity = is_of_another_file.then_some(Severity::Doubt);
+        hit
     })
 }
 
