@@ -190,11 +190,23 @@ impl Tree {
         Some(self.root.join(self.build[key].as_str()?))
     }
 
-    fn is_new_mysql(&self) -> bool {
+    /// The version as an audit is told it.
+    pub fn version(&self) -> String {
+        let part = |name: &str| self.build["version"][name].as_u64().unwrap();
+        let numbers = [part("major"), part("minor"), part("patch")];
+        match self.build["product"] == "postgresql" {
+            true => format!("{}.{}", numbers[0], numbers[1]),
+            false => numbers.map(|number| number.to_string()).join("."),
+        }
+    }
+
+    /// Whether it is a MySQL of 8.0 or later.
+    pub fn is_new_mysql(&self) -> bool {
         self.build["product"] == "mysql" && self.build["version"]["major"].as_u64() >= Some(8)
     }
 
-    fn command(&self, data: &Path) -> Command {
+    /// The daemon without any option.
+    pub fn daemon(&self) -> Command {
         let libraries: Vec<String> = self.build["library_path"]
             .as_array()
             .unwrap()
@@ -203,7 +215,7 @@ impl Tree {
             .collect();
         let libraries = libraries.join(":");
         let daemon = self.path("daemon").unwrap();
-        let mut command = match self.path("loader") {
+        match self.path("loader") {
             Some(loader) => {
                 let mut command = Command::new(loader);
                 command.args(["--library-path", &libraries]).arg(daemon);
@@ -214,10 +226,19 @@ impl Tree {
                 command.env("LD_LIBRARY_PATH", libraries);
                 command
             }
-        };
+        }
+    }
+
+    fn command(&self, data: &Path) -> Command {
+        self.command_with("--no-defaults", data)
+    }
+
+    /// The daemon with this as its first option, which says where others are read from.
+    pub fn command_with(&self, first: &str, data: &Path) -> Command {
+        let mut command = self.daemon();
         let share = self.path("share").unwrap();
         command
-            .arg("--no-defaults")
+            .arg(first)
             .arg(format!(
                 "--basedir={}",
                 self.path("basedir").unwrap().display()

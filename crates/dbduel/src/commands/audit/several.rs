@@ -35,6 +35,9 @@ pub struct Common {
     pub is_moot: bool,
 }
 
+/// A finding with its claims, and whose it is: number of the contest and of the contender.
+type Counted<'a> = (Common, Vec<&'a str>, BTreeSet<(usize, usize)>);
+
 /// A server of the contests.
 #[derive(Debug, Clone, PartialEq)]
 struct Server {
@@ -57,7 +60,7 @@ pub fn is_summed_up(contests: &[Gathered]) -> bool {
 
 /// The findings of all contests, each once: heaviest first, then those of most runs.
 pub fn common(contests: &[Gathered], audits: &[Audit]) -> Vec<Common> {
-    let mut found: Vec<(Common, Vec<&str>, BTreeSet<(usize, usize)>)> = Vec::new();
+    let mut found: Vec<Counted<'_>> = Vec::new();
     for (number, (contest, audit)) in contests.iter().zip(audits).enumerate() {
         let refusals = audit.findings.iter();
         let refused: Vec<&String> = refusals
@@ -98,7 +101,7 @@ pub fn common(contests: &[Gathered], audits: &[Audit]) -> Vec<Common> {
         }
     }
     // The baseline of a contest of several is in each of its pairs, and its runs count once.
-    let counted = |(common, _, of): (Common, Vec<&str>, BTreeSet<(usize, usize)>)| Common {
+    let counted = |(common, _, of): Counted<'_>| Common {
         runs: of
             .iter()
             .map(|&(number, index)| runs_of(&contests[number], index))

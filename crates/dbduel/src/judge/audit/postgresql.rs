@@ -153,7 +153,7 @@ pub fn canonical(name: &str, written: &str, version: Version) -> Result<String, 
         }
         Some(ValueForm::Real(bounds)) => number(written, unit, version, false, Some(bounds)),
         Some(ValueForm::Fixed) | None if unit.is_some() => {
-            number(written, unit, version, false, None)
+            number(written, unit, version, version.major < 12, None)
         }
         // Blanks are part of a text.
         Some(ValueForm::Fixed) | None => Ok(written.to_owned()),

@@ -258,7 +258,9 @@ impl ValueForm {
                     return Err(refused());
                 }
                 // Before MySQL 5.7, and of MariaDB that takes a sign, a negative number wraps around.
-                let wraps = !refuses_empty && is_unsigned;
+                let is_signed = server.product == Product::MariaDb
+                    && (server.version.major, server.version.minor) >= (10, 11);
+                let wraps = !refuses_empty && is_unsigned && !is_signed;
                 let number = if number < 0 && wraps {
                     number + (1 << 64)
                 } else {
@@ -573,6 +575,7 @@ mod tests {
         shown("mariadb-10.11.19", "max_connections", "-5", None);
         shown("mysql-8.0.33", "max_connections", "-5", Some("1"));
         shown("mysql-5.6.24", "max_connections", "-5", Some("100000"));
+        shown("mariadb-11.8.6", "tcp_keepalive_interval", "-5", Some("0"));
         shown("mysql-5.6.24", "max_connections", "", Some("1"));
         shown("mysql-8.0.33", "max_connections", "", None);
         shown("mysql-5.6.24", "innodb_log_file_size", "1T", None);

@@ -1,6 +1,6 @@
 //! Where files that an option file includes may be read: beside it, or below a directory that the user names.
 //!
-//! The paths in somebody else's file are those of another machine. On this one they lead anywhere.
+//! The paths in a foreign file are those of another machine. On this one they lead anywhere.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::mutated::bounded;
 
+mod differential;
 mod experiment;
 mod fix;
 mod hostile;

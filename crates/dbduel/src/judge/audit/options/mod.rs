@@ -134,17 +134,15 @@ fn find(product: Product, version: Version, name: &str) -> Found {
     if !takes_shortened_names(product, version) || name.is_empty() {
         return Found::Nothing;
     }
-    let longer = whole_names(name)
-        .take_while(|option| option.starts_with(name))
-        .filter(|option| {
-            matches!(
-                known(product, version, option),
-                Known::Takes | Known::Ignores
-            )
-        });
-    match longer.collect::<Vec<_>>().as_slice() {
+    let longer = |wanted: Known| {
+        let longer = whole_names(name).take_while(|option| option.starts_with(name));
+        let longer = longer.filter(move |option| known(product, version, option) == wanted);
+        longer.collect::<Vec<_>>()
+    };
+    match longer(Known::Takes).as_slice() {
+        // What is accepted without effect is looked for last, and not known between two recorded servers.
+        [] if is_recorded(product, version) && longer(Known::Ignores).len() == 1 => Found::Ignores,
         [] => Found::Nothing,
-        [only] if known(product, version, only) == Known::Ignores => Found::Ignores,
         [only] => Found::Takes(only),
         // Between two recorded servers it is not known which of them there are.
         _ if !is_recorded(product, version) => Found::Nothing,

@@ -77,7 +77,7 @@ fn sections_of_the_server_and_its_version_count() {
 
 #[test]
 fn values_lose_quotes_and_comments() {
-    let content = "[mysqld]\n# note\n; note\ninnodb-log-file-size = 8G # large\nskip-log-bin\nsql_mode=\"A,B\" # c\nloose-x='a b'\ninit_connect=SET\\sx\nempty=\n";
+    let content = "[mysqld]\n# note\n; note\ninnodb-log-file-size = 8G # large\nskip-log-bin\nsql_mode=\"A,B\" # c\nloose-x='a b'\ninit_connect=SET\\sx\nempty=\ntmpdir = /a#b\nodd=\"a'#b\n";
     let expected = [
         ("innodb-log-file-size", "8G"),
         ("skip-log-bin", ""),
@@ -85,6 +85,8 @@ fn values_lose_quotes_and_comments() {
         ("loose-x", "a b"),
         ("init_connect", "SET x"),
         ("empty", ""),
+        ("tmpdir", "/a"),
+        ("odd", "\"a'#b"),
     ];
     check(Product::MySql, "5.6", content, &expected);
 }
