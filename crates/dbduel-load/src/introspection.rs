@@ -1,4 +1,4 @@
-//! What is asked about tables, and done with whole ones, whoever made them and whatever they are called.
+//! What is asked about tables, and done with whole ones, those of scripts too, whatever they are called.
 //!
 //! Each is a function that has a text for every product. [`ON_TABLES`] lists those that take a table, so that a test runs each of
 //! them on each product. Knows no connection.

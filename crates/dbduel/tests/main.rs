@@ -21,6 +21,7 @@ mod suite {
     pub mod crash_test;
     pub mod duels;
     pub mod durability;
+    pub mod examples;
     pub mod explanations;
     pub mod fairness;
     pub mod faults;

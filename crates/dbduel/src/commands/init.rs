@@ -9,11 +9,17 @@ use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use dbduel_load::workloads::parameters::{self, ScriptAccess};
 use dbduel_load::workloads::{self, Workload};
+use dbduel_record::Plan;
+use dbduel_record::event::Severity;
 
 use super::run::plan_of;
 use crate::console;
 use crate::exit::Exit;
-use crate::lab::server::{ARCHIVE_ENDINGS, Meaning, ServerName};
+use crate::home;
+use crate::judge::audit::{Fix, fix};
+use crate::judge::finding::RemedySetting;
+use crate::lab::inspect::planned;
+use crate::lab::server::{ARCHIVE_ENDINGS, Home, Meaning, ServerName};
 
 /// Options of `dbduel init`.
 #[derive(Debug, Args)]
@@ -66,19 +72,59 @@ struct Choice {
 ///
 /// # Errors
 /// When a server or workload is not known, servers are missing and no person can be asked, or the file is there already.
-pub fn init(arguments: &Arguments) -> Result<Exit> {
+pub fn init(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
     let choice = choose(arguments)?;
-    let text = experiment(&choice)?;
     let path = &arguments.file;
+    let bare = experiment(&choice, &[])?;
     // What is written is accepted: the same check as that of `run --plan`.
+    let (_, plan) = plan_of(path, &bare, ScriptAccess::Confined)?;
+    let fix = equalised(&plan, &home::find(home)?)?;
+    let text = match &fix {
+        Some(fix) => experiment(&choice, &fix.settings)?,
+        None => bare,
+    };
     plan_of(path, &text, ScriptAccess::Confined)?;
     write(path, &text, arguments.force)?;
+    if let Some(fix) = &fix {
+        console::print(&equality(fix))?;
+    }
     let shown = path.display();
     console::print(&format!(
         "wrote `{shown}`; next:\n  dbduel run {shown} --plan    # what it will do, fetch and store\n  \
          dbduel audit {shown} --dry   # whether it is fair by its file\n  dbduel run {shown}\n"
     ))?;
     Ok(Exit::Done)
+}
+
+/// What makes servers equal that promise or do different things as they come; `None` where nothing has to be set, or dbduel
+/// knows of fewer than two servers what they are set to before they are fetched.
+fn equalised(plan: &Plan, home: &Home) -> Result<Option<Fix>> {
+    let Some(case) = planned::foreseen(plan, home)? else {
+        return Ok(None);
+    };
+    let mut fix = fix(&case);
+    // Their owner sets those.
+    fix.settings
+        .retain(|setting| !planned::is_running(plan, &setting.contender));
+    Ok((!fix.settings.is_empty()).then_some(fix))
+}
+
+/// What was set, and what no setting makes equal, for the terminal.
+fn equality(fix: &Fix) -> String {
+    let mut text = format!(
+        "As they come, the servers differ in what they promise or do: {} {} set alike.\n",
+        fix.settings.len(),
+        match fix.settings.len() {
+            1 => "setting is",
+            _ => "settings are",
+        }
+    );
+    let findings = fix.after.findings.iter();
+    for finding in findings.filter(|finding| finding.severity > Severity::Note) {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "No setting changes this: {}", finding.claim);
+    }
+    text
 }
 
 /// Options, and answers where options are missing and a person can be asked.
@@ -165,8 +211,8 @@ fn ask<T>(
     }
 }
 
-/// The text of the experiment.
-fn experiment(choice: &Choice) -> Result<String> {
+/// The text of the experiment, with these settings of its contenders.
+fn experiment(choice: &Choice, equal: &[RemedySetting]) -> Result<String> {
     let Choice {
         servers,
         workload,
@@ -200,7 +246,7 @@ fn experiment(choice: &Choice) -> Result<String> {
             "\n{comment}[contenders.{}]\nserver = {}\n{}",
             quoted(name),
             quoted(&server.written),
-            settings_of(server)
+            settings_of(name, server, equal)
         )?;
     }
     if let [only] = names.as_slice() {
@@ -209,7 +255,7 @@ fn experiment(choice: &Choice) -> Result<String> {
             "\n# The same server with other settings; without any, the contest shows what chance does.\n[contenders.changed]\n\
              like = {}\n{}",
             quoted(only),
-            settings_of(&servers[0])
+            settings_of("changed", &servers[0], equal)
         )?;
     }
     writeln!(
@@ -235,8 +281,30 @@ fn experiment(choice: &Choice) -> Result<String> {
     Ok(text)
 }
 
+/// The settings that make a contender equal to the others, or a line to write settings into.
+fn settings_of(name: &str, server: &ServerName, equal: &[RemedySetting]) -> String {
+    let own = equal.iter().filter(|setting| setting.contender == name);
+    let own: Vec<String> = own
+        .map(|setting| {
+            format!(
+                "{} = {}",
+                setting.name,
+                toml::Value::from(setting.value.as_str())
+            )
+        })
+        .collect();
+    match own.is_empty() {
+        true => example_of(server).to_owned(),
+        false => format!(
+            "# So that the contenders are equal: without these, `dbduel audit FILE --dry` says in what they differ.\n\
+             settings = {{ {} }}",
+            own.join(", ")
+        ),
+    }
+}
+
 /// A line to write settings into.
-fn settings_of(server: &ServerName) -> &'static str {
+fn example_of(server: &ServerName) -> &'static str {
     if matches!(server.meaning, Meaning::Running(_)) {
         return "# a running server keeps its own settings; password_file = \"…\" names the file with its password";
     }
@@ -306,6 +374,7 @@ fn write(path: &Path, text: &str, is_forced: bool) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::audit::{Grade, audit};
 
     fn written(servers: &[&str], workload: &str, clients: &[u32]) -> String {
         let choice = Choice {
@@ -316,7 +385,7 @@ mod tests {
             workload: workloads::find(workload).unwrap(),
             clients: clients.to_vec(),
         };
-        experiment(&choice).unwrap()
+        experiment(&choice, &[]).unwrap()
     }
 
     #[test]
@@ -390,6 +459,47 @@ mod tests {
             text.contains("a running server keeps") && text.contains("shared_buffers"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn servers_that_differ_as_they_come_are_set_alike() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::new(folder.path());
+        for pair in [
+            ["mariadb-10.11", "mariadb-11.8"],
+            ["mysql-8.0.33", "mysql-9.7"],
+            ["mariadb-11.8", "mysql-8.0.33"],
+            ["postgresql-12", "postgresql-17"],
+        ] {
+            let choice = Choice {
+                servers: pair
+                    .map(|server| ServerName::parse(server).unwrap())
+                    .to_vec(),
+                workload: workloads::find("oltp-read-write").unwrap(),
+                clients: vec![1],
+            };
+            let plan = |text: &str| {
+                plan_of(Path::new("duel.toml"), text, ScriptAccess::Confined)
+                    .unwrap()
+                    .1
+            };
+            let bare = experiment(&choice, &[]).unwrap();
+            let settings = equalised(&plan(&bare), &home).unwrap();
+            let settings = settings.map(|fix| fix.settings).unwrap_or_default();
+            let text = experiment(&choice, &settings).unwrap();
+            let case = planned::foreseen(&plan(&text), &home).unwrap().unwrap();
+            let audit = audit(&case);
+            assert_ne!(
+                audit.grade,
+                Grade::NotComparable,
+                "{pair:?}: {:#?}",
+                audit.findings
+            );
+            assert!(
+                equalised(&plan(&text), &home).unwrap().is_none(),
+                "{pair:?}\n{text}"
+            );
+        }
     }
 
     #[test]

@@ -142,7 +142,7 @@ impl CommandLine {
         let home = self.home;
         match self.verb {
             Verb::Quickstart(arguments) => quickstart::quickstart(home, &arguments),
-            Verb::Init(arguments) => init::init(&arguments),
+            Verb::Init(arguments) => init::init(home, &arguments),
             Verb::Run(arguments) => run::run(home, &arguments, run::Purpose::Run),
             Verb::Attribute(arguments) => run::attribute(home, &arguments),
             Verb::Load(arguments) => load::load(&arguments),

@@ -70,7 +70,8 @@ pub fn refuse_void(home: &Home, file: &ExperimentFile<'_>, plan: &Plan) -> Resul
     }
     let foreseen = planned::foreseen(plan, home);
     if let Some(case) = foreseen.map_err(|error| planned::at_its_place(error, file))? {
-        NotComparable::refuse(&audit::audit(&case))?;
+        let command = format!("dbduel audit {} --dry", file.path.display());
+        NotComparable::refuse(plan, &case, &audit::audit(&case), &command, file.path)?;
     }
     Ok(())
 }

@@ -188,13 +188,16 @@ fn round(case: &mut Case) -> Vec<RemedySetting> {
     let mut settings = Vec::new();
     let subject = Subject::of(case);
     let waivers = case.waivers.clone();
+    // What is in no finding is nobody's complaint, and stays.
+    let findings = audit(case).findings;
+    let is_found = |fact: &Fact| findings.iter().any(|finding| finding.rule == fact.name);
     let others: Vec<usize> = (0..case.contenders.len())
         .filter(|&index| index != case.baseline)
         .collect();
     for fact in table()
         .facts
         .iter()
-        .filter(|fact| !is_waived(&waivers, &fact.name, fact.class.id))
+        .filter(|fact| is_found(fact) && !is_waived(&waivers, &fact.name, fact.class.id))
     {
         for &other in &others {
             let indices = [case.baseline, other];
@@ -272,6 +275,38 @@ mod tests {
     use super::*;
     use crate::judge::audit::Defaults;
     use crate::judge::audit::tests::server;
+
+    #[test]
+    fn a_fix_sets_nothing_that_is_in_no_finding() {
+        let servers: Vec<&str> = Defaults::servers()
+            .filter(|(_, product, _)| product.has_innodb())
+            .map(|(recorded, _, _)| recorded)
+            .collect();
+        for pair in servers.windows(2) {
+            let case = Case::of(vec![server("a", pair[0]), server("b", pair[1])]);
+            let fix = fix(&case);
+            // Settings follow from findings of the audit, or of one of the contenders with such settings.
+            let mut cases = vec![case.clone()];
+            let mut set = case;
+            for setting in &fix.settings {
+                apply(&mut set, std::slice::from_ref(setting));
+                cases.push(set.clone());
+            }
+            let findings = cases.iter().flat_map(|case| audit(case).findings);
+            let findings: Vec<_> = findings.collect();
+            for setting in &fix.settings {
+                let is_set_by = |rule: &str| {
+                    let facts = table().facts.iter().filter(|fact| fact.name == rule);
+                    let mut sets = facts.flat_map(|fact| &fact.rows).flat_map(|row| &row.set);
+                    sets.any(|(name, _)| *name == setting.name)
+                };
+                let is_found = findings.iter().any(|finding| {
+                    finding.remedy_settings.contains(setting) || is_set_by(&finding.rule)
+                });
+                assert!(is_found, "{pair:?}: {setting:?}");
+            }
+        }
+    }
 
     /// What no setting can make equal between any two of the recorded servers.
     #[test]

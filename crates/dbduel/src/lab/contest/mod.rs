@@ -258,7 +258,8 @@ fn stage(
     };
     let sessions = contest.connect_clients()?;
     prepare::keep_sessions(sessions, &mut evidence, contest.journal)?;
-    prepare::check_fairness(config.plan, facts, evidence, contest.journal)?;
+    let path = config.experiment_path;
+    prepare::check_fairness(config.plan, path, facts, evidence, contest.journal)?;
     let measuring = interrupt::begin_measuring();
     let (arena, load, result) = search::warm_up_and_measure(contest);
     drop(load);

@@ -128,6 +128,15 @@ pub fn case_of_running(plan: &Plan, mut contenders: Vec<ServerEvidence>) -> Case
     case
 }
 
+/// True for a contender whose server runs already, so that no experiment sets it.
+#[must_use]
+pub fn is_running(plan: &Plan, contender: &str) -> bool {
+    let mut contenders = plan.contenders.iter();
+    let found = contenders.find(|one| one.name == contender);
+    let name = found.and_then(|one| ServerName::parse(&one.server).ok());
+    name.is_some_and(|name| matches!(name.meaning, Meaning::Running(_)))
+}
+
 /// Adds the settings that a contender is asked for to what its server shows.
 pub fn ask_for(contender: &Contender, evidence: &mut ServerEvidence) {
     for setting in &contender.settings {

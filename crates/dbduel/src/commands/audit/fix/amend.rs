@@ -14,7 +14,7 @@ use crate::judge::audit::Fix;
 use crate::judge::finding::RemedySetting;
 use crate::lab::experiment::normalised_name;
 use crate::lab::inspect::Gathered;
-use crate::lab::server::{Meaning, ServerName};
+use crate::lab::inspect::planned::is_running;
 
 /// Stands above what is added to an experiment.
 const MARK: &str = "# Added by `dbduel audit --fix`, so that the contenders are equal.\n";
@@ -57,13 +57,8 @@ pub(super) fn experiment(
 
 /// A server that runs already is not ours to set.
 fn refuse_running(plan: &Plan, fix: &Fix) -> Result<()> {
-    let is_running = |contender: &str| {
-        let mut contenders = plan.contenders.iter();
-        let found = contenders.find(|one| one.name == contender);
-        let name = found.and_then(|one| ServerName::parse(&one.server).ok());
-        name.is_some_and(|name| matches!(name.meaning, Meaning::Running(_)))
-    };
-    let on_running = fix.settings.iter().filter(|one| is_running(&one.contender));
+    let settings = fix.settings.iter();
+    let on_running = settings.filter(|one| is_running(plan, &one.contender));
     let lines: Vec<String> = on_running
         .map(|one| format!("  {}: {} = {}", one.contender, one.name, one.value))
         .collect();

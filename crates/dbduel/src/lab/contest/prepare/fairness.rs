@@ -1,14 +1,16 @@
 //! Whether the contest is fair, asked of the running servers before anything is measured.
 
+use std::path::Path;
+
 use anyhow::Result;
 use dbduel_record::Plan;
 use dbduel_record::event::Severity;
 use dbduel_record::facts::Host;
 
-use crate::judge::audit::{Audit, ServerEvidence, audit};
+use crate::judge::audit::{Audit, Case, Grade, ServerEvidence, audit, fix};
 use crate::judge::finding::Finding;
 use crate::lab::contest::journal::Journal;
-use crate::lab::inspect::planned::case_of_running;
+use crate::lab::inspect::planned::{case_of_running, is_running};
 
 /// The audit's rule about settings that did not take effect.
 const NOT_TAKEN: &str = "R17";
@@ -20,6 +22,7 @@ const NOT_TAKEN: &str = "R17";
 /// what cannot be compared.
 pub fn check(
     plan: &Plan,
+    experiment: &Path,
     facts: Host,
     evidence: Vec<ServerEvidence>,
     journal: &mut Journal,
@@ -33,7 +36,13 @@ pub fn check(
     for finding in audit.findings.iter().filter(is_news) {
         journal.notice(finding.listed().into())?;
     }
-    NotComparable::refuse(&audit)?;
+    NotComparable::refuse(
+        plan,
+        &case,
+        &audit,
+        &format!("dbduel audit {}", experiment.display()),
+        experiment,
+    )?;
     Ok(())
 }
 
@@ -46,11 +55,17 @@ pub struct NotComparable {
 }
 
 impl NotComparable {
-    /// Refuses an audit with a void finding.
+    /// Refuses a case whose audit has a void finding. `command` audits the same case of this experiment.
     ///
     /// # Errors
-    /// All that is void, with what to do.
-    pub fn refuse(audit: &Audit) -> Result<(), Self> {
+    /// All that is void, with the command that cures it, if settings can.
+    pub fn refuse(
+        plan: &Plan,
+        case: &Case,
+        audit: &Audit,
+        command: &str,
+        experiment: &Path,
+    ) -> Result<(), Self> {
         let is_void = |finding: &&Finding| finding.severity == Severity::Void;
         let void: Vec<&Finding> = audit.findings.iter().filter(is_void).collect();
         let Some(first) = void.first() else {
@@ -63,14 +78,27 @@ impl NotComparable {
             ),
             _ => String::new(),
         };
-        let remedy = format!(
-            "correct the settings (`dbduel audit EXPERIMENT --fix NEW` does){declare}; or accept it under [waivers] with a reason"
-        );
+        let cure = match is_cured_by_fix(plan, case) {
+            true => format!(
+                "`{command} --fix {}` writes an experiment that sets them alike; run that one",
+                experiment.with_file_name("equal.toml").display()
+            ),
+            false => "no settings in an experiment make them equal".to_owned(),
+        };
+        let remedy = format!("{cure}{declare}; or accept it under [waivers] with a reason");
         Err(Self {
             findings: void.into_iter().map(as_line).collect(),
             remedy,
         })
     }
+}
+
+/// True when the experiment that `dbduel audit --fix` writes is not refused.
+fn is_cured_by_fix(plan: &Plan, case: &Case) -> bool {
+    let fix = fix(case);
+    let mut settings = fix.settings.iter();
+    fix.after.grade != Grade::NotComparable
+        && !settings.any(|setting| is_running(plan, &setting.contender))
 }
 
 fn as_line(finding: &Finding) -> String {
@@ -123,11 +151,18 @@ mod tests {
                 server
             });
             let facts = Host::of_server_hosts(vec![host]);
-            check(&plan, facts, evidence.collect(), &mut journal)
+            let experiment = Path::new("duel.toml");
+            check(&plan, experiment, facts, evidence.collect(), &mut journal)
         };
         check_on("/dev/fioa").unwrap();
         let refused = check_on("/dev/vda").unwrap_err();
         assert!(refused.is::<NotComparable>(), "{refused:#}");
         assert!(refused.to_string().contains("/dev/vda"), "{refused}");
+        assert!(
+            refused
+                .to_string()
+                .contains("dbduel audit duel.toml --fix equal.toml"),
+            "{refused}"
+        );
     }
 }
