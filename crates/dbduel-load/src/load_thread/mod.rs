@@ -162,7 +162,7 @@ struct Settling {
 
 /// A slice that was reported and whose clients go on.
 struct Covering {
-    contender: String,
+    contender: Rc<str>,
     slice: Rc<Slice>,
     until: Instant,
 }
@@ -276,7 +276,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         // Without it the load still runs, only dearer; the cost is measured and reported.
         let _ = suit_clients(begin.spec.share.own_clients());
         let running = RunningSlice::new(begin);
-        let clients = self.contenders.get(running.contender());
+        let clients = self.contenders.get(&**running.contender());
         let tokens = clients.map(|clients| {
             clients
                 .group
@@ -308,7 +308,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         };
         running.stop();
         // Those that wait for an instant learn that it will not come.
-        let clients = self.contenders.get(running.contender());
+        let clients = self.contenders.get(&**running.contender());
         let tokens = clients.map(|clients| clients.tokens.clone());
         self.executor.poll_all(&tokens.unwrap_or_default(), ended);
     }
@@ -316,7 +316,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
     /// Nothing more is begun in the slice that runs or that was reported last.
     fn halt(&mut self, ended: &mut Vec<(Token, ClientEnd)>) {
         let (contender, slice) = match (&self.running, self.covering.take()) {
-            (Some(running), _) => (running.contender().to_owned(), Rc::clone(running.slice())),
+            (Some(running), _) => (Rc::clone(running.contender()), Rc::clone(running.slice())),
             (None, Some(covering)) => {
                 self.executor.reactor().wake_owner_at(None);
                 (covering.contender, covering.slice)
@@ -324,7 +324,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
             (None, None) => return,
         };
         slice.halt();
-        let Some(clients) = self.contenders.get(&contender) else {
+        let Some(clients) = self.contenders.get(&*contender) else {
             return;
         };
         clients.group.halt();
@@ -349,7 +349,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         if self
             .running
             .as_ref()
-            .is_some_and(|running| running.contender() == contender)
+            .is_some_and(|running| **running.contender() == *contender)
         {
             self.running = None;
             self.executor.reactor().wake_owner_at(None);
@@ -357,7 +357,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         if self
             .covering
             .as_ref()
-            .is_some_and(|covering| covering.contender == contender)
+            .is_some_and(|covering| *covering.contender == *contender)
         {
             self.covering = None;
             self.executor.reactor().wake_owner_at(None);
@@ -395,7 +395,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
     /// Reports what was counted of a contender's running slice; transactions in flight count as unfinished.
     fn end_slice_early(&mut self, contender: &str, report: &impl Fn(Report)) {
         if let Some(running) = &mut self.running
-            && running.contender() == contender
+            && **running.contender() == *contender
         {
             running.stop();
             let polled = self.executor.reactor().polled();
@@ -469,9 +469,9 @@ impl<'a, R: Fn(Report)> State<'a, R> {
             return;
         }
         let reactor = self.executor.reactor();
-        let group = self.contenders.get(running.contender());
+        let group = self.contenders.get(&**running.contender());
         let group = group.map(|clients| Rc::clone(&clients.group));
-        let contender = running.contender().to_owned();
+        let contender = Rc::clone(running.contender());
         let next = running.look(now, reactor.polled(), &|report: Report| {
             if let Some(group) = &group {
                 hand_over(group, &contender, self.report);
@@ -488,8 +488,8 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         };
         let reactor = self.executor.reactor();
         let slice = Rc::clone(running.slice());
-        let contender = running.contender().to_owned();
-        let clients = self.contenders.get_mut(&contender);
+        let contender = Rc::clone(running.contender());
+        let clients = self.contenders.get_mut(&*contender);
         if let Some(clients) = &clients {
             hand_over(&clients.group, &contender, self.report);
         }
@@ -501,7 +501,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
                 tokens.clone_from(&clients.tokens);
             }
             clients.last = Some(Rc::clone(&slice));
-            self.reporting = Some((contender.clone(), slice.spec().start_ns));
+            self.reporting = Some((contender.to_string(), slice.spec().start_ns));
         }
         // Other hosts may still wait for transactions of theirs.
         let until = now + running.drain() + COVER_MAX;

@@ -82,7 +82,8 @@ impl Used {
 
 /// A slice between its order and its report.
 pub(super) struct RunningSlice {
-    contender: String,
+    /// Shared, because every look takes it, some twenty times a second: load threads do not allocate while they measure.
+    contender: Rc<str>,
     slice: Rc<Slice>,
     open_ns: u64,
     drain: Duration,
@@ -106,7 +107,7 @@ impl RunningSlice {
             drain,
         } = begin;
         RunningSlice {
-            contender,
+            contender: contender.into(),
             open_ns: tally.window().open_ns,
             slice: Rc::new(Slice::new(spec, close_ns, tally)),
             drain,
@@ -119,7 +120,7 @@ impl RunningSlice {
         }
     }
 
-    pub(super) fn contender(&self) -> &str {
+    pub(super) fn contender(&self) -> &Rc<str> {
         &self.contender
     }
 
