@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The password comes from `DBDUEL_PASSWORD`. With MySQL the account must be one that may set `local_infile`, which
-//! is set and put back at the end. Nobody else should use the server meanwhile: the database
+//! is set and put back at the end. No other program should use the server meanwhile: the database
 //! of the bench is made and dropped for every filling.
 
 mod peer;

@@ -132,7 +132,7 @@ impl Address {
         }
     }
 
-    /// The text of an address without the password that somebody may have written into it.
+    /// The text of an address without a password that may be in it.
     #[must_use]
     pub fn without_password(text: &str) -> String {
         let start = text.find("//").map_or(0, |slashes| slashes + 2);

@@ -58,7 +58,7 @@ pub(crate) async fn within<T>(
 }
 
 /// What `opening` comes to; none when `end` comes before, and what was begun is then dropped. The end is asked for at every
-/// poll, because it may be moved: whoever does that has the task polled.
+/// poll, because it may be moved: the mover has the task polled.
 pub(crate) async fn unless_over<T>(
     reactor: &Reactor,
     token: Token,

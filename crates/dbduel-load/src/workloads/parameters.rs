@@ -1,6 +1,6 @@
 //! Parameters of workloads: what there is, what is allowed, and what holds when nothing is said.
 //!
-//! Knows no statement. After [`resolve`] every parameter has a value and nobody applies a default again.
+//! Knows no statement. After [`resolve`] every parameter has a value and no default is applied again.
 
 use std::fmt;
 

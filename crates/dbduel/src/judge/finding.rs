@@ -31,7 +31,7 @@ pub enum FindingKind {
     Relevance,
     /// It is the client's side that differs.
     ClientSide,
-    /// Somebody's results do not say what is needed to judge them.
+    /// Published results do not say what is needed to judge them.
     Undisclosed,
 }
 

@@ -197,7 +197,7 @@ fn counters_of_a_resumed_contest_are_kept_by_stint_and_sealed_twice() {
     );
 }
 
-/// Servers that nobody here configures differ in what a commit survives: void, unless that is the declared question.
+/// Servers that were configured elsewhere differ in what a commit survives: void, unless that is the declared question.
 #[test(lab, needs = &["mariadb-10.11"])]
 fn running_servers_may_be_compared_about_durability_when_it_is_declared() {
     const SERVER: &str = "mariadb-10.11";

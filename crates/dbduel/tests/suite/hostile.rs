@@ -1,4 +1,4 @@
-//! Records and experiments that somebody else made, and not in good faith: refused at once, with nothing done.
+//! Hostile records and experiments from elsewhere: refused at once, with nothing done.
 
 use std::fs;
 use std::os::unix::fs::symlink;

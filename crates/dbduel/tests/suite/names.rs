@@ -1,4 +1,4 @@
-//! Tables that are called what nobody would call them: reserved words, blanks, quotes, letters in upper case and beyond ASCII.
+//! Tables with hostile names: reserved words, blanks, quotes, letters in upper case and beyond ASCII.
 //! They are filled, summed up, checked and dropped on every product, and so are those that a script makes.
 
 use std::cell::Cell;

@@ -62,7 +62,7 @@ pub(super) fn meaning(error: rusqlite::Error) -> StatementError {
         ffi::SQLITE_IOERR | ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB | ffi::SQLITE_CANTOPEN => {
             lost(code, &message).into()
         }
-        // By the deadline, or given up: then nobody reads this.
+        // By the deadline, or given up, when this is not read.
         ffi::SQLITE_INTERRUPT => deadline_passed().into(),
         _ => server_error(code, message).into(),
     }

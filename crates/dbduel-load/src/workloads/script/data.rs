@@ -90,7 +90,7 @@ fn run(
     };
     let thread = std::thread::Builder::new().name(format!("script-{command}"));
     let spawned = thread.spawn(move || {
-        // Nobody listens when the work was given up.
+        // There is no receiver when the work was given up.
         let _ = sender.send(work());
     });
     spawned.map_err(|error| failed(&error.into()))?;

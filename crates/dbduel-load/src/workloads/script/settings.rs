@@ -146,7 +146,7 @@ pub(super) fn settings(
 fn to_standard_error(message: Message<'_>) {
     use std::io::Write as _;
     let mut out = std::io::stderr().lock();
-    // Nobody to tell when that fails.
+    // A failure here has no one to report to.
     let _ = match message {
         Message::Print(bytes) => out.write_all(bytes),
         Message::Fatal(text) => writeln!(out, "FATAL: {text}"),

@@ -146,14 +146,14 @@ impl Ending {
                     }
                 }
                 let waited = ending.asked_at().elapsed();
-                // Nobody gets lost connections back for a run that is over.
+                // A run that is over needs no lost connection back.
                 ending.gate.close();
                 if at_once_since.is_some() || waited >= HOOK {
                     ending.reports.cancel();
                 }
                 let is_held_up = at_once_since.is_some_and(|since| since.elapsed() >= END_AT_ONCE);
                 if is_held_up || waited >= END {
-                    // Nobody may read what is said.
+                    // The reader of the output may be gone.
                     std::thread::spawn(|| {
                         console::status_line(
                             "dbduel: interrupted, and the script or a server holds up the end; the final report is left out",

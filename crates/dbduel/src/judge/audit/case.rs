@@ -24,7 +24,7 @@ pub enum Contest {
     Equalised,
     /// Servers as they come; differences are listed, durability still counts.
     OutOfTheBox,
-    /// Each side set by somebody who knows it; differences are listed, durability still counts.
+    /// Each side set by an expert on it; differences are listed, durability still counts.
     Tuned,
 }
 
@@ -32,14 +32,14 @@ pub enum Contest {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// Servers as configured; nobody claims that anything was measured.
+    /// Servers as configured; no measurement is claimed.
     #[default]
     Configuration,
-    /// Somebody's results; what is needed to judge them and missing is a finding.
+    /// Published results; what is needed to judge them and missing is a finding.
     Results,
 }
 
-/// A finding that somebody accepts, and why. Written down so that readers see it.
+/// An accepted finding, and why. Written down so that readers see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Waiver {
     /// A class (`P3`), a fact (`flush.threads`) or a rule (`R7`).

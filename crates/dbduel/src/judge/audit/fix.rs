@@ -188,7 +188,7 @@ fn round(case: &mut Case) -> Vec<RemedySetting> {
     let mut settings = Vec::new();
     let subject = Subject::of(case);
     let waivers = case.waivers.clone();
-    // What is in no finding is nobody's complaint, and stays.
+    // A setting that no finding names stays.
     let findings = audit(case).findings;
     let is_found = |fact: &Fact| findings.iter().any(|finding| finding.rule == fact.name);
     let others: Vec<usize> = (0..case.contenders.len())
@@ -234,7 +234,7 @@ fn round(case: &mut Case) -> Vec<RemedySetting> {
             }
         }
     }
-    // What is wrong on all sides alike makes nobody unequal; changing it would be another contest.
+    // A fault on all sides leaves them equal; changing it would be another contest.
     let open = rules::of_servers(case).into_iter().filter(|finding| {
         finding.severity > Severity::Note && !is_waived(&waivers, &finding.rule, &finding.class)
     });

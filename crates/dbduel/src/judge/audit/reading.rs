@@ -28,7 +28,7 @@ pub enum State {
     Known(Value),
     /// This server has nothing of the kind.
     NotThere,
-    /// Nobody looked where it would be seen, for example at a connection of the load.
+    /// Not read where it would be seen, for example at a connection of the load.
     NotSeen,
     /// It should be there and is not: these names are missing.
     Unreadable(Vec<String>),

@@ -168,7 +168,7 @@ pub fn value_fate(
     if is_recorded(server.product, server.version) {
         return found.form.read(value, server).map_err(refused);
     }
-    // Between two recorded versions nobody looked when a word or a bound came or went.
+    // Between two recorded versions it is not recorded when a word or a bound came or went.
     let mut fates = rows
         .iter()
         .map(|row| row.form.unbounded().read(value, server));
@@ -631,7 +631,7 @@ mod tests {
             &[("innodb_doublewrite", "TRUE"), ("innodb_doublewrite", "1")],
         );
         taken("mariadb-11.4.5", &[("innodb_doublewrite", "fast")]);
-        // Nobody recorded a 10.6; its words are somewhere between those of its neighbours.
+        // 10.6 is not recorded; its words are between those of its neighbours.
         let mut unrecorded = server("mariadb-10.5.23");
         unrecorded.version = Version::parse("10.6.12").unwrap();
         for word in ["innodb", "full_crc32"] {

@@ -1,4 +1,4 @@
-//! A limit that somebody sets to a ratio, and where the interval stands to it.
+//! A limit on a ratio that the user sets, and the interval's position relative to it.
 //!
 //! Every ratio has an interval that holds at every moment of the run at once, throughput with the error probability of the
 //! comparison and the quantities beside it with equal shares of that (Bonferroni). Where they hold, every answer about any number

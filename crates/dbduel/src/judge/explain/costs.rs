@@ -55,7 +55,7 @@ pub fn cost(
     let (ratio, moved) = match (&baseline, &other) {
         (Some(baseline), Some(other)) => {
             let (ratio, moved) = compare(baseline, other, plan.decision.horizon, paired);
-            // Of a block or two nobody can say so: one value has none to differ from.
+            // A block or two cannot show it: one value has none to differ from.
             let could_move = resource.role == Role::Level && blocks.len() >= paired.blocks_needed;
             match could_move && stood_still(baseline) && stood_still(other) {
                 true => (without_interval(ratio), Moved::Still),

@@ -197,7 +197,7 @@ fn split(raw: &Raw) -> Seconds {
     let unseen = if asleep > 0.0 { 0.0 } else { left };
     let (log, waits, client) = (raw.log_s * fit, raw.other_thread_s * fit, client * fit);
     let row_lock = raw.row_lock_s.min(waits);
-    // A connection that ends its transaction runs, writes the log, or waits for whoever does.
+    // A connection that ends its transaction runs, writes the log, or waits for the connection that does.
     let waiting_share = waits / (waits + running + runnable).max(f64::MIN_POSITIVE);
     let group_commit = ((raw.in_commit_s - log).max(0.0) * waiting_share).min(waits - row_lock);
     let client_runs = raw.client_cpu_s.min(client);

@@ -1,8 +1,8 @@
 //! The watch over one slice: threads that look when its measured part begins and ends and in between.
 //!
 //! It counts its own cost (processor time of its thread, time that the server took to answer it) and
-//! slows down rather than take more than its share. It watches the contender that is awake and nobody
-//! else.
+//! slows down rather than take more than its share. It watches the contender that is awake and no
+//! other.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

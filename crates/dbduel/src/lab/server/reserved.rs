@@ -129,7 +129,7 @@ pub(super) fn is_path(name: &str, value: &str) -> bool {
 }
 
 /// Whether a value may name a file outside of the folder that a server runs in. A relative name without a slash stays in its data
-/// directory, a library without one comes from the server's own; a tilde stands for somebody's home.
+/// directory, a library without one comes from the server's own; a tilde stands for a home directory.
 #[must_use]
 pub fn leaves_folder(value: &str) -> bool {
     let mut parts = value.split([';', ',', ':']).map(str::trim);
@@ -184,7 +184,7 @@ mod tests {
         check("innodb_data_file_path", "a:1M;~/b:1M", OUTSIDE);
     }
 
-    /// Every option and setting of every recorded server, and names that nobody has thought of.
+    /// Every option and setting of every recorded server, and drawn names.
     #[test]
     fn no_setting_names_a_path_outside_of_the_sandbox_unless_it_is_a_text() {
         let tables = [

@@ -45,7 +45,7 @@ fn a_dry_audit_of_an_experiment_starts_nothing() {
     assert_eq!(declared["kind"], "declared");
 }
 
-/// What a server refuses, or makes the contest void, shows here and not when somebody runs it.
+/// What a server refuses, or makes the contest void, shows here and not when it is run.
 #[test]
 fn every_shipped_experiment_is_comparable_and_asks_for_what_its_servers_take() {
     let mut audited = 0;

@@ -16,7 +16,7 @@ fn a_server_whose_account_demands_tls_is_audited_with_tls() {
     check_error(&pair, &["1045", "--password-file-a", "see --tls"]);
     let report = json(&[&pair[..], &["--tls", "required"]].concat(), 0);
     check_encrypted(&report, "equal", ["on", "on"]);
-    // Nobody saw a connection to the server that a dump is of, so that the audit's own says nothing against it.
+    // No connection to the server of a dump was seen, so that the audit's own says nothing against it.
     let dump = data("mysql-5.6.24.vertical.txt");
     let report = json(&[&address, text(&dump), "--tls", "required"], 4);
     check_encrypted(&report, "not-seen", ["on", "no evidence"]);

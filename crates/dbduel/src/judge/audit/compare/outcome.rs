@@ -21,7 +21,7 @@ pub enum Outcome {
     Differs,
     /// Only one of the servers has anything of the kind.
     OneSided,
-    /// Nobody looked where it would be seen.
+    /// Not read where it would be seen.
     NotSeen,
     /// It should be there and is not.
     Unreadable,

@@ -51,7 +51,7 @@ fn durability_that_differs_makes_a_contest_void() {
         ("transaction-isolation", "READ-COMMITTED", "isolation.level"),
     ] {
         let mut case = two("mysql-5.6.24", &[], &[(setting, value)]);
-        // Read from a server that somebody set up, not from an experiment that asks for it.
+        // Read from a server set up by hand, not from an experiment that asks for it.
         case.contenders[1].asked.clear();
         let audit = audit(&case);
         let found = finding(&audit, rule);
@@ -107,7 +107,7 @@ fn a_difference_in_performance_that_the_settings_make_is_declared() {
     assert_eq!(audit.grade, Grade::Fair);
 }
 
-/// Servers that nobody here started were asked for nothing, so only a declaration tells what the contest is about.
+/// Servers that run already were asked for nothing, so only a declaration tells what the contest is about.
 #[test]
 fn running_servers_may_differ_in_the_durability_that_is_declared_and_in_no_other() {
     let mut case = two(

@@ -54,7 +54,7 @@ impl List<'_> {
             ("file system", host.file_system.is_some()),
             ("mount options", host.mount_options.is_some()),
             ("how full it was", host.file_system_free_bytes.is_some()),
-            // What nobody collects is named all the same: a reader must be told.
+            // Facts that are not collected are named all the same, for the reader.
             ("measured speed of the bare device", false),
         ];
         self.add_host("storage", &storage);

@@ -22,7 +22,7 @@ pub enum Group {
     Processor,
     /// What the server reads and writes.
     Storage,
-    /// What the whole disk did, whoever asked for it.
+    /// What the whole disk did, for all programs.
     Disk,
     /// Buffer pool and flushing.
     Pages,

@@ -108,8 +108,8 @@ enum Doubt {
     Open,
 }
 
-/// True when no fact of the two differs, the contest is about no setting, and no variable that nobody
-/// classified differs: then there is nothing that a difference of speed could come from, and a verdict
+/// True when no fact of the two differs, the contest is about no setting, and no variable without a
+/// class differs: then there is nothing that a difference of speed could come from, and a verdict
 /// is one of those that the confidence leaves to chance.
 fn are_alike(case: &Case, other: usize) -> bool {
     let (comparisons, findings) = compare(case, other);
