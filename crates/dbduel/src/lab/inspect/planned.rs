@@ -14,12 +14,14 @@ use crate::judge::audit::{Case, Machine, Product, ServerEvidence, Version, expec
 use crate::lab::experiment::ExperimentFile;
 use crate::lab::experiment::document::{Trouble, Troubles};
 use crate::lab::host;
-use crate::lab::server::{Home, Meaning, SQLITE, ServerName, install};
+use crate::lab::server::{
+    self, Home, Meaning, SQLITE, ServerName, Setting, install, refused_by_lab,
+};
 
-/// A setting that its server does not take.
+/// A setting that its server does not take, or that the lab keeps for itself.
 #[derive(Debug, thiserror::Error)]
 #[error("contender `{contender}`: {why}")]
-pub struct RefusedByServer {
+pub struct RefusedInPlan {
     /// Whose setting it is.
     pub contender: String,
     /// Its name.
@@ -31,8 +33,8 @@ pub struct RefusedByServer {
 /// The case that a plan makes.
 ///
 /// # Errors
-/// When a contender's server must be fetched to show its version, a setting is none that its server takes
-/// ([`RefusedByServer`]), or a running server does not answer.
+/// When a contender's server must be fetched to show its version, a setting is refused
+/// ([`RefusedInPlan`]), or a running server does not answer.
 pub fn case(plan: &Plan, home: &Home) -> Result<Case> {
     let machine = for_servers(plan, facts_of_servers(plan, home).as_ref());
     let contenders = plan.contenders.iter();
@@ -63,7 +65,7 @@ fn for_servers(plan: &Plan, facts: Option<&Host>) -> Machine {
 /// which nothing is known yet are left out; `None` when fewer than two remain.
 ///
 /// # Errors
-/// When a setting is none that its server takes ([`RefusedByServer`]).
+/// When a setting is refused ([`RefusedInPlan`]).
 pub fn foreseen(plan: &Plan, home: &Home) -> Result<Option<Case>> {
     let facts = facts_of_servers(plan, home);
     let machine = for_servers(plan, facts.as_ref());
@@ -104,7 +106,7 @@ pub fn foreseen(plan: &Plan, home: &Home) -> Result<Option<Case>> {
 /// The error with the place of the setting in the experiment, when it is about one.
 #[must_use]
 pub fn at_its_place(error: anyhow::Error, file: &ExperimentFile<'_>) -> anyhow::Error {
-    let place = error.downcast_ref::<RefusedByServer>().and_then(|wrong| {
+    let place = error.downcast_ref::<RefusedInPlan>().and_then(|wrong| {
         file.experiment
             .setting_span(&wrong.contender, &wrong.setting)
     });
@@ -228,9 +230,8 @@ fn predicted(
     let mut evidence = expected(&contender.name, product, version, machine)
         .context("no defaults are recorded for this product")?;
     evidence.source = format!("settings of the experiment over {}", evidence.source);
-    for setting in &contender.settings {
-        let value = Some(setting.value.as_str()).filter(|value| !value.is_empty());
-        set_option(&mut evidence, &setting.name, value).map_err(|why| RefusedByServer {
+    for setting in contender.settings.iter().map(Setting::of_plan) {
+        set(&mut evidence, &setting).map_err(|why| RefusedInPlan {
             contender: contender.name.clone(),
             setting: setting.name.clone(),
             why,
@@ -240,6 +241,21 @@ fn predicted(
         evidence.schema = schema(&plan.workload_of(contender));
     }
     Ok(evidence)
+}
+
+/// Adds a setting of a plan to what its server would show.
+///
+/// # Errors
+/// Why the lab or the server refuses it.
+fn set(evidence: &mut ServerEvidence, setting: &Setting) -> Result<(), String> {
+    let version = evidence.version;
+    let version = server::Version::new(version.major, version.minor, version.patch);
+    let product = server::by_name(evidence.product.word());
+    let by_lab = product.and_then(|product| refused_by_lab(setting, version, product));
+    match by_lab {
+        Some(why) => Err(format!("`{}` cannot be set: {why}", setting.name)),
+        None => set_option(evidence, &setting.name, setting.value.as_deref()).map(drop),
+    }
 }
 
 /// The statements that will create a workload's tables; nothing where its script decides.
@@ -262,6 +278,33 @@ mod tests {
         "daemon_digests": { "bytes": 0, "sha256": "", "blake3": "" }, "basedir": "", "share": "", "plugins": null,
         "library_path": [], "loader": null
     }"#;
+
+    /// Settings that are reserved on one product only, which the reader of experiments cannot know.
+    #[test]
+    fn settings_that_the_lab_keeps_for_itself_are_refused_in_a_plan() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::new(folder.path());
+        let mut plan = Scenario::duel().plan();
+        for contender in &mut plan.contenders {
+            contender.server = "postgresql-17".to_owned();
+            contender.settings.clear();
+        }
+        for (name, value) in [
+            ("plperl.on_init", "use evil"),
+            ("archive_command", "cp %p backup"),
+            ("restart_after_crash", "on"),
+            ("work mem", "1MB"),
+        ] {
+            plan.contenders[1].settings = vec![dbduel_record::plan::Setting {
+                name: name.to_owned(),
+                value: value.to_owned(),
+            }];
+            let error = foreseen(&plan, &home).unwrap_err();
+            let refused = error.downcast::<RefusedInPlan>().unwrap();
+            assert_eq!(refused.setting, name);
+            assert!(refused.why.contains("cannot be set"), "{}", refused.why);
+        }
+    }
 
     #[test]
     fn servers_on_hosts_are_foreseen_without_the_facts_and_programs_of_this_machine() {

@@ -44,12 +44,12 @@ pub use home::{Home, clear_unfinished, create_private_dir, unfinished};
 pub use name::{Meaning, NameError, ServerName, runs_in_process};
 pub use process::{forked_by, signal_tree};
 pub use products::{
-    COUNTERS, FactQuery, POSTGRESQL_SETTINGS, PROBE, ServerProduct, VARIABLES, recognise,
+    COUNTERS, FactQuery, POSTGRESQL_SETTINGS, PROBE, ServerProduct, VARIABLES, by_name, recognise,
 };
 pub use progress::{Progress, ProgressUnit, Silent};
 pub use refusal::{Notice, RefusedSetting};
 pub use reserved::{leaves_folder, reserved};
-pub use sandbox::{DATABASE, RunningServer, Sandbox, StartError, USER};
+pub use sandbox::{DATABASE, RunningServer, Sandbox, StartError, USER, refused_by_lab};
 pub use settings::{Setting, last_mention};
 pub use sources::{Artifact, SOURCES, received_archive};
 pub use unpack::{ENDINGS as ARCHIVE_ENDINGS, unneeded as unneeded_files};

@@ -20,6 +20,12 @@ impl Setting {
         }
     }
 
+    /// A setting as a plan has it, where an option without a value has an empty one.
+    pub fn of_plan(setting: &dbduel_record::plan::Setting) -> Self {
+        let value = (!setting.value.is_empty()).then_some(setting.value.as_str());
+        Setting::new(&setting.name, value)
+    }
+
     /// The name as variables have it.
     pub fn normal_name(&self) -> String {
         normal_name(&self.name)

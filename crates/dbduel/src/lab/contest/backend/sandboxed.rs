@@ -558,7 +558,7 @@ fn check_connections(plan: &Plan, contender: &Contender) -> Result<(), RefusedSe
         return Ok(());
     }
     Err(RefusedSetting {
-        setting: server::Setting::new(&setting.name, Some(&setting.value)),
+        setting: server::Setting::of_plan(setting),
         said: format!(
             "{clients} clients and dbduel itself need {} connections; raise it, or leave it out",
             clients + 1
@@ -596,10 +596,7 @@ fn complete_settings(
         .into_iter()
         .filter(|(name, _)| !is_written(name))
         .map(|(name, value)| server::Setting::new(name, Some(&value.to_string())));
-    let own = contender.settings.iter().map(|setting| {
-        let value = (!setting.value.is_empty()).then_some(setting.value.as_str());
-        server::Setting::new(&setting.name, value)
-    });
+    let own = contender.settings.iter().map(server::Setting::of_plan);
     plumbing.chain(own).collect()
 }
 

@@ -36,6 +36,7 @@ use super::user_namespace;
 use crate::random::secret;
 
 pub use account::{Account, DATABASE, USER};
+pub use config::refused_by_lab;
 pub use owner::{Claim, Owner};
 pub use running::RunningServer;
 pub use start::StartError;
@@ -71,7 +72,7 @@ impl Sandbox {
         settings: Vec<Setting>,
     ) -> Result<Self> {
         let product = build.product()?;
-        config::check_settings(&settings, &build, product)?;
+        config::check_settings(&settings, build.version, product)?;
         if product.refuses_root() {
             user_namespace::check()?;
         }
