@@ -30,6 +30,7 @@ pub(super) mod takes;
 #[cfg(test)]
 pub(super) mod tests;
 pub(super) mod value;
+mod value_table;
 
 use std::collections::BTreeSet;
 

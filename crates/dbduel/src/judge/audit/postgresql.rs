@@ -2,22 +2,15 @@
 //!
 //! Evidence holds sizes in bytes and times in seconds, as the fact tables expect; this file converts both ways.
 
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
 use super::defaults::{Defaults, PostgresqlUnits};
 use super::options::{OptionFate, OptionForm};
-use super::server::{Product, Servers, Version};
+use super::server::{Product, Version};
+use super::value_table::ValueTable;
 
 const VALUES: &str = include_str!("../../../data/audit/values-postgresql.tsv");
-
-/// The values of one setting in some versions.
-#[derive(Debug)]
-struct Values {
-    on: Servers,
-    form: ValueForm,
-}
 
 /// The form that a value has.
 #[derive(Debug)]
@@ -34,26 +27,12 @@ enum ValueForm {
     Fixed,
 }
 
-type Table = BTreeMap<&'static str, Vec<Values>>;
-
-static TABLE: LazyLock<Table> =
-    LazyLock::new(|| parse(VALUES).expect("the table that is compiled in parses"));
-
-fn parse(text: &'static str) -> Result<Table, String> {
-    let mut table = Table::new();
-    for line in text.lines().skip(1) {
-        let cells: Vec<&str> = line.split('\t').collect();
-        let [setting, on, takes, values] = cells[..] else {
-            return Err(format!("`{line}` has not four cells"));
-        };
-        let row = Values {
-            on: Servers::parse(on)?,
-            form: form(takes, values).ok_or_else(|| format!("`{line}` has no form of a value"))?,
-        };
-        table.entry(setting).or_default().push(row);
-    }
-    Ok(table)
-}
+static TABLE: LazyLock<ValueTable<ValueForm>> = LazyLock::new(|| {
+    let form = |takes: &'static str, values: &'static str| {
+        form(takes, values).ok_or_else(|| "has no form of a value".to_owned())
+    };
+    ValueTable::parse(VALUES, form).expect("the table that is compiled in parses")
+});
 
 fn form(takes: &str, values: &'static str) -> Option<ValueForm> {
     let bounds = || {
@@ -137,12 +116,8 @@ fn show(number: f64) -> String {
 /// # Errors
 /// What the server expects instead, a sentence without its end.
 pub fn canonical(name: &str, written: &str, version: Version) -> Result<String, String> {
-    let rows = TABLE.get(name).map_or(&[][..], Vec::as_slice);
-    let row = rows
-        .iter()
-        .find(|row| row.on.includes(Product::PostgreSql, version));
     let unit = unit(name, version);
-    let read = match row.map(|row| &row.form) {
+    let read = match TABLE.of(name, Product::PostgreSql, version) {
         Some(ValueForm::Switch) => switch(written)
             .map(|on| if on { "on" } else { "off" }.to_owned())
             .ok_or_else(|| "on or off".to_owned()),
@@ -176,10 +151,8 @@ fn in_octal(name: &str, number: String) -> String {
 /// True for a setting that was decided when the server was built or its data were made: no file sets it.
 #[must_use]
 pub fn is_fixed(name: &str, version: Version) -> bool {
-    let mut rows = TABLE.get(name).into_iter().flatten();
-    rows.any(|row| {
-        matches!(row.form, ValueForm::Fixed) && row.on.includes(Product::PostgreSql, version)
-    })
+    let form = TABLE.of(name, Product::PostgreSql, version);
+    matches!(form, Some(ValueForm::Fixed))
 }
 
 /// A switch as `parse_bool` of the server reads it: a word that `on`, `off`, `true`, `false`, `yes` or `no` begins with.

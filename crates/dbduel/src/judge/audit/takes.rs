@@ -4,15 +4,15 @@
 //! in it follows from the compiled default: a number takes numbers, a switch takes switches. Anything else is not
 //! doubted. The reading is that of `my_getopt`, which both products share.
 
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
 use super::defaults::Defaults;
 use super::evidence::ServerEvidence;
 use super::forms;
-use super::server::{Product, Servers, Version};
+use super::server::{Product, Version};
 use super::value::variable_name;
+use super::value_table::ValueTable;
 
 const VALUES: &str = include_str!("../../../data/audit/values.tsv");
 
@@ -25,10 +25,9 @@ pub enum ValueFate {
     Ignored,
 }
 
-/// The values of one option on some servers.
+/// The values of one option.
 #[derive(Debug)]
 struct Values {
-    on: Servers,
     form: ValueForm,
     /// True when the option may stand without a value.
     is_optional: bool,
@@ -61,28 +60,15 @@ enum ValueForm {
     Real(Option<RangeInclusive<f64>>),
 }
 
-type Table = BTreeMap<&'static str, Vec<Values>>;
-
-static TABLE: LazyLock<Table> =
-    LazyLock::new(|| parse(VALUES).expect("the table that is compiled in parses"));
-
-fn parse(text: &'static str) -> Result<Table, String> {
-    let mut table = Table::new();
-    for line in text.lines().skip(1) {
-        let cells: Vec<&str> = line.split('\t').collect();
-        let [variable, on, takes, values] = cells[..] else {
-            return Err(format!("`{line}` has not four cells"));
-        };
-        let row = Values {
-            on: Servers::parse(on)?,
-            form: form(takes.trim_end_matches('?'), values)
-                .map_err(|why| format!("{variable}: {why}"))?,
+static TABLE: LazyLock<ValueTable<Values>> = LazyLock::new(|| {
+    let values = |takes: &'static str, values: &'static str| {
+        Ok(Values {
+            form: form(takes.trim_end_matches('?'), values)?,
             is_optional: takes.ends_with('?'),
-        };
-        table.entry(variable).or_default().push(row);
-    }
-    Ok(table)
-}
+        })
+    };
+    ValueTable::parse(VALUES, values).expect("the table that is compiled in parses")
+});
 
 fn form(takes: &str, values: &'static str) -> Result<ValueForm, String> {
     let words = || values.split(',').filter(|word| !word.is_empty()).collect();
@@ -144,17 +130,13 @@ pub fn value_fate(
         let shown: String = value.unwrap_or_default().chars().take(60).collect();
         format!("`{name} = {shown}`: the server expects {expected}")
     };
-    let rows = rows_of(&name);
-    let of_server = rows
-        .iter()
-        .find(|row| row.on.includes(server.product, server.version));
-    let Some(found) = of_server else {
+    let Some(found) = TABLE.of(&name, server.product, server.version) else {
         let form = shown.map_or(ValueForm::Any, |default| {
             ValueForm::of_default(&name, default)
         });
         return match form.read(value, server) {
             // What is listed for other servers may be a word on this one.
-            Err(_) if !rows.is_empty() => ValueForm::Any.read(value, server),
+            Err(_) if TABLE.all_of(&name).next().is_some() => ValueForm::Any.read(value, server),
             fate => fate,
         }
         .map_err(refused);
@@ -169,8 +151,8 @@ pub fn value_fate(
         return found.form.read(value, server).map_err(refused);
     }
     // Between two recorded versions it is not recorded when a word or a bound came or went.
-    let mut fates = rows
-        .iter()
+    let mut fates = TABLE
+        .all_of(&name)
         .map(|row| row.form.unbounded().read(value, server));
     match fates.find_map(Result::ok) {
         Some(fate) => Ok(fate),
@@ -319,21 +301,14 @@ impl ValueForm {
 /// True for an option whose value is a text.
 #[must_use]
 pub fn is_text(server: &ServerEvidence, name: &str) -> bool {
-    let mut rows = rows_of(name).iter();
-    let row = rows.find(|row| row.on.includes(server.product, server.version));
+    let row = TABLE.of(name, server.product, server.version);
     row.is_some_and(|row| matches!(row.form, ValueForm::Any | ValueForm::Text))
-}
-
-fn rows_of(name: &str) -> &'static [Values] {
-    TABLE.get(name).map_or(&[], Vec::as_slice)
 }
 
 /// The word of `name` on `server` that goes by this number; `None` where words have none.
 #[must_use]
 pub fn word_at(server: &ServerEvidence, name: &str, number: usize) -> Option<&'static str> {
-    let mut rows = rows_of(name).iter();
-    let row = rows.find(|row| row.on.includes(server.product, server.version))?;
-    match &row.form {
+    match &TABLE.of(name, server.product, server.version)?.form {
         ValueForm::One(words) => words.get(number).copied(),
         _ => None,
     }
@@ -656,22 +631,18 @@ mod tests {
 
     #[test]
     fn every_word_is_there_and_every_bound_in_order() {
-        for (variable, rows) in TABLE.iter() {
-            for row in rows {
-                let is_sound = match &row.form {
-                    ValueForm::One(words) | ValueForm::Several(words) | ValueForm::Exact(words) => {
-                        !words.is_empty() && words.len() < 128
-                    }
-                    ValueForm::Whole(bounds, step) | ValueForm::Natural(bounds, step) => {
-                        *step > 0 && bounds.as_ref().is_none_or(|bounds| !bounds.is_empty())
-                    }
-                    ValueForm::Real(bounds) => {
-                        bounds.as_ref().is_none_or(|bounds| !bounds.is_empty())
-                    }
-                    _ => true,
-                };
-                assert!(is_sound, "{variable}");
-            }
+        for (variable, row) in TABLE.iter() {
+            let is_sound = match &row.form {
+                ValueForm::One(words) | ValueForm::Several(words) | ValueForm::Exact(words) => {
+                    !words.is_empty() && words.len() < 128
+                }
+                ValueForm::Whole(bounds, step) | ValueForm::Natural(bounds, step) => {
+                    *step > 0 && bounds.as_ref().is_none_or(|bounds| !bounds.is_empty())
+                }
+                ValueForm::Real(bounds) => bounds.as_ref().is_none_or(|bounds| !bounds.is_empty()),
+                _ => true,
+            };
+            assert!(is_sound, "{variable}");
         }
     }
 }
