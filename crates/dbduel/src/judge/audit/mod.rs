@@ -53,7 +53,7 @@ pub use evidence::{
 pub use fix::{Fix, fix};
 pub use forms::version_among;
 pub use of_record::case_of;
-pub use options::{OptionFate, option_fate};
+pub use options::{OptionFate, option_fate, split_key_cache};
 #[cfg(test)]
 pub use predict::predict;
 pub use predict::{Taken, has_option, set_option, variable_of};

@@ -37,7 +37,8 @@ pub enum OptionForm {
     On,
     /// `skip-` or `disable-`: off, and on for the value 0.
     Off,
-    /// `maximum-` or `autoset-`: a bound of what sessions may set, or the server's own choice; not a value.
+    /// `maximum-`, `autoset-` or the name of a key cache and a dot: a bound of what sessions may set, the server's own
+    /// choice, or a setting of that cache; not a value of the variable.
     Bound,
 }
 
@@ -54,7 +55,7 @@ pub fn option_fate(product: Product, version: Version, written: &str) -> OptionF
     }
     let written = written.trim().trim_start_matches("--");
     let name = written.to_ascii_lowercase().replace('-', "_");
-    let mut bare = name.as_str();
+    let (key_cache, mut bare) = split_key_cache(product, version, &name);
     let mut form = OptionForm::Plain;
     let mut is_loose = false;
     loop {
@@ -71,9 +72,15 @@ pub fn option_fate(product: Product, version: Version, written: &str) -> OptionF
                 };
             }
             Found::Takes(name) => {
+                let is_of_other_cache =
+                    KEY_CACHE.contains(&name) && key_cache.is_some_and(|cache| cache != "default");
                 return OptionFate::Taken {
                     name: name.to_owned(),
-                    form,
+                    form: if is_of_other_cache {
+                        OptionForm::Bound
+                    } else {
+                        form
+                    },
                 };
             }
             Found::Ignores => return OptionFate::Ignored,
@@ -105,6 +112,33 @@ pub fn option_fate(product: Product, version: Version, written: &str) -> OptionF
     }
 }
 
+/// Options that each key cache has.
+const KEY_CACHE: &[&str] = &[
+    "key_buffer_size",
+    "key_cache_age_threshold",
+    "key_cache_block_size",
+    "key_cache_division_limit",
+    "key_cache_file_hash_size",
+    "key_cache_segments",
+];
+
+/// The name of a key cache before the first dot, and the option after it. MariaDB and MySQL before 8.0 take one before every
+/// option, and disregard it where the option is none of key caches.
+#[must_use]
+pub fn split_key_cache(product: Product, version: Version, name: &str) -> (Option<&str>, &str) {
+    let is_any = has_classic_getopt(product, version);
+    match name.split_once('.') {
+        Some((cache, option))
+            if !cache.is_empty()
+                && !option.is_empty()
+                && (is_any || KEY_CACHE.contains(&option)) =>
+        {
+            (Some(cache), option)
+        }
+        _ => (None, name),
+    }
+}
+
 /// The product whose option this is, when it is that of one product alone.
 #[must_use]
 pub fn only_product(written: &str) -> Option<Product> {
@@ -131,7 +165,7 @@ fn find(product: Product, version: Version, name: &str) -> Found {
         Known::Ignores => return Found::Ignores,
         Known::Refuses | Known::Unknown => {}
     }
-    if !takes_shortened_names(product, version) || name.is_empty() {
+    if !has_classic_getopt(product, version) || name.is_empty() {
         return Found::Nothing;
     }
     let longer = |wanted: Known| {
@@ -157,7 +191,8 @@ fn split_prefix(name: &str) -> Option<(&str, &str)> {
         .then_some((prefix, rest))
 }
 
-fn takes_shortened_names(product: Product, version: Version) -> bool {
+/// True where names may be shortened and any may follow the name of a key cache.
+fn has_classic_getopt(product: Product, version: Version) -> bool {
     product == Product::MariaDb || version.major < 8
 }
 

@@ -121,22 +121,23 @@ pub(super) fn known(product: Product, version: Version, name: &str) -> Known {
     let is_certain = is_of_series || (columns.len() > 1 && row.is_some());
     // Percona Server has options of its own, some of which MariaDB took over with XtraDB; an Aria engine it never had.
     let may_be_own = product == Product::Percona && !name.starts_with("aria_");
-    if may_be_own || is_of_plugin(name) || !is_certain {
+    if may_be_own || is_of_plugin(product, version, name) || !is_certain {
         Known::Unknown
     } else {
         Known::Refuses
     }
 }
 
-fn is_of_plugin(name: &str) -> bool {
-    name.contains('.') || OF_PLUGINS.iter().any(|start| name.starts_with(start))
+fn is_of_plugin(product: Product, version: Version, name: &str) -> bool {
+    let may_have_dot = !super::has_classic_getopt(product, version);
+    name.contains('.') && may_have_dot || OF_PLUGINS.iter().any(|start| name.starts_with(start))
 }
 
 /// The option that was meant by a name of one letter more, less or other, in a series that is not recorded: the servers recorded
 /// before and after it take that option, and none of any age knows the name.
 pub(super) fn misspelt(product: Product, version: Version, name: &str) -> Option<&'static str> {
     let (neighbours, is_of_series) = columns(product, version);
-    let is_shortened = super::takes_shortened_names(product, version)
+    let is_shortened = super::has_classic_getopt(product, version)
         && whole_names(name)
             .next()
             .is_some_and(|option| option.starts_with(name));
@@ -147,7 +148,7 @@ pub(super) fn misspelt(product: Product, version: Version, name: &str) -> Option
         || product == Product::Percona
         || name.len() < MISSPELT_LENGTH_MIN
         || whole_name(name).is_some()
-        || is_of_plugin(name)
+        || is_of_plugin(product, version, name)
     {
         return None;
     }

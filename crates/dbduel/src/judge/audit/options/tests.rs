@@ -112,6 +112,26 @@ fn forms_of_names_are_taken_as_servers_take_them() {
 }
 
 #[test]
+fn a_key_cache_s_name_may_stand_before_an_option() {
+    use OptionForm::{Bound, Off, Plain};
+    for server in ["mysql-5.6.24", "mariadb-10.11.19"] {
+        taken(server, "foo.max_connections", "max_connections", Plain);
+        taken(server, "foo.skip-log-bin", "log_bin", Off);
+        assert_eq!(fate(server, "foo.loose-nonsense"), OptionFate::Ignored);
+        refused(server, "loose-foo.nonsense", "no option of it");
+        refused(server, "foo.bar.max_connections", "no option of it");
+        refused(server, "validate_password.policy", "no option of it");
+    }
+    for server in ["mysql-5.6.24", "mariadb-10.11.19", "mysql-8.0.33"] {
+        taken(server, "hot.key_buffer_size", "key_buffer_size", Bound);
+        taken(server, "default.key_buffer_size", "key_buffer_size", Plain);
+    }
+    for name in ["validate_password.policy", "foo.max_connections"] {
+        assert_eq!(fate("mysql-8.0.33", name), OptionFate::Unknown);
+    }
+}
+
+#[test]
 fn options_of_another_product_or_age_are_refused_with_where_they_are_from() {
     for server in [
         "mysql-5.7.44",

@@ -12,7 +12,8 @@ use super::{postgresql, sqlite};
 use crate::judge::audit::postgresql::is_fixed;
 use crate::judge::audit::{
     FileSetting, FileSettingFate, Machine, MissingInclude, OptionFate, Product, RefusedOption,
-    ServerEvidence, Taken, Version, expected, has_option, option_fate, set_option, variable_of,
+    ServerEvidence, Taken, Version, expected, has_option, option_fate, set_option, split_key_cache,
+    variable_of,
 };
 use crate::judge::finding::at_most;
 
@@ -352,7 +353,11 @@ impl Reader<'_> {
             Some((name, value)) => (name.trim_end(), Some(plain(value))),
             None => (line, None),
         };
-        let is_loose = name.to_ascii_lowercase().starts_with("loose");
+        let option = match (self.product, self.version) {
+            (Some(product), Some(version)) => split_key_cache(product, version, name).1,
+            _ => name,
+        };
+        let is_loose = option.to_ascii_lowercase().starts_with("loose");
         let has_blank = name.contains(char::is_whitespace) && !is_loose;
         if name.is_empty() || name.starts_with('-') || has_blank {
             let why = match name.starts_with('-') {
