@@ -12,7 +12,7 @@ use nix::errno::Errno;
 use nix::unistd::{Whence, lseek};
 
 use super::progress::{Progress, ProgressUnit};
-use crate::interrupt;
+use crate::interrupt::{self, Interrupted};
 
 /// What a copy did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -163,6 +163,9 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<(u64, bool)> {
     Ok((metadata.len(), cloned))
 }
 
+/// Bytes that are copied and synced at a time: a request to end is not noticed in between.
+const PART_BYTES: u64 = 16 << 20;
+
 /// Copies the stretches that hold data and leaves the holes between them.
 fn copy_data(mut source: File, mut target: &File, length: u64) -> io::Result<()> {
     target.set_len(length)?;
@@ -183,6 +186,7 @@ fn copy_data(mut source: File, mut target: &File, length: u64) -> io::Result<()>
             Err(Errno::EINVAL) => end,
             Err(error) => return Err(error.into()),
         };
+        let stop = stop.min(begin + PART_BYTES.cast_signed());
         // A file that is cut short while it is copied must not make this loop run on the spot.
         if stop <= position || begin >= end {
             break;
@@ -193,12 +197,20 @@ fn copy_data(mut source: File, mut target: &File, length: u64) -> io::Result<()>
             &mut io::Read::take(&mut source, (stop - begin).unsigned_abs()),
             &mut target,
         )?;
+        target.sync_data()?;
+        interrupt::check().map_err(io::Error::other)?;
         position = stop;
     }
     Ok(())
 }
 
 fn named(error: &io::Error, what: &str, path: &Path) -> io::Error {
+    if error
+        .get_ref()
+        .is_some_and(<dyn std::error::Error + Send + Sync>::is::<Interrupted>)
+    {
+        return io::Error::other(Interrupted);
+    }
     io::Error::new(
         error.kind(),
         format!("could not {what} `{}`: {error}", path.display()),
@@ -210,6 +222,24 @@ mod tests {
     use super::super::progress::Silent;
     use super::*;
     use std::os::unix::fs::FileExt;
+
+    #[test]
+    fn a_request_to_end_is_noticed_within_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let from = dir.path().join("data");
+        let length = 3 * PART_BYTES / 2;
+        fs::write(&from, vec![7u8; length as usize]).unwrap();
+        let to = dir.path().join("to");
+        let target = File::create(&to).unwrap();
+        let user = interrupt::simulated::begin();
+        interrupt::request();
+        let copied = copy_data(File::open(&from).unwrap(), &target, length).unwrap_err();
+        drop(user);
+        assert!(copied.get_ref().unwrap().is::<Interrupted>());
+        // The second part was not copied any more.
+        let blocks = fs::metadata(&to).unwrap().blocks();
+        assert!(blocks * 512 < PART_BYTES + (1 << 20), "{blocks}");
+    }
 
     #[test]
     fn a_copy_has_the_same_bytes_modes_and_links() {
