@@ -306,12 +306,12 @@ fn every_block_of_the_documents_that_is_a_whole_experiment_runs() {
     check(blocks());
 }
 
-#[test(lab, contest)]
+#[test(soak, contest)]
 fn every_shipped_experiment_runs() {
     check(shipped(|name| !name.starts_with("crash-test-")));
 }
 
-#[test(lab, contest)]
+#[test(soak, contest)]
 fn every_shipped_crash_test_runs() {
     check(shipped(|name| name.starts_with("crash-test-")));
 }
