@@ -172,7 +172,18 @@ impl Contest<'_> {
             let needed = self.config.limits.iter().map(Limit::transactions_needed);
             let needed = needed.fold(0.0, f64::max);
             let left_s = chosen.schedule.budget_s - self.progress.used_s;
-            choice.repeats_min = repeats_holding(needed, &chosen, &steady, &choice, left_s);
+            let held = repeats_holding(needed, &chosen, &steady, &choice);
+            if needed == 0.0 || held.blocks_s <= left_s {
+                choice.repeats_min = held.repeats;
+            } else if held.blocks_s.is_finite() {
+                self.config.console.say(&format!(
+                    "{}: a rule needs {needed:.0} transactions in each slice, and {BLOCKS_FOR_LIMITS:.0} blocks of such slices take \
+                     {}; the budget has {} left, so the rule may stay undecided",
+                    chosen.levels[level].label(),
+                    words::duration(held.blocks_s),
+                    words::duration(left_s.max(0.0))
+                ));
+            }
             choices.push((level, TurnChoice { seconds, ..choice }));
         }
         let left_s = chosen.schedule.budget_s - self.progress.used_s;
@@ -405,26 +416,35 @@ fn choose(plan: &Plan, steady: &[SteadySeries], switches: Switches, pilot: Pilot
     }
 }
 
-/// Least repeats of blocks with which every slice has so many transactions, at the rate of the slowest contender; 1 where the time that
-/// is left has no room for enough of such blocks.
+/// Blocks in which every slice holds enough transactions for the limits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct HoldingBlocks {
+    /// Least repeats of a block's order.
+    repeats: u32,
+    /// What enough of such blocks take at all levels, seconds.
+    blocks_s: f64,
+}
+
+/// The blocks with `needed` transactions in every slice, at the rate of the slowest contender.
 fn repeats_holding(
     needed: f64,
     plan: &Plan,
     steady: &[SteadySeries],
     choice: &TurnChoice,
-    left_s: f64,
-) -> u32 {
+) -> HoldingBlocks {
     let slowest_per_s = steady
         .iter()
         .map(SteadySeries::per_s)
         .fold(f64::INFINITY, f64::min);
     let shortest_turn_s = choice.turn_s * (1.0 - plan.schedule.jitter);
-    let repeats = (SPARE * needed / (slowest_per_s * shortest_turn_s)).ceil();
+    let repeats = (SPARE * needed / (slowest_per_s * shortest_turn_s))
+        .ceil()
+        .max(1.0);
     let slots = plan.contenders.len() * if plan.schedule.mirrored { 2 } else { 1 };
     let block_s = repeats * slots as f64 * (choice.turn_s + choice.guard_s);
-    match block_s * BLOCKS_FOR_LIMITS * plan.levels.len() as f64 <= left_s {
-        true => (repeats as u32).max(1),
-        false => 1,
+    HoldingBlocks {
+        repeats: repeats as u32,
+        blocks_s: block_s * BLOCKS_FOR_LIMITS * plan.levels.len() as f64,
     }
 }
 
@@ -455,7 +475,7 @@ mod tests {
     use crate::judge::synthetic::{Scenario, turn_choice};
 
     #[test]
-    fn blocks_repeat_until_their_slices_hold_what_a_limit_needs_where_the_budget_has_time() {
+    fn blocks_repeat_until_their_slices_hold_what_a_limit_needs() {
         let plan = Scenario::duel().record().plan;
         let series = |contender, per_s| SteadySeries {
             level: 0,
@@ -466,15 +486,19 @@ mod tests {
         };
         let steady = [series(0, 900.0), series(1, 500.0)];
         let choice = turn_choice(0.2, 0.05);
-        let repeats = |needed, left_s| repeats_holding(needed, &plan, &steady, &choice, left_s);
-        assert_eq!(repeats(0.0, 600.0), 1);
-        let enough = repeats(1000.0, 10_000.0);
-        let held = f64::from(enough) * 500.0 * 0.2 * (1.0 - plan.schedule.jitter);
-        assert!((2000.0..2200.0).contains(&held), "{enough}: {held}");
-        // No time for fifteen such blocks at each level.
-        assert_eq!(repeats(1000.0, 600.0), 1);
-        // A contender that commits nothing.
+        let blocks = |needed| repeats_holding(needed, &plan, &steady, &choice);
+        assert_eq!(blocks(0.0).repeats, 1);
+        let enough = blocks(1000.0);
+        let held = f64::from(enough.repeats) * 500.0 * 0.2 * (1.0 - plan.schedule.jitter);
+        assert!((2000.0..2200.0).contains(&held), "{enough:?}: {held}");
+        let slots = f64::from(enough.repeats) * 4.0 * plan.levels.len() as f64;
+        assert!(
+            (enough.blocks_s - 15.0 * slots * 0.25).abs() < 1e-9,
+            "{enough:?}"
+        );
+        // A contender that commits nothing has no such blocks.
         let silent = [series(0, 900.0), series(1, 0.0)];
-        assert_eq!(repeats_holding(1000.0, &plan, &silent, &choice, 1e9), 1);
+        let never = repeats_holding(1000.0, &plan, &silent, &choice);
+        assert_eq!(never.blocks_s, f64::INFINITY);
     }
 }
