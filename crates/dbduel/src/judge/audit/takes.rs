@@ -29,7 +29,7 @@ pub enum ValueFate {
 #[derive(Debug)]
 struct Values {
     form: ValueForm,
-    /// True when the option may stand without a value.
+    /// True when the option may stand without a value: a switch whose row has no `!`, and others whose row has a `?`.
     is_optional: bool,
 }
 
@@ -62,9 +62,11 @@ enum ValueForm {
 
 static TABLE: LazyLock<ValueTable<Values>> = LazyLock::new(|| {
     let values = |takes: &'static str, values: &'static str| {
+        let form = form(takes.trim_end_matches(['?', '!']), values)?;
+        let is_switch = matches!(form, ValueForm::Switch | ValueForm::Flag);
         Ok(Values {
-            form: form(takes.trim_end_matches('?'), values)?,
-            is_optional: takes.ends_with('?'),
+            form,
+            is_optional: takes.ends_with('?') || is_switch && !takes.ends_with('!'),
         })
     };
     ValueTable::parse(VALUES, values).expect("the table that is compiled in parses")
@@ -145,6 +147,9 @@ pub fn value_fate(
         // A text that is left out is empty.
         None if found.is_optional && found.form == ValueForm::Text => Some(""),
         None if found.is_optional => Some("1"),
+        None if matches!(found.form, ValueForm::Switch | ValueForm::Flag) => {
+            return Err(refused(found.form.expected()));
+        }
         value => value,
     };
     if is_recorded(server.product, server.version) {

@@ -58,7 +58,9 @@ pub fn option_fate(product: Product, version: Version, written: &str) -> OptionF
     let (key_cache, mut bare) = split_key_cache(product, version, &name);
     let mut form = OptionForm::Plain;
     let mut is_loose = false;
+    let mut tried = Vec::new();
     loop {
+        tried.push(bare);
         match find(product, version, bare) {
             Found::Takes(_)
                 if written.chars().any(|c| c.is_ascii_uppercase())
@@ -100,7 +102,8 @@ pub fn option_fate(product: Product, version: Version, written: &str) -> OptionF
         }
         bare = rest;
     }
-    if is_loose {
+    let begins_ignored = |name: &&str| begins_ignored(product, version, name);
+    if is_loose || tried.iter().any(begins_ignored) {
         return OptionFate::Ignored;
     }
     match known(product, version, bare) {
@@ -168,20 +171,30 @@ fn find(product: Product, version: Version, name: &str) -> Found {
     if !has_classic_getopt(product, version) || name.is_empty() {
         return Found::Nothing;
     }
-    let longer = |wanted: Known| {
-        let longer = whole_names(name).take_while(|option| option.starts_with(name));
-        let longer = longer.filter(move |option| known(product, version, option) == wanted);
-        longer.collect::<Vec<_>>()
-    };
-    match longer(Known::Takes).as_slice() {
-        // What is accepted without effect is looked for last, and not known between two recorded servers.
-        [] if is_recorded(product, version) && longer(Known::Ignores).len() == 1 => Found::Ignores,
+    match longer(product, version, name, Known::Takes).as_slice() {
         [] => Found::Nothing,
         [only] => Found::Takes(only),
         // Between two recorded servers it is not known which of them there are.
         _ if !is_recorded(product, version) => Found::Nothing,
         several => Found::Several(several.to_vec()),
     }
+}
+
+/// True for the beginning of one option that is accepted without effect. Such options are looked for last, after prefixes too, and
+/// are not known between two recorded servers.
+fn begins_ignored(product: Product, version: Version, name: &str) -> bool {
+    has_classic_getopt(product, version)
+        && !name.is_empty()
+        && is_recorded(product, version)
+        && longer(product, version, name, Known::Ignores).len() == 1
+}
+
+/// The options that begin with a name.
+fn longer(product: Product, version: Version, name: &str, wanted: Known) -> Vec<&'static str> {
+    let longer = whole_names(name).take_while(|option| option.starts_with(name));
+    longer
+        .filter(|option| known(product, version, option) == wanted)
+        .collect()
 }
 
 fn split_prefix(name: &str) -> Option<(&str, &str)> {

@@ -112,6 +112,15 @@ fn forms_of_names_are_taken_as_servers_take_them() {
 }
 
 #[test]
+fn options_without_effect_are_looked_for_last() {
+    let server = "mariadb-10.11.19";
+    for name in ["skip-bdb", "skip-bd"] {
+        assert_eq!(fate(server, name), OptionFate::Ignored);
+    }
+    refused(server, "skip-b", "may stand for");
+}
+
+#[test]
 fn a_key_cache_s_name_may_stand_before_an_option() {
     use OptionForm::{Bound, Off, Plain};
     for server in ["mysql-5.6.24", "mariadb-10.11.19"] {
