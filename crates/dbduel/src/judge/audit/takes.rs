@@ -439,11 +439,21 @@ fn whole(value: &str, server: &ServerEvidence) -> Option<i128> {
         Some('e') if knows_large => 60,
         Some(_) => return None,
     };
-    let number = number << shift;
-    Some(if text.starts_with('-') {
-        -number
+    let is_negative = text.starts_with('-');
+    let number = match u64::try_from(number << shift) {
+        Ok(number) => number,
+        // MySQL since 8.0 refuses what does not fit; before, and MariaDB, it is cut to 64 bits.
+        Err(_)
+            if !is_negative && server.product != Product::MariaDb && server.version.major >= 8 =>
+        {
+            return None;
+        }
+        Err(_) => (number << shift) as u64,
+    };
+    Some(if is_negative {
+        -i128::from(number)
     } else {
-        number
+        number.into()
     })
 }
 
@@ -565,6 +575,10 @@ mod tests {
             "1T",
             Some("1099511627776"),
         );
+        let overflowing = "30000000000G";
+        shown("mysql-8.0.33", "sort_buffer_size", overflowing, None);
+        let cut = Some("13765510646290448384");
+        shown("mariadb-10.11.19", "sort_buffer_size", overflowing, cut);
         shown("mysql-5.6.24", "innodb_flush_method", "o_direct", None);
         shown(
             "mariadb-10.11.19",
