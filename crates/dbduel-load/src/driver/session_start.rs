@@ -13,7 +13,7 @@ pub enum SessionStart {
     /// Statements of ours, but for those that are measured.
     #[default]
     Ours,
-    /// Statements that are measured: their isolation is the server's or the workload's.
+    /// Statements that are measured: their isolation is the server's or the workload's, their waits for locks the server's.
     Measured,
     /// Questions about sessions as the server begins them.
     AsServer,
@@ -109,7 +109,6 @@ fn of_postgresql(version: &str, session_start: SessionStart) -> String {
         ("intervalstyle", "postgres"),
         ("default_transaction_read_only", "off"),
         ("statement_timeout", "0"),
-        ("lock_timeout", "0"),
     ];
     let [major, minor, _] = numbers(version);
     for (since, name) in [
@@ -122,7 +121,10 @@ fn of_postgresql(version: &str, session_start: SessionStart) -> String {
         }
     }
     if session_start == SessionStart::Ours {
-        settings.push(("default_transaction_isolation", "'read committed'"));
+        settings.extend([
+            ("default_transaction_isolation", "'read committed'"),
+            ("lock_timeout", "0"),
+        ]);
     }
     let settings = settings.iter();
     let settings: Vec<String> = settings

@@ -116,7 +116,11 @@ pub fn agent(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
     if arguments.work {
         let worker = Worker::new(&fleet, &agent, &home)?;
         clear();
-        worker.work(arguments.until_empty)?;
+        if let Err(error) = worker.work(arguments.until_empty) {
+            // A signal is how agents are stopped, so what fails after one is not its consequence.
+            console::status_line(&format!("dbduel: {error:#}"));
+            return Ok(Exit::Environment);
+        }
     } else {
         while interrupt::urgency() == Urgency::None {
             std::thread::sleep(POLL);

@@ -174,6 +174,15 @@ pub fn check_forms(server: &impl WorkloadServer) {
     }
 }
 
+/// Ends the loop of another thread when it is dropped, so that a test that fails does not wait for that thread for ever.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 pub fn check_lock_timeouts(server: &impl WorkloadServer) {
     // Only writes to a few nodes. Another session holds the counts for a while, so that transactions give up
     // waiting for them after they have written their link: what they did must be undone before they are tried
@@ -235,12 +244,11 @@ pub fn check_lock_timeouts(server: &impl WorkloadServer) {
             }
             holder.execute(&restore).unwrap();
         });
-        let slice = lab.run_until(8, 3.0, "retry after a lock wait", |slice| {
+        let _holder = Ended(&is_over);
+        lab.run_until(8, 3.0, "retry after a lock wait", |slice| {
             let retries: u64 = slice.classes.iter().map(|class| class.counts.retries).sum();
             retries > 0 && slice.errors.iter().any(|error| error.code == code)
-        });
-        is_over.store(true, Ordering::Relaxed);
-        slice
+        })
     });
     assert!(
         slice.classes.iter().all(|class| class.counts.failed == 0),
