@@ -248,8 +248,9 @@ fn a_refused_setting_of_any_contender_is_said_before_anything_is_loaded() {
 
 #[test(lab, needs = &["mariadb-10.11"])]
 fn a_record_that_is_being_written_is_left_alone() {
-    // It is not decided before its budget ends.
-    let lab = Lab::new(&self_duel("").replace("25 %", "0.1 %"));
+    // It is not decided, and its budget does not end before the test has looked.
+    let text = self_duel("").replace("25 %", "0.1 %");
+    let lab = Lab::new(&with_budget(&text, "1 min"));
     let mut run = lab.spawn();
     lab.wait_for_slices(&mut run, 2);
     let second = lab.resume();

@@ -356,6 +356,12 @@ pub fn written(name: &str, value: &str, version: Version) -> String {
 #[must_use]
 pub fn option_fate(version: Version, written: &str) -> OptionFate {
     let name = written.trim().to_ascii_lowercase();
+    // Names that were given up before 8.0 and are taken for their successors.
+    let name = match name.as_str() {
+        "sort_mem" => "work_mem".to_owned(),
+        "vacuum_mem" => "maintenance_work_mem".to_owned(),
+        _ => name,
+    };
     let Some(known) = Defaults::postgresql(version) else {
         return OptionFate::Unknown;
     };
@@ -501,5 +507,8 @@ mod tests {
             OptionFate::Refused(_)
         ));
         assert_eq!(fate("17.11", "pg_prewarm.autoprewarm"), OptionFate::Unknown);
+        let name = "work_mem".to_owned();
+        let form = OptionForm::Plain;
+        assert_eq!(fate("17.11", "sort_mem"), OptionFate::Taken { name, form });
     }
 }

@@ -146,6 +146,8 @@ fn apply_plain(
             let fate = value_fate(evidence, &name, Some(value))?;
             evidence.ask(written, value);
             match fate {
+                // It is computed from shared_buffers then.
+                ValueFate::InEffect(shown) if name == "wal_buffers" && shown == "-1" => {}
                 ValueFate::InEffect(shown) => put(evidence, &name, shown),
                 ValueFate::Ignored => return Ok(Taken::Ignored),
             }

@@ -153,6 +153,10 @@ fn read(
     }
     let lines = text::lines(path)?;
     found.files.push(path.to_owned());
+    if text::has_mark(path) {
+        let first = lines.first().map_or("", String::as_str);
+        found.refuse(path, 1, 1, first, text::MARK);
+    }
     for (index, line) in lines.iter().enumerate() {
         let number = index + 1;
         let (name, value) = match setting(line) {

@@ -134,6 +134,16 @@ fn without_mark(path: &Path, line: Vec<u8>) -> Result<Vec<u8>, TextError> {
     ))
 }
 
+/// True for a file that begins with UTF-8's byte-order mark, which servers take for a part of the first line.
+pub fn has_mark(path: &Path) -> bool {
+    let mut first = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(3).read_to_end(&mut first));
+    read.is_ok() && first == [0xef, 0xbb, 0xbf]
+}
+
+/// Why a server does not take the first line of such a file.
+pub const MARK: &str = "begins with a byte-order mark, which the server takes for a part of the line; save the file without it";
+
 fn decode(path: &Path, number: usize, mut line: Vec<u8>) -> Result<String, TextError> {
     while line
         .last()
@@ -205,5 +215,8 @@ mod tests {
         let path = directory.path().join("file");
         std::fs::write(&path, b"\xef\xbb\xbfa\r\nb\n\nc").unwrap();
         assert_eq!(lines(&path).unwrap(), ["a", "b", "", "c"]);
+        assert!(has_mark(&path));
+        std::fs::write(&path, "a").unwrap();
+        assert!(!has_mark(&path));
     }
 }

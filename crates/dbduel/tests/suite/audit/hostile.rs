@@ -23,7 +23,6 @@ fn hostile_files_are_errors_with_file_and_line() {
     check_refused(b"version\t1\n\0\x01\x02", "line 2: this is no text");
     check_refused(b"\xfe\xff\0v", "line 1: the text is in UTF-16BE");
     check_refused(b"version\t5.6\nx\t\xe4\n", "line 2: byte 3 is not UTF-8");
-    check_refused(b"[mysqld]\n!include hostile\n", "line 2: ");
     check_refused(b"version\t5.6\nx\ty\0z\n", "line 2: this is no text");
     check_refused(b"\xff\xfev\0e\0r\0", "line 1: the text is in UTF-16LE");
     check_refused(&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0], "line 1: ");

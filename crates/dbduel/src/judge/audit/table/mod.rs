@@ -37,6 +37,8 @@ pub enum Compare {
     List,
     /// Lists of `name=value`; only names that both have count.
     Flags,
+    /// Numbers, the same where both sides have such a thing at all, which 0 says that they have not.
+    WhereBoth,
 }
 
 /// Which value is the faster one.

@@ -245,6 +245,7 @@ fn compare(text: &str) -> Result<Compare, String> {
         "ratio" => Ok(Compare::Ratio(number()?)),
         "list" => Ok(Compare::List),
         "flags" => Ok(Compare::Flags),
+        "where" => Ok(Compare::WhereBoth),
         _ => Err(format!("`{text}` is no way to compare")),
     }
 }

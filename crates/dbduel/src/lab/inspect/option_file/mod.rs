@@ -17,7 +17,7 @@ use crate::judge::audit::{
 };
 use crate::judge::finding::at_most;
 
-/// Includes nested deeper than this are refused, as servers do.
+/// Includes nested deeper than this are left out, as servers do.
 const DEPTH_MAX: usize = 10;
 /// Most files of one configuration.
 const FILES_MAX: usize = 200;
@@ -94,7 +94,7 @@ impl Settings {
 /// out; without a product every group of a server counts.
 ///
 /// # Errors
-/// When a file cannot be read, or includes form a circle.
+/// When a file cannot be read.
 pub fn read(
     path: &Path,
     product: Option<Product>,
@@ -225,16 +225,9 @@ impl Reader<'_> {
                 source,
             },
         })?;
-        if self.open.contains(&whole) {
-            return Err(blame(format!(
-                "`{}` includes itself in a circle",
-                path.display()
-            )));
-        }
-        if self.open.len() >= DEPTH_MAX {
-            return Err(blame(format!(
-                "includes are nested deeper than {DEPTH_MAX}"
-            )));
+        // Servers leave deeper ones out, and read a file that includes itself again, which changes nothing.
+        if self.open.contains(&whole) || self.open.len() >= DEPTH_MAX {
+            return Ok(());
         }
         self.seen.insert(whole.clone());
         if self.found.files.len() >= FILES_MAX {
@@ -251,22 +244,31 @@ impl Reader<'_> {
         })?;
         self.found.files.push(path.to_owned());
         self.open.push(whole);
+        if text::has_mark(path) {
+            let first = lines.first().map_or("", String::as_str);
+            self.refuse(path, 1, first, text::MARK);
+        }
         let mut applies = false;
         let mut has_section = false;
+        // A fault in the groups of an included file ends that file, and of the first one the server.
+        let is_included = from.is_some();
         for (index, written) in lines.iter().enumerate() {
             let number = index + 1;
-            let line = written.trim();
+            let line = written.trim_ascii();
             if line.is_empty() || line.starts_with('#') || line.starts_with(';') {
                 continue;
             }
             if let Some(directive) = line.strip_prefix('!') {
-                self.include(path, number, directive.trim_start())?;
+                self.include(path, number, directive.trim_ascii_start())?;
             } else if let Some(rest) = line.strip_prefix('[') {
                 has_section = true;
                 match rest.split_once(']') {
-                    Some((name, _)) => applies = self.is_for_this_server(name.trim_end()),
+                    Some((name, _)) => applies = self.is_for_this_server(name.trim_ascii_end()),
+                    None if is_included => break,
                     None => self.refuse(path, number, written, "has no `]`"),
                 }
+            } else if !has_section && is_included {
+                break;
             } else if !has_section {
                 let why = "stands before the first group, such as [mysqld]";
                 self.refuse(path, number, written, why);
@@ -280,9 +282,9 @@ impl Reader<'_> {
 
     fn include(&mut self, path: &Path, number: usize, directive: &str) -> Result<(), TextError> {
         let (word, written) = directive
-            .split_once(char::is_whitespace)
+            .split_once(|c: char| c.is_ascii_whitespace())
             .unwrap_or((directive, ""));
-        let written = written.trim();
+        let written = written.trim_ascii();
         if !matches!(word, "include" | "includedir") {
             // Servers skip what they do not know.
             return Ok(());
@@ -308,6 +310,9 @@ impl Reader<'_> {
             let file = entry.map_err(unreadable)?.path();
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             if !self.is_option_file(&name) {
+                continue;
+            }
+            if file.is_dir() {
                 continue;
             }
             if self.includes.hold(&file) {
@@ -348,9 +353,9 @@ impl Reader<'_> {
     }
 
     fn setting(&mut self, path: &Path, number: usize, written: &str) -> Result<(), TextError> {
-        let line = without_comment(written).trim();
+        let line = without_comment(written).trim_ascii();
         let (name, value) = match line.split_once('=') {
-            Some((name, value)) => (name.trim_end(), Some(plain(value))),
+            Some((name, value)) => (name.trim_ascii_end(), Some(plain(value))),
             None => (line, None),
         };
         let option = match (self.product, self.version) {
@@ -358,7 +363,7 @@ impl Reader<'_> {
             _ => name,
         };
         let is_loose = option.to_ascii_lowercase().starts_with("loose");
-        let has_blank = name.contains(char::is_whitespace) && !is_loose;
+        let has_blank = name.contains(|c: char| c.is_ascii_whitespace()) && !is_loose;
         if name.is_empty() || name.starts_with('-') || has_blank {
             let why = match name.starts_with('-') {
                 true => "begins with dashes, which belong to the command line",
@@ -385,9 +390,11 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Whether this server reads a group: `[mysqld]`, `[server]`, `[mysqld-8.0]`; MariaDB `[mariadb]`, `[mariadb-10.11]`,
-    /// `[mariadbd]` since 10.4.6, `[client-server]` and `[galera]` too (`--help --verbose` of both products).
+    /// Whether this server reads a group, in whatever case: `[mysqld]`, `[server]`, `[mysqld-8.0]`; MySQL since 8.0
+    /// `[mysql_cluster]`; MariaDB `[mariadb]`, `[mariadb-10.11]`, `[mariadb-11]` since 11, `[mariadbd]` since 10.4.6,
+    /// `[client-server]` and `[galera]` too (`--help --verbose` of both products).
     fn is_for_this_server(&self, group: &str) -> bool {
+        let group = group.to_ascii_lowercase();
         let is_mariadb = self
             .product
             .is_none_or(|product| product == Product::MariaDb);
@@ -395,6 +402,8 @@ impl Reader<'_> {
             && self
                 .version
                 .is_none_or(|version| (version.major, version.minor, version.patch) >= (10, 4, 6));
+        let has_cluster = self.product != Some(Product::MariaDb)
+            && self.version.is_none_or(|version| version.major >= 8);
         let is_program = |word: &str| match word {
             "mysqld" => true,
             "mariadb" => is_mariadb,
@@ -403,15 +412,18 @@ impl Reader<'_> {
         };
         match group.split_once('-') {
             Some((word, series)) if series.starts_with(|first: char| first.is_ascii_digit()) => {
-                let own = self
-                    .version
-                    .map(|version| format!("{}.{}", version.major, version.minor));
-                is_program(word) && own.as_deref() == Some(series)
+                let is_own = self.version.is_some_and(|version| {
+                    let is_major = word != "mysqld" && version.major >= 11;
+                    series == format!("{}.{}", version.major, version.minor)
+                        || is_major && series == version.major.to_string()
+                });
+                is_program(word) && is_own
             }
             _ => {
-                is_program(group)
+                is_program(&group)
                     || group == "server"
-                    || is_mariadb && matches!(group, "client-server" | "galera")
+                    || is_mariadb && matches!(&*group, "client-server" | "galera")
+                    || has_cluster && group == "mysql_cluster"
             }
         }
     }
@@ -420,7 +432,7 @@ impl Reader<'_> {
 /// Where the value of a line begins, in characters from 1; the name, where there is no value.
 fn column_of_value(written: &str) -> usize {
     let before = written.find('=').map_or(0, |at| at + 1);
-    let blanks = written[before..].len() - written[before..].trim_start().len();
+    let blanks = written[before..].len() - written[before..].trim_ascii_start().len();
     written[..before + blanks].chars().count() + 1
 }
 
@@ -450,7 +462,7 @@ fn without_comment(line: &str) -> &str {
 
 /// A value without the quotes around it and its escapes.
 fn plain(value: &str) -> String {
-    let value = value.trim();
+    let value = value.trim_ascii();
     let quotes = ['"', '\''].into_iter();
     let mut unquoted = quotes.filter_map(|quote| value.strip_prefix(quote)?.strip_suffix(quote));
     let value = unquoted.next().unwrap_or(value);

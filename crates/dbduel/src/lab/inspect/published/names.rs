@@ -133,7 +133,7 @@ pub struct NamedServer {
 }
 
 /// Words by which a name calls a product.
-const PRODUCTS: &[&str] = &["mariadb", "percona", "mysql"];
+const PRODUCTS: &[&str] = &["mariadb", "percona", "mysql", "postgres"];
 /// Words that may stand between a product and its version.
 const FILLERS: &[&str] = &["server", "community", "enterprise", "ce", "v", "version"];
 
@@ -157,6 +157,11 @@ pub fn server_of(name: &str) -> Option<NamedServer> {
     }
     let is_separator = |c: char| matches!(c, '-' | '_' | '.' | ' ');
     let mut end = start + word.len();
+    // The longer name of one product.
+    if word == "postgres" && lower[end..].starts_with("ql") {
+        end += 2;
+    }
+    let product = Product::named(word)?;
     let mut version = None;
     let mut rest = &lower[end..];
     loop {
@@ -166,7 +171,7 @@ pub fn server_of(name: &str) -> Option<NamedServer> {
                 .find(|c: char| !c.is_ascii_digit() && c != '.')
                 .unwrap_or(bare.len());
             let numbers = bare[..digits].trim_end_matches('.');
-            version = Version::parse(numbers);
+            version = product.parse_version(numbers);
             if version.is_some() {
                 end = lower.len() - bare.len() + numbers.len();
             }
@@ -181,7 +186,7 @@ pub fn server_of(name: &str) -> Option<NamedServer> {
     let sides = sides.map(|side| side.trim_matches(is_separator));
     let rest: Vec<&str> = sides.into_iter().filter(|side| !side.is_empty()).collect();
     Some(NamedServer {
-        product: Product::named(word)?,
+        product,
         version,
         name: name[start..end].to_owned(),
         rest: rest.join("-"),
@@ -243,6 +248,20 @@ mod tests {
             ),
             ("mysql8.4", Product::MySql, Some("8.4"), "mysql8.4", ""),
             ("mariadb", Product::MariaDb, None, "mariadb", ""),
+            (
+                "postgresql-17.11",
+                Product::PostgreSql,
+                Some("17.11"),
+                "postgresql-17.11",
+                "",
+            ),
+            (
+                "Postgres-17_wal",
+                Product::PostgreSql,
+                Some("17.0"),
+                "Postgres-17",
+                "wal",
+            ),
             (
                 "mysql_16threads",
                 Product::MySql,
