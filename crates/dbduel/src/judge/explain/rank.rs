@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::relevance::{is_negligible, telling};
 use super::resources::carries;
-use super::{Cost, Division, Doing, Group, Latency, Moved, Unit};
+use super::{Cost, Division, Doing, Group, Latency, Moved, Part, Unit};
 use crate::judge::summary::Figure;
 
 /// How much a detail weighs against a main resource that moved as far.
@@ -52,7 +52,7 @@ const NOT_FIRST: &[&str] = &[
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Leading {
     /// The largest part of the difference in time, whether its interval excludes zero or not; absent where the time could not be
-    /// divided.
+    /// divided. Waits for a processor only where no other part is a quarter as large, nor they may be zero beside another.
     pub part: Option<Doing>,
     /// Another part of at least a quarter of its size: the one that a transaction spends with what is behind the difference.
     pub lengthened: Option<Doing>,
@@ -101,6 +101,22 @@ pub fn rank(costs: &[Cost], latency: &Latency, difference_us: &Figure) -> Ranked
     }
 }
 
+/// Takes waits for a processor, of which other programs on the machine are the cause as well, from the front of parts in the order of
+/// their size, each with whether it differs beyond doubt: where another part is a quarter as large, or where they may be zero.
+fn drop_queue(parts: &mut Vec<(Doing, f64, bool)>) {
+    let is_queue = |doing: Doing| matches!(doing, Doing::Runnable | Doing::ClientRunnable);
+    while let [(doing, us, is_certain), rest @ ..] = parts.as_slice()
+        && is_queue(*doing)
+    {
+        let others = || rest.iter().filter(|(doing, ..)| !is_queue(*doing));
+        let is_cause = others().any(|(_, other, _)| other.abs() >= LEADING_SHARE_MIN * us.abs());
+        if !is_cause && (*is_certain || others().next().is_none()) {
+            break;
+        }
+        parts.remove(0);
+    }
+}
+
 /// The difference in time that is to be carried.
 struct Time<'e> {
     division: Option<&'e Division>,
@@ -136,9 +152,22 @@ impl<'e> Time<'e> {
             return Leading::default();
         };
         let parts = self.division.iter().flat_map(|division| &division.parts);
-        let sized = parts.filter_map(|part| Some((part.doing, part.difference_us.value()?)));
-        let mut parts: Vec<(Doing, f64)> = sized.filter(|(_, us)| us * whole_us > 0.0).collect();
-        parts.sort_by(|(_, one), (_, other)| other.abs().total_cmp(&one.abs()));
+        let is_certain = |part: &Part| {
+            let interval = part.difference_us.interval();
+            interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0)
+        };
+        let sized = parts.filter_map(|part| {
+            let us = part.difference_us.value()?;
+            Some((part.doing, us, is_certain(part)))
+        });
+        let mut parts: Vec<(Doing, f64, bool)> =
+            sized.filter(|(_, us, _)| us * whole_us > 0.0).collect();
+        parts.sort_by(|(_, one, _), (_, other, _)| other.abs().total_cmp(&one.abs()));
+        drop_queue(&mut parts);
+        let mut parts: Vec<(Doing, f64)> = parts
+            .into_iter()
+            .map(|(doing, us, _)| (doing, us))
+            .collect();
         let largest = parts.first().copied();
         let least_us = LEADING_SHARE_MIN * largest.map_or(whole_us, |(_, us)| us).abs();
         parts.retain(|(_, us)| us.abs() >= least_us);
@@ -245,7 +274,7 @@ fn change(cost: &Cost) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::explain::{Doing, Part, resources};
+    use crate::judge::explain::resources;
     use crate::judge::summary::How;
 
     fn bare(value: f64) -> Figure {
@@ -421,6 +450,16 @@ mod tests {
                 ][..],
                 (Commit, "redo-syncs"),
             ),
+            // The same on a machine that others use.
+            (
+                &[
+                    (Doing::Runnable, -1550.0),
+                    (Commit, -824.0),
+                    (Running, -48.0),
+                ],
+                &[("server-cpu", 320.0, 270.0), ("redo-syncs", 0.5, 0.0002)],
+                (Commit, "redo-syncs"),
+            ),
             // A small buffer pool.
             (
                 &[(DiskRead, 900.0), (OtherThread, 200.0)],
@@ -496,8 +535,8 @@ mod tests {
         };
         division.difference_us = certain(-3220.0);
         let leading = rank(&costs, &Latency::Divided(division), &certain(-3220.0)).leading;
-        assert_eq!(leading.part, Some(Doing::Runnable));
-        assert_eq!(leading.lengthened, Some(Doing::Commit));
+        assert_eq!(leading.part, Some(Doing::Commit));
+        assert_eq!(leading.lengthened, None);
         assert_eq!(leading.cost, Some(2));
     }
 
