@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
 use super::defaults::{Defaults, PostgresqlUnits};
+use super::evidence::Texts;
 use super::options::{OptionFate, OptionForm};
 use super::server::{Product, Version};
 use super::value_table::ValueTable;
@@ -382,6 +383,28 @@ pub fn option_fate(version: Version, written: &str) -> OptionFate {
     OptionFate::Refused(format!("is no setting of PostgreSQL {series}"))
 }
 
+/// Settings with which a server does not start, each of which it takes by itself: the one to change, and why.
+#[must_use]
+pub fn contradiction(variables: &Texts) -> Option<(&'static str, String)> {
+    let word = |name: &str| variables.get(name).map_or("", String::as_str);
+    let number = |name: &str| word(name).parse::<f64>().unwrap_or(0.0);
+    let is_minimal = word("wal_level") == "minimal";
+    let reserved = number("superuser_reserved_connections") + number("reserved_connections");
+    let connections = number("max_connections");
+    if is_minimal && number("max_wal_senders") > 0.0 {
+        let why = "`wal_level` = minimal needs `max_wal_senders` = 0";
+        Some(("wal_level", why.to_owned()))
+    } else if is_minimal && !matches!(word("archive_mode"), "" | "off") {
+        let why = "`wal_level` = minimal needs `archive_mode` = off";
+        Some(("wal_level", why.to_owned()))
+    } else if connections > 0.0 && connections <= reserved {
+        let why = format!("`max_connections` must be more than the {reserved} that are reserved");
+        Some(("max_connections", why))
+    } else {
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -491,6 +514,37 @@ mod tests {
         for (name, value) in Defaults::postgresql(version).unwrap() {
             let back = canonical(name, &written(name, value, version), version);
             assert_eq!(back.as_deref(), Ok(value.as_str()), "{name}");
+        }
+    }
+
+    /// As 17.11 itself.
+    #[test]
+    fn settings_that_contradict_each_other_are_found() {
+        for (changes, name) in [
+            (&[][..], None),
+            (&[("wal_level", "minimal")], Some("wal_level")),
+            (&[("wal_level", "minimal"), ("max_wal_senders", "0")], None),
+            (
+                &[
+                    ("wal_level", "minimal"),
+                    ("max_wal_senders", "0"),
+                    ("archive_mode", "on"),
+                ],
+                Some("wal_level"),
+            ),
+            (&[("max_connections", "3")], Some("max_connections")),
+            (&[("max_connections", "4")], None),
+        ] {
+            let defaults = Defaults::postgresql(version("17.11")).unwrap();
+            let mut variables: Texts = defaults
+                .iter()
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect();
+            for (name, value) in changes {
+                variables.insert((*name).to_owned(), (*value).to_owned());
+            }
+            let found = contradiction(&variables).map(|(name, _)| name);
+            assert_eq!(found, name, "{changes:?}");
         }
     }
 

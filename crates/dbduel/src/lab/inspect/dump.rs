@@ -3,8 +3,10 @@
 //! Files are recognised by what is in them; their names say nothing.
 
 use dbduel_record::tsv::unescape;
+use serde_json::Value;
 use std::path::Path;
 
+use super::option_file::Setting;
 use super::program_version::ProgramVersion;
 use super::text::{self, TextError};
 use super::{postgresql, sqlite};
@@ -27,6 +29,8 @@ pub enum Content {
     /// A server's error log.
     ErrorLog(String),
     OptionFile,
+    /// What a server of MySQL wrote down for `SET PERSIST`, in the order of the file.
+    Persisted(Vec<Setting>),
     /// What a server's program says of its version.
     Version(ProgramVersion),
     /// Something else.
@@ -43,6 +47,9 @@ impl Content {
             Content::Schema(_) => "definitions of tables",
             Content::ErrorLog(_) => "a server's log",
             Content::OptionFile => "an option file",
+            Content::Persisted(_) => {
+                "what SET PERSIST wrote, which belongs to an option file beside it"
+            }
             Content::Version(_) => "a version",
             Content::Other => "nothing that an audit understands",
         }
@@ -61,6 +68,37 @@ const OF_STATUS: &[&str] = &["uptime", "threads_running", "questions", "bytes_se
 /// Lines that are looked at to recognise a file.
 const LINES_FOR_RECOGNITION: usize = 400;
 
+/// The file of `SET PERSIST` in a data directory of MySQL since 8.0.
+const PERSISTED: &str = "mysqld-auto.cnf";
+
+/// The settings of such a file: every object with a `Value` is one, in whatever group of its version of the format.
+fn persisted(path: &Path, text: &str) -> Result<Vec<Setting>, TextError> {
+    let document: Value = serde_json::from_str(text).map_err(|error| {
+        TextError::at(
+            path,
+            error.line(),
+            format!("not what SET PERSIST writes: {error}"),
+        )
+    })?;
+    let mut settings = Vec::new();
+    let mut groups = vec![&document];
+    while let Some(Value::Object(group)) = groups.pop() {
+        for (name, value) in group {
+            match value.get("Value").and_then(Value::as_str) {
+                Some(value) => settings.push(Setting {
+                    name: name.clone(),
+                    value: Some(value.to_owned()),
+                    path: path.to_owned(),
+                    line: 1,
+                    column: 1,
+                }),
+                None => groups.push(value),
+            }
+        }
+    }
+    Ok(settings)
+}
+
 /// Reads a file and recognises it.
 ///
 /// # Errors
@@ -73,6 +111,9 @@ pub fn read(path: &Path) -> Result<Content, TextError> {
             .iter()
             .any(|line| words.iter().any(|word| line.contains(word)))
     };
+    if path.file_name().is_some_and(|name| name == PERSISTED) {
+        return persisted(path, &lines.join("\n")).map(Content::Persisted);
+    }
     if has(&["INNODB MONITOR OUTPUT"]) {
         return Ok(Content::EngineStatus(lines.join("\n")));
     }

@@ -10,6 +10,7 @@ use dbduel_record::facts::Host;
 use dbduel_record::plan::{Contender, Workload};
 
 use super::live;
+use crate::judge::audit::postgresql::contradiction;
 use crate::judge::audit::{Case, Machine, Product, ServerEvidence, Version, expected, set_option};
 use crate::lab::experiment::ExperimentFile;
 use crate::lab::experiment::document::{Trouble, Troubles};
@@ -236,6 +237,16 @@ fn predicted(
             setting: setting.name.clone(),
             why,
         })?;
+    }
+    if product == Product::PostgreSql
+        && let Some((name, why)) = contradiction(&evidence.variables)
+    {
+        return Err(RefusedInPlan {
+            contender: contender.name.clone(),
+            setting: name.to_owned(),
+            why,
+        }
+        .into());
     }
     if product.has_innodb() {
         evidence.schema = schema(&plan.workload_of(contender));

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use super::includes::Includes;
 use super::text::{self, TextError};
 use super::{postgresql, sqlite};
-use crate::judge::audit::postgresql::is_fixed;
+use crate::judge::audit::postgresql::{contradiction, is_fixed};
 use crate::judge::audit::{
     FileSetting, FileSettingFate, Machine, MissingInclude, OptionFate, Product, RefusedOption,
     ServerEvidence, Taken, Version, expected, has_option, option_fate, set_option, split_key_cache,
@@ -177,6 +177,19 @@ pub fn evidence(
         if let Err(why) = taken {
             evidence.refused.push(setting.refused(why));
         }
+    }
+    if product == Product::PostgreSql
+        && let Some((name, why)) = contradiction(&evidence.variables)
+    {
+        let place = settings.settings.iter().rfind(|one| one.name == name);
+        evidence.refused.push(match place {
+            Some(setting) => setting.refused(why),
+            None => RefusedOption {
+                place: evidence.source.clone(),
+                option: name.to_owned(),
+                why,
+            },
+        });
     }
     Ok(evidence)
 }

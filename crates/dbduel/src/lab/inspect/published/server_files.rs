@@ -9,7 +9,7 @@ use super::names::{Moment, moment_of};
 use crate::judge::audit::{Machine, Product, ServerEvidence, Texts, Version, version_among};
 use crate::lab::inspect::dump::Content;
 use crate::lab::inspect::includes::Includes;
-use crate::lab::inspect::option_file::{self, Settings};
+use crate::lab::inspect::option_file::{self, Setting, Settings};
 
 /// Product and version, as far as they are said.
 pub type Hint = (Option<Product>, Option<Version>);
@@ -23,6 +23,8 @@ pub struct ServerFiles {
     schema: Option<String>,
     error_log: Option<String>,
     option_files: Vec<PathBuf>,
+    /// What `SET PERSIST` wrote, which comes after the option file.
+    persisted: Vec<Setting>,
     /// Which server it is, by files with a version and by names of folders, the nearest first.
     hints: Vec<Hint>,
 }
@@ -38,6 +40,7 @@ impl ServerFiles {
             Content::Schema(text) => self.schema = Some(text),
             Content::ErrorLog(text) => self.error_log = Some(text),
             Content::OptionFile => self.option_files.push(path),
+            Content::Persisted(settings) => self.persisted.extend(settings),
             Content::Version(said) => self.hint((said.product, Some(said.version))),
             Content::Other => {}
         }
@@ -56,6 +59,7 @@ impl ServerFiles {
         self.schema = self.schema.take().or(other.schema);
         self.error_log = self.error_log.take().or(other.error_log);
         self.option_files.extend(other.option_files);
+        self.persisted.extend(other.persisted);
         self.hints.extend(other.hints);
     }
 
@@ -63,6 +67,7 @@ impl ServerFiles {
     pub fn merge_farther(&mut self, mut other: ServerFiles) {
         if !self.option_files.is_empty() {
             other.option_files.clear();
+            other.persisted.clear();
         }
         self.merge(other);
     }
@@ -172,7 +177,7 @@ impl ServerFiles {
         (product, version)
     }
 
-    /// The option file that sets the most for this server; those that it includes are part of it.
+    /// The option file that sets the most for this server, with what it includes and what `SET PERSIST` wrote.
     fn option_file(&self, server: Hint, includes: &Includes) -> Result<Option<Settings>> {
         let mut best: Option<Settings> = None;
         for path in &self.option_files {
@@ -183,6 +188,13 @@ impl ServerFiles {
             if is_better {
                 best = Some(settings);
             }
+        }
+        if let Some(best) = &mut best
+            && !self.persisted.is_empty()
+        {
+            best.settings.extend(self.persisted.iter().cloned());
+            best.files
+                .extend(self.persisted.first().map(|one| one.path.clone()));
         }
         Ok(best)
     }

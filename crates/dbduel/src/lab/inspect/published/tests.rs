@@ -106,6 +106,28 @@ fn option_files_alone_need_a_version_in_the_name_of_their_directory() {
     assert!(left_out[0].contains("mysql_version.txt"), "{left_out:?}");
 }
 
+/// Of both versions of the file's format.
+#[test]
+fn what_set_persist_wrote_comes_after_the_option_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = r#"{"Version": 1, "mysql_server": {"innodb_io_capacity": {"Value": "300", "Metadata": {"User": "root"}}}}"#;
+    let second = r#"{"Version": 2, "mysql_dynamic_variables": {"innodb_io_capacity": {"Value": "301"}},
+        "mysql_static_variables": {"back_log": {"Value": "77"}}}"#;
+    write(
+        directory.path(),
+        &[
+            ("mysql-8.0.33/my.cnf", "[mysqld]\ninnodb_io_capacity=900\n"),
+            ("mysql-8.0.33/mysqld-auto.cnf", first),
+            ("mysql-8.4.8/my.cnf", "[mysqld]\ninnodb_io_capacity=900\n"),
+            ("mysql-8.4.8/mysqld-auto.cnf", second),
+        ],
+    );
+    let found = only_contest(directory.path());
+    assert_eq!(found[0].variables["innodb_io_capacity"], "300");
+    assert_eq!(found[1].variables["innodb_io_capacity"], "301");
+    assert_eq!(found[1].variables["back_log"], "77");
+}
+
 fn names(contests: &[Gathered]) -> Vec<Vec<&str>> {
     contests
         .iter()
