@@ -94,7 +94,7 @@ pub struct Arguments {
     #[command(flatten)]
     pub nats: OptionalNatsArguments,
 }
-pub use planning::{plan_of, refuse_void, surroundings};
+pub use planning::{plan_of, refuse_in_plan, refuse_void, surroundings};
 
 /// Options of `dbduel attribute`.
 #[derive(Debug, Args)]
@@ -228,10 +228,14 @@ fn begin(
     if !experiment.sweep.is_empty() {
         if arguments.plan {
             let (sweep, cells) = sweep::planned(&file, scripts)?;
+            let home = home::find(home)?;
+            for cell in &cells {
+                refuse_in_plan(&home, &file, cell)?;
+            }
             if arguments.json {
                 console::print_json(&json!({ "sweep": sweep, "cells": cells }))?;
             } else {
-                console::print(&plan_text::sweep(&home::find(home)?, &sweep, &cells)?)?;
+                console::print(&plan_text::sweep(&home, &sweep, &cells)?)?;
             }
             return Ok(Exit::Done);
         }
@@ -246,13 +250,13 @@ fn begin(
     {
         console::status_line(&format!("{} {}", finding.claim, finding.remedy));
     }
-    if arguments.plan && arguments.json {
-        console::print_json(&plan)?;
-        return Ok(Exit::Done);
-    }
     let home = home::find(home)?;
     if arguments.plan {
-        console::print(&plan_text::contest(&home, &plan)?)?;
+        refuse_in_plan(&home, &file, &plan)?;
+        match arguments.json {
+            true => console::print_json(&plan)?,
+            false => console::print(&plan_text::contest(&home, &plan)?)?,
+        }
         return Ok(Exit::Done);
     }
     let plan = match plan.design {

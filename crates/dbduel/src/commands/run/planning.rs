@@ -56,6 +56,14 @@ pub fn surroundings(scripts: ScriptAccess) -> Surroundings {
     }
 }
 
+/// Refuses a plan with a setting or a workload that a server or the lab is known to refuse. Nothing is fetched, started or asked.
+///
+/// # Errors
+/// What is refused, with its place.
+pub fn refuse_in_plan(home: &Home, file: &ExperimentFile<'_>, plan: &Plan) -> Result<()> {
+    planned::check(plan, home).map_err(|error| planned::at_its_place(error, file))
+}
+
 /// Refuses a contest whose servers are not where its file says, or that is void by its file, before anything is fetched,
 /// loaded or recorded. What this audit cannot see yet is left to the one of the running servers.
 ///

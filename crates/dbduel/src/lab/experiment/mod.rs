@@ -446,6 +446,13 @@ impl Experiment {
         contenders.any(|contender| !contender.variants.is_empty())
     }
 
+    /// Where the workload is named; `None` where the file names none.
+    #[must_use]
+    pub fn workload_span(&self) -> Option<std::ops::Range<usize>> {
+        let span = self.workload.name.span.clone();
+        (!span.is_empty()).then_some(span)
+    }
+
     /// Where the setting `name` of `contender` is written, following `like`.
     #[must_use]
     pub fn setting_span(&self, contender: &str, name: &str) -> Option<std::ops::Range<usize>> {

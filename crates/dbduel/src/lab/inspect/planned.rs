@@ -12,21 +12,22 @@ use dbduel_record::plan::{Contender, Workload};
 use super::live;
 use crate::judge::audit::postgresql::contradiction;
 use crate::judge::audit::{Case, Machine, Product, ServerEvidence, Version, expected, set_option};
+use crate::lab::contest::sandboxed::check_workload;
 use crate::lab::experiment::ExperimentFile;
 use crate::lab::experiment::document::{Trouble, Troubles};
 use crate::lab::host;
 use crate::lab::server::{
-    self, Home, Meaning, SQLITE, ServerName, Setting, install, refused_by_lab,
+    self, Home, Meaning, SQLITE, ServerName, ServerProduct, Setting, install, refused_by_lab,
 };
 
-/// A setting that its server does not take, or that the lab keeps for itself.
+/// A setting that its server does not take or that the lab keeps for itself, or a workload that is not written for the server.
 #[derive(Debug, thiserror::Error)]
 #[error("contender `{contender}`: {why}")]
 pub struct RefusedInPlan {
     /// Whose setting it is.
     pub contender: String,
-    /// Its name.
-    pub setting: String,
+    /// Its name; `None` of the workload.
+    pub setting: Option<String>,
     /// Why not.
     pub why: String,
 }
@@ -79,13 +80,9 @@ pub fn foreseen(plan: &Plan, home: &Home) -> Result<Option<Case>> {
         let evidence = match &name.meaning {
             // A server that does not answer now is for the contest to report.
             Meaning::Running(address) => running(plan, contender, address).ok(),
-            Meaning::InProcess => known_version(&name)
-                .map(|(product, version)| predicted(plan, contender, product, version, machine))
-                .transpose()?,
-            Meaning::Provided { .. } => version_at_hand(contender, &name, home)
-                .or_else(|| known_version(&name))
-                .map(|(product, version)| predicted(plan, contender, product, version, machine))
-                .transpose()?,
+            Meaning::InProcess | Meaning::Provided { .. } => {
+                without_asking(plan, contender, &name, machine, home)?
+            }
         };
         if let Some(evidence) = evidence {
             if index == plan.baseline {
@@ -104,13 +101,43 @@ pub fn foreseen(plan: &Plan, home: &Home) -> Result<Option<Case>> {
     Ok(Some(case))
 }
 
+/// Refuses what can be seen to be refused without fetching, starting or asking anything.
+///
+/// # Errors
+/// When a setting or the workload is refused ([`RefusedInPlan`]).
+pub fn check(plan: &Plan, home: &Home) -> Result<()> {
+    let machine = for_servers(plan, facts_of_servers(plan, home).as_ref());
+    for contender in &plan.contenders {
+        if let Ok(name) = ServerName::parse(&contender.server) {
+            without_asking(plan, contender, &name, machine, home)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a server would show that is ours to start; `None` where its version is not known yet.
+fn without_asking(
+    plan: &Plan,
+    contender: &Contender,
+    name: &ServerName,
+    machine: Machine,
+    home: &Home,
+) -> Result<Option<ServerEvidence>> {
+    version_at_hand(contender, name, home)
+        .or_else(|| known_version(name))
+        .map(|(product, version)| predicted(plan, contender, product, version, machine))
+        .transpose()
+}
+
 /// The error with the place of the setting in the experiment, when it is about one.
 #[must_use]
 pub fn at_its_place(error: anyhow::Error, file: &ExperimentFile<'_>) -> anyhow::Error {
-    let place = error.downcast_ref::<RefusedInPlan>().and_then(|wrong| {
-        file.experiment
-            .setting_span(&wrong.contender, &wrong.setting)
-    });
+    let place = error
+        .downcast_ref::<RefusedInPlan>()
+        .and_then(|wrong| match &wrong.setting {
+            Some(setting) => file.experiment.setting_span(&wrong.contender, setting),
+            None => file.experiment.workload_span(),
+        });
     match place {
         Some(span) => anyhow::Error::new(Troubles {
             path: file.path.to_owned(),
@@ -230,11 +257,19 @@ fn predicted(
 ) -> Result<ServerEvidence> {
     let mut evidence = expected(&contender.name, product, version, machine)
         .context("no defaults are recorded for this product")?;
+    let dialect = server::by_name(product.word()).map_or(Dialect::Sqlite, ServerProduct::dialect);
+    check_workload(plan, contender, dialect, &version.to_string()).map_err(|error| {
+        RefusedInPlan {
+            contender: contender.name.clone(),
+            setting: None,
+            why: format!("{error:#}"),
+        }
+    })?;
     evidence.source = format!("settings of the experiment over {}", evidence.source);
     for setting in contender.settings.iter().map(Setting::of_plan) {
         set(&mut evidence, &setting).map_err(|why| RefusedInPlan {
             contender: contender.name.clone(),
-            setting: setting.name.clone(),
+            setting: Some(setting.name.clone()),
             why,
         })?;
     }
@@ -243,7 +278,7 @@ fn predicted(
     {
         return Err(RefusedInPlan {
             contender: contender.name.clone(),
-            setting: name.to_owned(),
+            setting: Some(name.to_owned()),
             why,
         }
         .into());
@@ -310,9 +345,9 @@ mod tests {
                 name: name.to_owned(),
                 value: value.to_owned(),
             }];
-            let error = foreseen(&plan, &home).unwrap_err();
+            let error = check(&plan, &home).unwrap_err();
             let refused = error.downcast::<RefusedInPlan>().unwrap();
-            assert_eq!(refused.setting, name);
+            assert_eq!(refused.setting.as_deref(), Some(name));
             assert!(refused.why.contains("cannot be set"), "{}", refused.why);
         }
     }

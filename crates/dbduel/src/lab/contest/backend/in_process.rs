@@ -33,7 +33,8 @@ pub fn create(
     number: usize,
     contender: &Contender,
 ) -> Result<DatabaseFile> {
-    check_workload(config.plan, contender, Dialect::Sqlite, sqlite_version())?;
+    check_workload(config.plan, contender, Dialect::Sqlite, sqlite_version())
+        .with_context(|| format!("contender `{}`", contender.name))?;
     let settings: Settings = contender
         .settings
         .iter()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use dbduel_record::event::{Finding, Severity};
 use dbduel_record::plan::{Contender, Plan};
 
@@ -43,7 +43,8 @@ pub fn create(
     let server = prepared.map_err(|error| located(config, contender, error))?;
     let build = server.prepared_build();
     let dialect = build.product()?.dialect();
-    check_workload(config.plan, contender, dialect, &build.version.to_string())?;
+    check_workload(config.plan, contender, dialect, &build.version.to_string())
+        .with_context(|| format!("contender `{}`", contender.name))?;
     let remarks = server
         .notices()
         .iter()

@@ -323,7 +323,8 @@ pub fn fetch(
     let build = server::install::install(name, home, progress)?;
     let product = build.product()?;
     let version = build.version.to_string();
-    check_workload(plan, contender, product.dialect(), &version)?;
+    check_workload(plan, contender, product.dialect(), &version)
+        .with_context(|| format!("contender `{}`", contender.name))?;
     Ok(build)
 }
 
@@ -377,8 +378,7 @@ pub fn check_workload(
         let workload = workloads::find(&one.name)?;
         if workload.speaks(dialect) {
             parameters::check_dialect(workload, dialect, &one.parameters)
-                .and_then(|()| parameters::check_version(dialect, version, &one.parameters))
-                .with_context(|| format!("contender `{}`", contender.name))?;
+                .and_then(|()| parameters::check_version(dialect, version, &one.parameters))?;
         } else {
             silent = Some(workload);
         }
@@ -392,8 +392,7 @@ pub fn check_workload(
         .map(|workload| workload.name())
         .collect();
     bail!(
-        "contender `{}`: workload `{}` is not written for {}; choose one of {}",
-        contender.name,
+        "workload `{}` is not written for {}; choose one of {}",
         workload.name(),
         dialect.product(),
         others.join(", ")
