@@ -289,7 +289,8 @@ fn a_full_disk_below_the_file_ends_the_contest_and_with_room_it_goes_on() {
     disk.empty();
     let output = started(&[lab.record_dir().as_ref()]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+    // Void where more transactions failed on the full disk than a verdict allows.
+    assert!(matches!(output.status.code(), Some(0 | 3 | 4)), "{said}");
     let after = lab.record();
     assert!(after.finished_slices().count() > before.finished_slices().count());
     assert_eq!(after.slices[..before.slices.len()], before.slices);
