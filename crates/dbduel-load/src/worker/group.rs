@@ -36,9 +36,6 @@ pub(super) async fn live<C: Client>(
         };
         group.enter(context.token);
         client.begin(slice.begin(context.client));
-        if context.client == 0 && slice.is_guarded() {
-            conn.checkpoint()?;
-        }
         // What is sent before has no place on the slice's clock, and its latency would come out too small.
         if Instant::now() < slice.start() {
             sleep_until(&context.reactor, context.token, slice.start()).await;

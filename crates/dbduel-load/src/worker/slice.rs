@@ -92,11 +92,6 @@ impl Slice {
         &self.spec
     }
 
-    /// True when some of its load is not counted.
-    pub(super) fn is_guarded(&self) -> bool {
-        self.open_ns > 0
-    }
-
     /// The planned end, nanoseconds; moved forward by [`Slice::stop`].
     #[must_use]
     pub fn close_ns(&self) -> u64 {

@@ -84,18 +84,6 @@ impl ClientConnection {
         let extra = Extra::Groups;
         Conn::connect(waiter, dialect, address, credentials, database, extra, tls).await
     }
-
-    /// Clears away what earlier statements of any client have left to do, where the next client to write would have to: a
-    /// write-ahead log in this process. Servers do such work on their own.
-    ///
-    /// # Errors
-    /// A lost connection.
-    pub(crate) fn checkpoint(&mut self) -> Result<(), LostError> {
-        match &mut self.session {
-            Session::Sqlite(session) => session.checkpoint(),
-            Session::MySql(_) | Session::PostgreSql(_) => Ok(()),
-        }
-    }
 }
 
 impl Effects {

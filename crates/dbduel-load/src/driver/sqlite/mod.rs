@@ -253,15 +253,6 @@ impl Session {
         outcome
     }
 
-    /// Moves what the write-ahead log holds into the file and empties the log. Without such a log there is nothing to do. When
-    /// readers or other processes are in the way, some of it stays.
-    pub(super) fn checkpoint(&mut self) -> Result<(), LostError> {
-        match self.run_text(b"PRAGMA wal_checkpoint(TRUNCATE)", &mut super::Skip) {
-            Err(StatementError::Server(_)) | Ok(_) => Ok(()),
-            Err(StatementError::Lost(lost)) => Err(lost),
-        }
-    }
-
     fn run_prepared<S: Sink>(
         &mut self,
         prepared: &mut Prepared,

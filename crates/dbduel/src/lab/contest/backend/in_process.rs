@@ -152,8 +152,8 @@ pub fn announce(contenders: &[&str], journal: &mut Journal) -> Result<()> {
             "SQLite has no server and runs in a load process of its own, for each of {}: client CPU, bytes, syncs and memory are those of \
              clients and database together, and server CPU is not measured. A statement costs no round trip. Clients that write \
              wait in a queue of dbduel, first come, first served, instead of SQLite's own busy handler. Nothing is frozen: turns \
-             alternate, a write-ahead log is emptied in the guard before a turn, and the system may write pages of one file \
-             in another's turn.",
+             alternate, a write-ahead log is left as the turn before left it, and the system may write pages of one file in \
+             another's turn.",
             names.join(" and ")
         ),
         "Compare it with a server at few clients, and say that the one is a library and the other a server.",
