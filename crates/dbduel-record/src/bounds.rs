@@ -2,7 +2,7 @@
 //! durations: both are safe within these bounds, which no contest comes near.
 
 use crate::commits::CommitRow;
-use crate::event::{Event, Stamped};
+use crate::event::{Event, LoadStretch, Stamped};
 use crate::facts::{Build, Conditions, Connection, FileSizes, Host, Proof, SelfTest, Size};
 use crate::plan::{Arrival, Block, LoadLevel, Plan, TurnChoice};
 use crate::rows::{ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
@@ -158,6 +158,18 @@ impl Bounded for Stamped {
             Event::RateAdded { level, .. } => check_level(level),
             Event::TurnsChosen { choice, .. } => check_choice(choice),
             Event::TurnsLengthened { drained_share, .. } => number("drained_share", *drained_share),
+            Event::LongTurnsDrawn {
+                turn_s, guard_s, ..
+            } => {
+                check_time("turn_s", *turn_s)?;
+                check_time("guard_s", *guard_s)
+            }
+            Event::ContinuityRound(round) => {
+                check_time("turn_s", round.turn_s)?;
+                check_time("seconds", round.seconds)?;
+                let mut stretches = round.in_turns.iter().chain(&round.unswitched);
+                stretches.try_for_each(check_stretch)
+            }
             Event::ServerReady { start_s, .. } => {
                 check_time("start_s", start_s.unwrap_or_default())
             }
@@ -389,6 +401,18 @@ pub(crate) fn check_block(block: &Block) -> Checked {
             block.repeats
         )),
     }
+}
+
+fn check_stretch(stretch: &LoadStretch) -> Checked {
+    check_time("seconds", stretch.seconds)?;
+    count("transactions", stretch.transactions)?;
+    number("latency_us_p99", stretch.latency_us_p99)?;
+    number(
+        "cpu_us_per_transaction",
+        stretch.cpu_us_per_transaction.unwrap_or_default(),
+    )?;
+    let written = stretch.written_bytes_per_transaction;
+    number("written_bytes_per_transaction", written.unwrap_or_default())
 }
 
 fn check_choice(choice: &TurnChoice) -> Checked {

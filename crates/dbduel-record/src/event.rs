@@ -88,6 +88,21 @@ pub enum Event {
         /// Share of the clients' time after the planned ends of the turns before, of the contender with the largest.
         drained_share: f64,
     },
+    /// The long turns of a level were drawn, before its first block. They run between its blocks, are no part of its verdict, and show
+    /// whether it would be another one without frequent switches.
+    LongTurnsDrawn {
+        /// Index into `Plan::levels`.
+        level: usize,
+        /// Measured part of each, seconds.
+        turn_s: f64,
+        /// Load before it that does not count, seconds.
+        guard_s: f64,
+        /// Contenders in running order, each once, round by round.
+        rounds: Vec<Vec<usize>>,
+    },
+    /// Each contender was loaded for much longer than a turn without a switch: before the first block beside rehearsed turns, later
+    /// between two blocks.
+    ContinuityRound(ContinuityRound),
     /// A server answers.
     ServerReady {
         /// Name of the contender.
@@ -239,6 +254,51 @@ pub enum Event {
         /// Why.
         reason: EndReason,
     },
+}
+
+/// A round of the continuity check.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ContinuityRound {
+    /// Index into `Plan::levels`.
+    pub level: usize,
+    /// Middle of the measured part of the turns that is compared with, seconds.
+    pub turn_s: f64,
+    /// What each contender did in rehearsed turns; empty between blocks, whose slices are compared with.
+    pub in_turns: Vec<LoadStretch>,
+    /// What each contender did without a switch.
+    pub unswitched: Vec<LoadStretch>,
+    /// Load that all of it took, seconds.
+    pub seconds: f64,
+}
+
+/// What one contender did in one or several turns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadStretch {
+    /// Name of the contender.
+    pub contender: String,
+    /// Number of turns.
+    pub turns: u32,
+    /// Their measured parts, seconds.
+    pub seconds: f64,
+    /// Transactions committed in them.
+    pub transactions: u64,
+    /// 99 % quantile of their latencies, microseconds; 0 without transactions.
+    pub latency_us_p99: f64,
+    /// Processor time of the server per transaction, microseconds; absent where it was not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_us_per_transaction: Option<f64>,
+    /// Bytes that the server wrote to the device per transaction; absent where they were not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_bytes_per_transaction: Option<f64>,
+}
+
+impl LoadStretch {
+    /// Committed transactions per second; `None` without any.
+    #[must_use]
+    pub fn per_s(&self) -> Option<f64> {
+        let per_s = self.transactions as f64 / self.seconds;
+        (self.transactions > 0 && per_s.is_finite()).then_some(per_s)
+    }
 }
 
 /// What it took to load a contender's tables. One observation: it is reported, not judged.

@@ -7,7 +7,7 @@
 //! The stations, in the order a duel passes them:
 //!
 //! * [`steady`]: has the warm-up ended? [`guard`]: how much of a slice does a switch spoil?
-//! * [`slice_length`]: how long should slices be?
+//! * [`slice_length`]: how long should slices be? [`continuity`]: does switching change what is measured?
 //! * [`mean`], [`quantile`]: one contender's figures, with intervals that survive slow movements of the machine.
 //! * [`compare`]: mirrored blocks to paired differences, and cross-checks of their mean.
 //!   [`order`], [`trend`]: does a switch leave traces, does the ratio drift?
@@ -61,6 +61,7 @@ mod waves;
 
 pub mod attribution;
 pub mod compare;
+pub mod continuity;
 pub mod crossover;
 pub mod epochs;
 pub mod guard;

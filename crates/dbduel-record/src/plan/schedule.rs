@@ -107,6 +107,8 @@ pub enum TurnReason {
     Shortest,
     /// Longer ones might be as good, but leave too few blocks in the budget.
     Longest,
+    /// In shorter ones a contender's own throughput departed from that without a switch.
+    Continuity,
     /// The pilot saw too little to predict the scatter.
     TooLittleData,
 }

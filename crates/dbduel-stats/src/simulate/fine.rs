@@ -41,6 +41,8 @@ pub struct FineNoise {
 }
 
 const SWITCH_S: f64 = 0.01;
+/// Load before a stretch without a switch that does not count, seconds.
+const LEAD_S: f64 = 0.2;
 
 const TRANSIENT: Transient = Transient {
     depth: 0.2,
@@ -167,6 +169,42 @@ impl FineDuel {
             };
             (0..ticks).map(rate).collect()
         })
+    }
+
+    /// Log ratios of each contender's rate in `count` turns of `length_s` to its rate in as much time without a switch: both contenders
+    /// take turns, and each runs by itself, in an order by a coin. `loss` is what switching costs them: the logarithm by which every rate
+    /// in turns is lower, whatever their length.
+    pub fn continuity_round(
+        &mut self,
+        length_s: f64,
+        guard_s: f64,
+        count: u32,
+        loss: [f64; 2],
+    ) -> [f64; 2] {
+        let mut logs = [0.0; 2];
+        let turns_first = self.machine.random.below(2) == 0;
+        let first = self.machine.random.below(2);
+        let order = [first, 1 - first];
+        for in_turns in [turns_first, !turns_first] {
+            if in_turns {
+                let mut rates = [0.0; 2];
+                for _ in 0..count {
+                    for contender in order {
+                        rates[contender] += self.turn(contender, length_s, guard_s);
+                    }
+                }
+                for contender in order {
+                    let rate: f64 = rates[contender] / f64::from(count);
+                    logs[contender] += rate.ln() - loss[contender];
+                }
+            } else {
+                for contender in order {
+                    let seconds = length_s * f64::from(count);
+                    logs[contender] -= self.turn(contender, seconds, LEAD_S).ln();
+                }
+            }
+        }
+        logs
     }
 
     /// A length of slices around `length_s`, as far as the share `jitter` to either side.

@@ -11,6 +11,7 @@
 mod attribution;
 mod compare;
 mod competitors;
+mod continuity;
 mod coverage;
 mod crossover;
 mod epochs;

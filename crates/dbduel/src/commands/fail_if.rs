@@ -110,7 +110,15 @@ impl FailIf {
                         None => "; a larger budget may give it one",
                     };
                 }
-                answers.push((self.answer_of(ratio), place));
+                // In long turns the answer is another one, so none is known.
+                let answer = match &comparison.contradiction {
+                    Some(_) => {
+                        place += ", which long turns contradict";
+                        Answer::Undecided
+                    }
+                    None => self.answer_of(ratio),
+                };
+                answers.push((answer, place));
             }
         }
         let gravest = answers.iter().map(|(answer, _)| *answer).max();
@@ -188,6 +196,7 @@ mod tests {
     use crate::judge::summarise;
     use crate::judge::summary::How;
     use crate::judge::synthetic::Scenario;
+    use crate::judge::synthetic::continuity::rehearsed;
 
     #[track_caller]
     fn check(rule: &str, interval: Option<(f64, f64)>, expected: Answer) {
@@ -283,5 +292,16 @@ mod tests {
         let (void, _) = summarise(&scenario.record());
         assert_eq!(exit(&void, &rule("faster than 3 %")), Exit::Void);
         assert!(good.duels[0].comparisons[0].verdict == Verdict::Faster);
+    }
+
+    #[test]
+    fn nothing_is_excluded_where_long_turns_give_another_answer() {
+        let exit_of = |in_turns: [f64; 2]| {
+            let rules: Vec<FailIf> = vec!["slower than 3 %".parse().unwrap()];
+            exit(&summarise(&rehearsed(in_turns)).0, &rules)
+        };
+        assert_eq!(exit_of([1.0, 1.0]), Exit::Done);
+        // In turns the second loses two fifths of its speed.
+        assert_eq!(exit_of([1.0, 0.6]), Exit::Undecided);
     }
 }

@@ -9,6 +9,7 @@ pub mod audit;
 mod bad_input;
 pub mod champions;
 pub mod classes;
+pub mod continuity;
 mod duel;
 mod evidence;
 pub mod explain;
@@ -135,6 +136,7 @@ fn duel(evidence: &Evidence<'_>, level: usize) -> Duel {
         let question = Question::against_baseline(plan, contender, level);
         comparison.quantities = quantities::compare(evidence, level, &question);
     }
+    let continuity = continuity::judge(evidence.record, level, blocks, &mut decision.comparisons);
     let pairs = pairs::compare(evidence, level, &decision.comparisons);
     let whole = decision.comparisons.first();
     let attribution = attribution::attribution(evidence, level, decision.effects, whole);
@@ -143,6 +145,7 @@ fn duel(evidence: &Evidence<'_>, level: usize) -> Duel {
         label: plan.levels[level].label(),
         load: plan.levels[level].clone(),
         turns: plan.turns.get(&level).cloned(),
+        continuity,
         blocks_complete: decision.blocks_complete,
         blocks_incomplete: blocks.incomplete.len() as u32,
         contenders: (0..plan.contenders.len())

@@ -158,6 +158,7 @@ impl<'a> Question<'a> {
             ratio_hodges_lehmann: None,
             ratio_mean_of_blocks: None,
             few_stalls: None,
+            contradiction: None,
             restart_sd: None,
             overturned_by: Vec::new(),
             quantities: Vec::new(),

@@ -1,6 +1,6 @@
 //! How much of its budget a record has used, and what of that in its extensions.
 //!
-//! Counted is load: warm-ups, guards and slices, lost ones too. What a killed process had begun and not written
+//! Counted is load: warm-ups, guards, slices and rounds of the continuity check, lost ones too. What a killed process had begun and not written
 //! down is in no record, and is not counted.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,6 +68,7 @@ fn used_in_s(record: &Record, events: &[Stamped]) -> f64 {
         | Event::SliceLost { seconds, .. }
         | Event::BlockAbandoned { seconds, .. } => *seconds,
         Event::TurnsChosen { choice, .. } => choice.seconds,
+        Event::ContinuityRound(round) => round.seconds,
         Event::SliceFinished { slice, .. } => slice_s.get(slice).copied().unwrap_or(0.0),
         _ => 0.0,
     });

@@ -2,7 +2,7 @@
 
 use super::run::several_differences::several_differences;
 use super::run::{
-    carry_over, contenders, journal, lab, load, observe, statements, steady, verdict,
+    carry_over, contenders, continuity, journal, lab, load, observe, statements, steady, verdict,
 };
 use super::servers::{
     compared, contest, debt, device, disclosure, engine, general, memory, option_file, power_cut,
@@ -182,6 +182,9 @@ const RUN: &[Rule] = &[
     run("observe.statistics-lag", "A counter that is reported after its turn is missing from it.", observe::statistics_lag),
     run("record.complaints", "Unreadable parts of the record are left out.", journal::complaints),
     run("verdict.short-horizon", "Stalls rarer than the measured time cannot be detected.", verdict::short_horizon),
+    run("turns.contradiction", "A verdict in turns is about servers that are stopped and continued all the time.", continuity::contradiction),
+    run("turns.departure", "Absolute figures in turns need not be those of continuous load.", continuity::departure),
+    run("turns.quantile", "A switch can delay the transactions next to it, which a high quantile shows first.", continuity::quantile),
     run("verdict.few-stalls", "What rare stalls cost in the long run is known as well as their number is.", verdict::few_stalls),
     run("verdict.skewed-blocks", "When robust and plain estimates disagree, a few blocks determine the result.", verdict::skewed),
     run("verdict.ratio-changed", "A ratio that changes during the run has no single value.", verdict::ratio_changed),

@@ -109,6 +109,8 @@ pub enum How {
     PairedMean,
     /// Difference or ratio of the totals per transaction, linearised over mirrored blocks.
     PairedTotals,
+    /// Ratio of neighbouring stretches, of turns and of load without a switch.
+    Continuity,
     /// Ratio within mirrored blocks, averaged over every start of the servers.
     Epochs,
     /// Sum of effects within blocks ÷ the whole difference.
@@ -146,6 +148,10 @@ impl How {
             Self::Readings => {
                 "reading over committed transactions; interval over the slices, movements of the machine over some eight slices \
                  allowed for"
+            }
+            Self::Continuity => {
+                "mean log ratio of neighbouring stretches in turns and without a switch, or of two contenders in the latter; interval over \
+                 the rounds"
             }
             Self::Epochs => {
                 "log ratio of every start of the servers, held within what earlier looks left over; repeated \

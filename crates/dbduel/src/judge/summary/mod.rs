@@ -5,6 +5,7 @@
 
 mod attribution;
 mod champions;
+mod continuity;
 mod figure;
 mod over_levels;
 mod quantity;
@@ -34,6 +35,7 @@ pub use super::seconds::watched::Watched;
 use super::workloads::order_entry::OrderEntry;
 pub use attribution::{Attribution, FactorEffect, Interaction, InteractionTerm};
 pub use champions::{ChampionChoice, VariantThroughput};
+pub use continuity::{Continuity, ContinuityStage, Contradiction, InTurns};
 pub use figure::{Figure, How};
 pub use over_levels::{
     Bounds, ContenderCrossings, ContenderObjective, ContenderScaling, CrossingPoint, Crossings,
@@ -225,6 +227,9 @@ pub struct Duel {
     /// How long the turns were, and what that was chosen from; absent where the experiment says how long slices are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<TurnChoice>,
+    /// What frequent switches do to each contender; absent where that was not checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continuity: Option<Continuity>,
     /// Blocks that count.
     pub blocks_complete: u32,
     /// Blocks that were begun and do not count.
@@ -482,6 +487,9 @@ pub struct Comparison {
     /// were enough, or none.
     #[serde(default)]
     pub few_stalls: Option<FewStalls>,
+    /// What long turns say instead, where the continuity check shows another answer; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contradiction: Option<Contradiction>,
     /// Standard deviation of the log ratio between starts of the same servers, when several were measured.
     #[serde(default)]
     pub restart_sd: Option<f64>,

@@ -4,6 +4,7 @@
 //! [`Scenario::write`] writes it with the real writer. No server, no clock: the same scenario gives the
 //! same record.
 
+pub mod continuity;
 mod course;
 mod facts;
 mod machine;

@@ -10,6 +10,7 @@ use super::summary::{Change, Figure, Summary, Verdict};
 use super::synthetic::{Scenario, turn_choice};
 use super::{Finding, decide_level, summarise};
 
+mod continuity;
 mod trouble;
 
 /// The plan's least number of blocks is for its own confidence; here that is set higher afterwards.

@@ -58,6 +58,17 @@ impl Contest<'_> {
         }
     }
 
+    /// Middle of the turns of a level as long as they are now, seconds.
+    pub(super) fn turn_s(&self, level: usize) -> f64 {
+        let plan = self.config.plan;
+        let planned_s = match plan.turns.get(&level) {
+            Some(choice) => choice.turn_s,
+            None => plan.schedule.at(&plan.levels[level]).slice_s,
+        };
+        let lengthened = self.progress.lengthened.get(&level);
+        planned_s * f64::from(lengthened.map_or(1, |own| own.times))
+    }
+
     /// Load that a block takes as long as turns are, with drains as long as those of its level so far, seconds.
     pub(super) fn expected_load_s(&self, block: &Block) -> f64 {
         let block = self.as_long_as_it_is(block);

@@ -12,6 +12,7 @@ use dbduel_record::{Plan, Record};
 
 use super::backend::Health;
 use super::board::Phase;
+use super::continuity::{self, LongRounds};
 use super::drains::{self, Lengthened};
 use super::limits::LimitLook;
 use super::phases::{self, Part};
@@ -36,8 +37,6 @@ pub struct Progress {
     pub in_epoch: BTreeMap<usize, u32>,
     /// Seconds of load used, of the budget.
     pub used_s: f64,
-    /// Those of the pilot of a level that has no choice yet.
-    pub(super) pilot_s: f64,
     /// Blocks that were begun, now or before a resume.
     begun: BTreeSet<u32>,
     /// Rows of all finished slices.
@@ -52,6 +51,10 @@ pub struct Progress {
     pub(super) warmed: Vec<usize>,
     /// How many times longer than planned the turns of levels are.
     pub(super) lengthened: BTreeMap<usize, Lengthened>,
+    /// Those of load outside of blocks and warm-ups that the journal does not have yet.
+    pub(super) apart_s: f64,
+    /// Long turns between the blocks of each level.
+    pub(super) long_rounds: BTreeMap<usize, LongRounds>,
     /// Planned and real length of the turns of each level since, seconds.
     pub(super) turns_s: BTreeMap<usize, (f64, f64)>,
     /// The phase of a suite that an earlier run had reached.
@@ -69,7 +72,6 @@ impl Progress {
             epoch,
             in_epoch: BTreeMap::new(),
             used_s: used_s(past),
-            pilot_s: 0.0,
             begun: past.begun_blocks(),
             rows: past.slices.clone(),
             late: late_shares(past),
@@ -77,11 +79,27 @@ impl Progress {
             starts: 0,
             warmed: past.plan.heaviest_level().into_iter().collect(),
             lengthened: drains::lengthened(past),
+            apart_s: 0.0,
+            long_rounds: continuity::long_rounds(past),
             turns_s: BTreeMap::new(),
             reached: phases::reached(past),
             warm_ups_s: warm_ups_s(past),
             looks: BTreeMap::new(),
         }
+    }
+
+    /// Whether a block was begun, now or before a resume.
+    pub(super) fn is_begun(&self, block: u32) -> bool {
+        self.begun.contains(&block)
+    }
+
+    /// Time that the blocks of a level were measured for, seconds.
+    pub(super) fn measured_s(&self, plan: &Plan, level: usize) -> f64 {
+        let rows = self.rows.iter().filter(|row| {
+            let block = plan.blocks.get(row.block as usize);
+            row.class == ALL_CLASSES && block.is_some_and(|block| block.level == level)
+        });
+        rows.map(|row| row.measured_s).sum()
     }
 }
 
@@ -96,6 +114,7 @@ impl Contest<'_> {
         for decision in &decisions {
             self.config.board.decision(decision);
         }
+        self.draw_long_turns()?;
         self.config.board.enter(Phase::Measuring);
         for part in phases::parts(plan, self.progress.reached) {
             if !self.has_work(&part, &decisions) && plan.suite.is_some() {
@@ -193,6 +212,8 @@ impl Contest<'_> {
                 self.config.board.decision(decision);
                 if self.is_settled(level, decision) {
                     self.announce(level, decision)?;
+                } else {
+                    self.run_long_turns(part, level)?;
                 }
             }
             let mut all = part.levels.iter();

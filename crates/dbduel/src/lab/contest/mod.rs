@@ -10,6 +10,7 @@ pub mod board;
 mod client_connections;
 mod close;
 mod conditions;
+mod continuity;
 mod drains;
 pub mod durability;
 mod epoch;

@@ -17,7 +17,7 @@ use super::measure::finding;
 use super::{Contest, ContestConfig};
 use crate::hosts::servers::HostObserved;
 use crate::lab::host;
-use crate::lab::observe::{Observed, Observer, Subject, Watch, write_accounting};
+use crate::lab::observe::{Observed, Observer, Subject, Used, Watch, write_accounting};
 use crate::lab::server_host::RemoteWatch;
 
 /// A question that takes longer than this would disturb what it asks about.
@@ -152,11 +152,8 @@ impl Observers {
         contender: usize,
         load: &dyn Load,
     ) -> Result<TurnWatch> {
-        let name = &config.plan.contenders[contender].name;
-        let load_pid = load.pid(name);
-        let resident = arena.resident(contender);
-        let is_in_process = resident.dialect.is_in_process();
-        let is_elsewhere = resident.backend.is_elsewhere();
+        let server = self.server(config, arena, contender, load);
+        let (is_in_process, is_elsewhere) = (server.is_load, server.is_elsewhere);
         let mut observer = self.each[contender].take().unwrap_or_default();
         // A look of ours would lock the file that the clients wait for.
         if observer.connection.is_none() && !is_in_process && !is_elsewhere {
@@ -164,19 +161,8 @@ impl Observers {
             // Without a connection the slice is measured all the same; what then is missing is said.
             observer.connection = arena.connect(contender, timeout).ok();
         }
-        let server = Subject {
-            // What runs in the load process uses what that uses.
-            pid: match is_in_process {
-                true => load_pid,
-                false => arena.pid(contender),
-            },
-            disk: self.disk.clone().filter(|_| !is_elsewhere),
-            is_load: is_in_process,
-            is_elsewhere,
-            overcounts_writes: self.overcounts_writes,
-        };
         let load = Subject {
-            pid: load_pid,
+            pid: load.pid(&config.plan.contenders[contender].name),
             disk: None,
             is_load: true,
             is_elsewhere: !load.hosts().is_empty(),
@@ -186,6 +172,45 @@ impl Observers {
         let here = Watch::start(observer, server, load);
         let here = here.context("could not start the watch over a slice")?;
         Ok(TurnWatch { here, there })
+    }
+
+    /// A contender's server for samplers.
+    fn server(
+        &self,
+        config: &ContestConfig<'_>,
+        arena: &mut Arena,
+        contender: usize,
+        load: &dyn Load,
+    ) -> Subject {
+        let resident = arena.resident(contender);
+        let is_in_process = resident.dialect.is_in_process();
+        let is_elsewhere = resident.backend.is_elsewhere();
+        Subject {
+            // What runs in the load process uses what that uses.
+            pid: match is_in_process {
+                true => load.pid(&config.plan.contenders[contender].name),
+                false => arena.pid(contender),
+            },
+            disk: self.disk.clone().filter(|_| !is_elsewhere),
+            is_load: is_in_process,
+            is_elsewhere,
+            overcounts_writes: self.overcounts_writes,
+        }
+    }
+
+    /// What a contender's server has used so far; nothing where that cannot be read here.
+    pub fn used(
+        &self,
+        config: &ContestConfig<'_>,
+        arena: &mut Arena,
+        contender: usize,
+        load: &dyn Load,
+    ) -> Used {
+        let server = self.server(config, arena, contender, load);
+        if server.is_elsewhere || !config.provider.has_processes() {
+            return Used::default();
+        }
+        Used::of(&server)
     }
 
     /// What is to be said of the figures that the observers of servers on this machine give, before they give any.

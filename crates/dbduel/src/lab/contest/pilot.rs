@@ -167,8 +167,9 @@ impl Contest<'_> {
         for level in open {
             let steady = self.steady_series(level, pilot)?;
             let switches = self.rehearse_switches(level, pilot)?;
-            let seconds = std::mem::take(&mut self.progress.pilot_s);
-            let mut choice = choose(&chosen, &steady, switches, pilot);
+            let seconds = std::mem::take(&mut self.progress.apart_s);
+            let choice = choose(&chosen, &steady, switches, pilot);
+            let mut choice = self.without_departure(level, choice)?;
             let needed = self.config.limits.iter().map(Limit::transactions_needed);
             let needed = needed.fold(0.0, f64::max);
             let left_s = chosen.schedule.budget_s - self.progress.used_s;
@@ -296,7 +297,12 @@ impl Contest<'_> {
     }
 
     /// An order without guard; its length is for the caller to give.
-    fn pilot_order(&mut self, level: usize, contender: usize, purpose: &str) -> SliceOrder {
+    pub(super) fn pilot_order(
+        &mut self,
+        level: usize,
+        contender: usize,
+        purpose: &str,
+    ) -> SliceOrder {
         let plan = self.config.plan;
         let epoch = self.progress.epoch;
         let until_halted = self.arena.resident(contender).backend.freezes();
@@ -313,8 +319,8 @@ impl Contest<'_> {
         }
     }
 
-    /// Runs one order; nothing comes of it when the contender failed, which is then brought back.
-    fn run_pilot(
+    /// Runs one order outside of blocks; nothing comes of it when the contender failed, which is then brought back.
+    pub(super) fn run_pilot(
         &mut self,
         level: usize,
         contender: usize,
@@ -323,7 +329,16 @@ impl Contest<'_> {
         interrupt::check()?;
         let (plan, console, board) = (self.config.plan, self.config.console, self.config.board);
         let (name, used_s) = (order.contender.clone(), self.progress.used_s);
+        let guard_s = order.guard_s;
         self.arena.activate(contender)?;
+        let connected = self
+            .arena
+            .connect_at(plan, &mut *self.load, contender, level);
+        let ready = connected.and_then(|()| self.resume_injection(contender));
+        if let Err(error) = ready {
+            self.lose_pilot(contender, &format!("{error:#}"))?;
+            return Ok(None);
+        }
         let end = self.load.slice(order, &mut |_| {}, &mut |tick: &Tick| {
             let done_s = used_s + tick.offset_s + tick.length_s;
             console.measuring(
@@ -337,6 +352,7 @@ impl Contest<'_> {
                 Err(_) => ControlFlow::Break(()),
             }
         });
+        self.pause_injection(contender);
         let end = match (self.freeze_under_load(contender)?, end) {
             (Health::Dead { how }, SliceEnd::Finished(_)) => SliceEnd::lost(how),
             (_, end) => end,
@@ -345,8 +361,9 @@ impl Contest<'_> {
         interrupt::check()?;
         match end {
             SliceEnd::Finished(answer) => {
-                self.progress.used_s += answer.measured_s;
-                self.progress.pilot_s += answer.measured_s;
+                let seconds = guard_s + answer.measured_s;
+                self.progress.used_s += seconds;
+                self.progress.apart_s += seconds;
                 Ok(Some(answer))
             }
             SliceEnd::Lost { why, .. } => {
@@ -358,7 +375,7 @@ impl Contest<'_> {
 
     fn lose_pilot(&mut self, contender: usize, why: &str) -> Result<()> {
         let name = &self.config.plan.contenders[contender].name;
-        let failure = anyhow::anyhow!("`{name}` did not survive the pilot: {why}");
+        let failure = anyhow::anyhow!("`{name}` did not survive load outside of blocks: {why}");
         self.allow_failure(contender, failure)?;
         self.recover(contender, false)
     }
@@ -402,10 +419,7 @@ fn choose(plan: &Plan, steady: &[SteadySeries], switches: Switches, pilot: Pilot
     TurnChoice {
         turn_s,
         guard_s: switches.guard_s,
-        tick_s: match turn_s >= 10.0 * TICK_S_MIN {
-            true => turn_s / 10.0,
-            false => TICK_S_MIN.min(turn_s * (1.0 - plan.schedule.jitter)),
-        },
+        tick_s: tick_s(turn_s, plan.schedule.jitter),
         blocks_max: 0,
         reason,
         lengths,
@@ -413,6 +427,14 @@ fn choose(plan: &Plan, steady: &[SteadySeries], switches: Switches, pilot: Pilot
         switch_s: switches.between_s,
         transient_s: switches.transient_s,
         repeats_min: 1,
+    }
+}
+
+/// The length of a look at turns around `turn_s`, whose shortest is that less the share `jitter`, seconds.
+pub(super) fn tick_s(turn_s: f64, jitter: f64) -> f64 {
+    match turn_s >= 10.0 * TICK_S_MIN {
+        true => turn_s / 10.0,
+        false => TICK_S_MIN.min(turn_s * (1.0 - jitter)),
     }
 }
 

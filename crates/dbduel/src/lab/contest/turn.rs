@@ -62,6 +62,26 @@ pub enum Outcome {
 }
 
 impl Contest<'_> {
+    /// Lets the handicap of a contender go on where the plan gives it one, as long as the contender is loaded.
+    pub(super) fn resume_injection(&mut self, contender: usize) -> Result<()> {
+        let plan = self.config.plan;
+        let injection = plan.injection.as_ref();
+        match injection.filter(|injection| injection.contender == contender) {
+            Some(injection) => {
+                let resident = &mut self.arena.resident(contender).backend;
+                resident.resume_injection(injection, plan.seed)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Ends it until the next time and leaves the server awake; absent without one.
+    pub(super) fn pause_injection(&mut self, contender: usize) -> Option<InjectedTime> {
+        let injection = self.config.plan.injection.as_ref()?;
+        let resident = &mut self.arena.resident(contender).backend;
+        (injection.contender == contender).then(|| resident.pause_injection())
+    }
+
     /// Runs a turn of `block` on the awake contender.
     ///
     /// # Errors
@@ -109,18 +129,13 @@ impl Contest<'_> {
             false => None,
         };
         let standing = standing(decision);
-        let injection = plan.injection.as_ref();
-        let injection = injection.filter(|injection| injection.contender == contender);
-        let resident = &mut self.arena.resident(contender).backend;
-        if let Some(injection) = injection
-            && let Err(error) = resident.resume_injection(injection, plan.seed)
-        {
+        if let Err(error) = self.resume_injection(contender) {
             if let Some(watch) = watch {
                 self.observers.end(contender, watch);
             }
             return Ok(Outcome::Lost(format!("{error:#}")));
         }
-        resident.forget_silence();
+        self.arena.resident(contender).backend.forget_silence();
         let suspended = self.journal.clock().suspended();
         let length = Duration::from_secs_f64(block.slice_s);
         let mut on_begin = |opens: Instant| {
@@ -142,7 +157,7 @@ impl Contest<'_> {
             ControlFlow::Continue(())
         });
         // Ended before anything else, so that the server is awake whatever comes.
-        let injected = injection.map(|_| self.arena.resident(contender).backend.pause_injection());
+        let injected = self.pause_injection(contender);
         let suspended = self.journal.clock().suspended().saturating_sub(suspended);
         let asks_host = watch.as_ref().is_some_and(TurnWatch::asks_host);
         let observed = watch.map(|watch| self.observers.end(contender, watch));

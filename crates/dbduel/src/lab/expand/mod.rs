@@ -10,6 +10,7 @@ mod extension;
 mod extras;
 mod hosts;
 mod levels;
+mod long_turns;
 mod schedule;
 mod search;
 mod suite;
@@ -47,6 +48,7 @@ use workload::{check_clients, check_work, complete_workload};
 
 pub use extension::{chosen_blocks, least_extension_s, more_blocks};
 pub use extras::same_server;
+pub use long_turns::{LONG_TURNS_SHARE_MAX, LongTurns, long_turns};
 pub use schedule::load_s;
 pub use search::blocks_at_rate;
 pub use sweep::{expand_cell, expand_sweep};

@@ -23,6 +23,7 @@ mod snapshot;
 pub mod stacks;
 mod states;
 mod threads;
+mod used;
 mod waits;
 mod watch;
 pub mod write_accounting;
@@ -31,6 +32,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+pub use used::Used;
 pub use watch::{Observed, Observer, Reading, Watch};
 
 /// What samplers look at.

@@ -81,6 +81,9 @@ impl Format for Terminal {
             words::scope(summary),
             scope_note(summary)
         ));
+        for checked in words::continuity(summary) {
+            page.wrapped(&format!("{checked}."));
+        }
         if let Some(own) = words::own_resolution(summary) {
             page.wrapped(&format!("Resolution of the lab on this machine: {own}."));
         }

@@ -378,6 +378,9 @@ fn turns_chosen(choice: &TurnChoice) -> String {
             "shorter ones hold too few transactions or too little beside their guard"
         }
         TurnReason::Longest => "longer ones leave too few blocks in the budget",
+        TurnReason::Continuity => {
+            "in shorter ones the throughput of a contender departs from that without a switch"
+        }
         TurnReason::TooLittleData => "the pilot saw too little to predict the scatter of a length",
     };
     let predicted = choice.lengths.iter().map(|length| {
@@ -496,5 +499,11 @@ pub(super) fn reproduce(summary: &Summary) -> Vec<Entry> {
         Some(entry(&label, turns_chosen(turns)))
     });
     entries.extend(turns);
+    let continuity = words::continuity(summary);
+    entries.extend(
+        continuity
+            .into_iter()
+            .map(|checked| entry("continuity", checked)),
+    );
     entries
 }

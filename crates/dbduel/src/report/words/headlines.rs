@@ -1,15 +1,22 @@
 //! The contest in one sentence per contender: decided levels first, with sizes, undecided ones last.
 
+use super::continuity::contradictions;
 use super::numbers::{multiple, ratio};
 use super::{RatioUnit, clients, joined, ratio_interval, share};
 use crate::judge::Summary;
 use crate::judge::summary::{Comparison, Duel, Verdict};
 use crate::report::attribution;
 
-/// One sentence per contender that is compared with the baseline, and those of a designed contest on its factors, without the
+/// What depends on the switching first, then one sentence per contender that is compared with the baseline, and those of a designed contest on its factors, without the
 /// full stop.
 #[must_use]
 pub fn headlines(summary: &Summary) -> Vec<String> {
+    let mut all = contradictions(summary);
+    all.extend(verdicts(summary));
+    all
+}
+
+fn verdicts(summary: &Summary) -> Vec<String> {
     if summary.search.is_some() {
         return crate::report::scaling::highest_rates(summary);
     }

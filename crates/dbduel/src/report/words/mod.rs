@@ -2,6 +2,7 @@
 //!
 //! Pure functions from values to words; no layout, no colour.
 
+mod continuity;
 mod course;
 mod figures;
 mod headlines;
@@ -10,6 +11,7 @@ mod verdicts;
 
 pub use crate::counts::{of as count, things};
 pub use crate::percent::of as share;
+pub use continuity::continuity;
 pub use course::{course, courses, is_unsettled};
 pub use figures::{
     NOT_MEASURED, RatioUnit, doubt, latency_doubt, off_centre, rate_doubt, ratio_interval,

@@ -2,6 +2,7 @@
 
 pub mod carry_over;
 pub mod contenders;
+pub mod continuity;
 pub mod journal;
 pub mod lab;
 pub mod load;
