@@ -418,3 +418,30 @@ fn a_transaction_that_never_ended_is_named_by_its_class() {
     let claim = &the(&findings, "load.unfinished").claim;
     assert!(claim.contains("2 transactions (2 of `report`)"), "{claim}");
 }
+
+#[test]
+fn a_warm_up_that_was_cut_short_is_a_note_where_the_slices_bear_the_verdict() {
+    let severity_with = |growth: f64| {
+        let mut record = Scenario::duel().record();
+        for event in &mut record.events {
+            if let Event::WarmedUp { steady, .. } = &mut event.what {
+                *steady = false;
+            }
+        }
+        // The second contender becomes faster while it is measured.
+        let slower = record.plan.contenders[1].name.clone();
+        let last = record.slices.iter().map(|row| row.block).max().unwrap_or(1);
+        for row in record
+            .slices
+            .iter_mut()
+            .filter(|row| row.contender == slower)
+        {
+            let share = f64::from(row.block) / f64::from(last);
+            row.ok = (row.ok as f64 * (2.0 + growth * share)) as u64;
+        }
+        let (_, findings) = summarise(&record);
+        the(&findings, "warm-up.not-steady").severity
+    };
+    assert_eq!(severity_with(0.0), Severity::Note);
+    assert_eq!(severity_with(4.0), Severity::Doubt);
+}

@@ -8,7 +8,7 @@ use super::RunEvidence;
 use crate::counts;
 use crate::judge::evidence::used::extensions;
 use crate::judge::finding::Finding;
-use crate::judge::summary::Scope;
+use crate::judge::summary::{Comparison, Scope, Summary, Verdict};
 use crate::judge::workloads::has_fixed_work;
 
 /// Complaints that are quoted; the rest is counted.
@@ -66,8 +66,37 @@ pub fn not_steady(run: &RunEvidence<'_>) -> Vec<Finding> {
         "Warm-up ended without a steady state after at most {longest_s:.0} s: {}.",
         shares.join(", ")
     );
+    let (severity, meaning) = match names.iter().all(|name| has_settled(run.summary, name)) {
+        true => (
+            Severity::Note,
+            " While they were measured they changed by less than the differences that the verdicts name.",
+        ),
+        false => (Severity::Doubt, ""),
+    };
     let remedy = "Use a longer warm-up; on a noisy machine a steady state may never be shown.";
-    vec![Finding::new(Severity::Doubt, &names, claim, remedy)]
+    vec![Finding::new(severity, &names, claim + meaning, remedy)]
+}
+
+/// Whether a contender's slices began without a transient, and changed relative to the others by less than what every verdict on it needs.
+fn has_settled(summary: &Summary, name: &str) -> bool {
+    summary.duels.iter().all(|duel| {
+        let mut courses = duel.contenders.iter();
+        let course = courses.find(|one| one.contender == name);
+        let Some(course) = course.and_then(|one| one.course.as_ref()) else {
+            return false;
+        };
+        let change = course.own_change.interval();
+        let change = change.map_or(f64::INFINITY, |(low, high)| high.ln().max(-low.ln()));
+        let is_about_it = |one: &&Comparison| one.contender == name || summary.baseline == name;
+        let mut verdicts = duel.comparisons.iter().filter(is_about_it);
+        let is_borne = verdicts.all(|one| {
+            let is_claim = matches!(one.verdict, Verdict::Faster | Verdict::Slower);
+            let (low, high) = one.ratio.interval().unwrap_or((1.0, 1.0));
+            let nearest = if low > 1.0 { low.ln() } else { -high.ln() };
+            is_claim && change < nearest
+        });
+        course.transient.is_none() && is_borne
+    })
 }
 
 pub fn server_died(run: &RunEvidence<'_>) -> Vec<Finding> {
