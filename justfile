@@ -45,6 +45,11 @@ unit filter="":
 cost server:
     cargo bench -p dbduel-load --bench client_cost -- --server {{ server }}
 
+# Short turns beside long runs on real servers, half an hour a pair: `just short-and-long`, `just short-and-long stalls`, or pairs by name.
+short-and-long *pairs:
+    cargo build --release
+    DBDUEL=target/release/dbduel RESULTS="${RESULTS:-target/short-and-long}" benches/short_and_long.sh {{ pairs }}
+
 # The gate of every commit.
 gate:
     .ci/run
