@@ -125,6 +125,7 @@ const SERVERS: &[Rule] = &[
     servers("R25", "S6", "Failed transactions are not throughput.", contest::rollbacks),
     server("R26", "P6", Performance, "Writes deferred until after the run inflate throughput.", debt::dirty_pages),
     server("R48", "P20", Performance, "Dead rows that vacuum did not remove are work put off until after the run.", debt::dead_rows),
+    server("R50", "P6", Performance, "Work that comes once in minutes is missing from a shorter measurement.", debt::periodic_work),
     server("R30", "S4", Performance, "Compression without effect was not tested.", engine::compression_missing),
     server("R31", "P7", Performance, "A virtual disk that reports itself as rotational keeps neighbour flushing on.", device::claims_to_rotate),
     server("R32", "D3", Durability, "On a device without atomic writes this setting removes torn-page protection.", torn_pages::atomic_writes),

@@ -171,6 +171,50 @@ fn tables_outside_the_wal_and_rows_that_vacuum_left_are_found() {
     );
 }
 
+#[test]
+fn periodic_work_that_did_not_come_is_said_with_its_period_in_own_load() {
+    let mut case = Case::of(vec![
+        server("a", "postgresql-17.11"),
+        server("b", "postgresql-17.11"),
+    ]);
+    let counted = |wal: &str, checkpoints: &str, vacuums: &str| {
+        counters(&[
+            ("pg_current_wal_insert_lsn", wal),
+            ("pg_stat_checkpointer.num_timed", checkpoints),
+            ("pg_stat_checkpointer.num_requested", "2"),
+            ("pg_stat_user_tables.n_dead_tup", "5000"),
+            ("pg_stat_user_tables.autovacuum_count", vacuums),
+        ])
+    };
+    for contender in &mut case.contenders {
+        let stretched = [("checkpoint_timeout", "600"), ("autovacuum_naptime", "120")];
+        let stretched = stretched.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        contender.variables.extend(stretched);
+        contender.status_before = counted("1000000", "0", "0");
+        contender.status_after = counted("90000000", "0", "0");
+    }
+    let found = finding(&audit(&case), "R50").clone();
+    assert_eq!(found.severity, Severity::Doubt);
+    assert!(
+        found
+            .claim
+            .contains("no checkpoint (every 300 s of its load")
+            && found
+                .claim
+                .contains("no autovacuum (looked for every 60 s of its load)"),
+        "{}",
+        found.claim
+    );
+    for contender in &mut case.contenders {
+        contender.status_after = counted("90000000", "1", "3");
+    }
+    assert!(!audit(&case).findings.iter().any(|one| one.rule == "R50"));
+    for contender in &mut case.contenders {
+        contender.status_after = counted("1000100", "0", "0");
+    }
+    assert!(!audit(&case).findings.iter().any(|one| one.rule == "R50"));
+}
+
 /// Where a setting decides, a fix makes PostgreSQL equal to any other recorded server.
 #[test]
 fn a_fix_leaves_no_doubt_between_postgresql_and_other_servers() {

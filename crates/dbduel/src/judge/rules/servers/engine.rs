@@ -23,10 +23,7 @@ const WAITS_MIN: f64 = 500.0;
 
 pub fn redo_too_small(contender: &Contender<'_>) -> Option<Hit> {
     let server = contender.server();
-    let capacity = contender.number("redo.capacity");
-    let usable = server
-        .after("innodb_checkpoint_max_age")
-        .or(capacity.map(|bytes| bytes * REDO_USABLE))?;
+    let usable = redo_usable(contender)?;
     let remedy = "Enlarge the redo log to hold the whole measured time, equally on all sides.";
     let written = redo_written(contender);
     if let (Some(written), Some(seconds)) = (
@@ -92,7 +89,17 @@ pub fn redo_too_small(contender: &Contender<'_>) -> Option<Hit> {
 }
 
 /// Redo bytes that the run wrote, from sequence numbers: the byte counters mean other things on other products.
-fn redo_written(contender: &Contender<'_>) -> Option<f64> {
+/// Redo after which the server has to write what it has put off, bytes.
+pub(super) fn redo_usable(contender: &Contender<'_>) -> Option<f64> {
+    let capacity = contender.number("redo.capacity");
+    let server = contender.server();
+    server
+        .after("innodb_checkpoint_max_age")
+        .or(capacity.map(|bytes| bytes * REDO_USABLE))
+}
+
+/// Redo of the run, bytes.
+pub(super) fn redo_written(contender: &Contender<'_>) -> Option<f64> {
     let server = contender.server();
     let counted = server
         .delta("innodb_lsn_current")

@@ -584,7 +584,9 @@ fn complete_settings(
         clients *= 2;
     }
     // Room for the clients and for our own questions.
-    let needed = product.needed_settings((clients + 20).max(MAX_CONNECTIONS_MIN));
+    let mut needed = product.needed_settings((clients + 20).max(MAX_CONNECTIONS_MIN));
+    // Servers on machines of their own are frozen all the same while others have their turns.
+    needed.extend(product.paced_settings(plan.contenders.len() as u32));
     let is_written = |name: &str| {
         contender
             .settings

@@ -127,6 +127,13 @@ pub trait ServerProduct: Sync {
     /// Settings that a contender with this many connections needs unless it sets them itself.
     fn needed_settings(&self, connections: u32) -> Vec<(&'static str, u32)>;
 
+    /// Settings, unless it sets them itself, with which a server that is awake for one of so many parts of the time does its periodic
+    /// work as often, per second awake, as one that runs all the time.
+    fn paced_settings(&self, contenders: u32) -> Vec<(&'static str, u32)> {
+        let _ = contenders;
+        Vec::new()
+    }
+
     /// Why a setting belongs to the lab alone; `None` when a contender may have it.
     fn reserved(&self, name: &str, value: &str) -> Option<String> {
         reserved::reserved(name, value)

@@ -55,13 +55,24 @@ const RESERVED: &[(&[&str], &str)] = &[
     (&["include", "include_dir", "include_if_exists"], FILE),
 ];
 
-/// What no timer of a frozen server may do after the thaw, in another contender's time or at a moment that the freezing
-/// chose: checkpoints come when the log has grown, and not by the clock; vacuum comes when it is asked for.
-const TIMERS: &[(&str, &str)] = &[
-    // The longest that every version takes.
-    ("checkpoint_timeout", "1d"),
-    ("autovacuum_naptime", "2147483s"),
+/// Work by the clock, which runs on while a server is frozen: the setting with its default and its largest value in all versions, in its
+/// own unit (seconds, seconds, milliseconds, milliseconds).
+const TIMERS: [(&str, u32, u32); 4] = [
+    ("checkpoint_timeout", 300, 86_400),
+    ("autovacuum_naptime", 60, 2_147_483),
+    ("bgwriter_delay", 200, 10_000),
+    ("wal_writer_delay", 200, 10_000),
 ];
+
+/// The timers of a server that is awake for one of so many parts of the time: as many times their defaults. What they start runs only
+/// while the server is awake, so it is in the server's own time.
+pub fn paced(contenders: u32) -> Vec<(&'static str, u32)> {
+    let each = TIMERS.iter().map(|&(name, default, largest)| {
+        let stretched = default.saturating_mul(contenders.max(1));
+        (name, stretched.min(largest))
+    });
+    each.collect()
+}
 
 /// Why a setting belongs to the lab alone; `None` when a contender may have it.
 pub fn reserved(name: &str, value: &str) -> Option<String> {
@@ -102,9 +113,6 @@ pub fn render(places: &Places<'_>, settings: &[Setting], at_init: &[&str]) -> St
     line("logging_collector", "off");
     // Otherwise the server goes on after a crash of one process, with all sessions lost and nothing said to its parent.
     line("restart_after_crash", "off");
-    for (name, value) in TIMERS {
-        line(name, value);
-    }
     for setting in settings {
         let name = setting.normal_name();
         if !at_init.contains(&name.as_str()) {
@@ -223,10 +231,22 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[1], "include_if_exists '/s/data/postgresql.conf'");
         assert!(lines.contains(&"unix_socket_directories = '/s'"));
-        assert!(lines.contains(&"checkpoint_timeout = '1d'"));
         assert_eq!(
             lines[lines.len() - 2..],
             ["shared_buffers = '1GB'", "search_path = 'it''s, c\\\\d'"]
         );
+    }
+
+    #[test]
+    fn periodic_work_is_as_frequent_per_second_awake_as_alone() {
+        let of = |contenders: u32, name: &str| {
+            let all = paced(contenders);
+            all.into_iter().find(|(own, _)| *own == name).unwrap().1
+        };
+        assert_eq!(of(1, "autovacuum_naptime"), 60);
+        assert_eq!(of(2, "autovacuum_naptime"), 120);
+        assert_eq!(of(8, "checkpoint_timeout"), 2400);
+        assert_eq!(of(100, "bgwriter_delay"), 10_000);
+        assert_eq!(of(u32::MAX, "checkpoint_timeout"), 86_400);
     }
 }

@@ -82,7 +82,7 @@ fn status(version: Version) -> &'static str {
     macro_rules! tables {
         () => {
             "SELECT 'pg_stat_user_tables.' || c.key, c.value FROM (SELECT coalesce(sum(n_live_tup), 0) AS n_live_tup, \
-             coalesce(sum(n_dead_tup), 0) AS n_dead_tup FROM pg_stat_user_tables) v, LATERAL json_each_text(row_to_json(v)) c"
+             coalesce(sum(n_dead_tup), 0) AS n_dead_tup, coalesce(sum(autovacuum_count), 0) AS autovacuum_count FROM pg_stat_user_tables) v, LATERAL json_each_text(row_to_json(v)) c"
         };
     }
     macro_rules! base {

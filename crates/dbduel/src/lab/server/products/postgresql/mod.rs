@@ -122,6 +122,10 @@ impl ServerProduct for PostgreSql {
         vec![("max_connections", connections)]
     }
 
+    fn paced_settings(&self, contenders: u32) -> Vec<(&'static str, u32)> {
+        configuration::paced(contenders)
+    }
+
     fn reserved(&self, name: &str, value: &str) -> Option<String> {
         configuration::reserved(name, value)
     }
