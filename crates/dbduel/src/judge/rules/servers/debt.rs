@@ -122,7 +122,8 @@ fn postgresql_unseen(contender: &Contender<'_>) -> Option<Vec<String>> {
             "checkpoint (every {period} of its load, or when the log has grown)"
         ));
     }
-    if server.delta("pg_stat_user_tables.autovacuum_count") == Some(0.0)
+    if contender.switch("autovacuum") != Some(false)
+        && server.delta("pg_stat_user_tables.autovacuum_count") == Some(0.0)
         && server
             .after("pg_stat_user_tables.n_dead_tup")
             .is_some_and(|dead| dead > 0.0)
