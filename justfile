@@ -50,6 +50,11 @@ short-and-long *pairs:
     cargo build --release
     DBDUEL=target/release/dbduel RESULTS="${RESULTS:-target/short-and-long}" benches/short_and_long.sh {{ pairs }}
 
+# How often background threads wake per second of load, alone and beside other contenders: five minutes for each of three products.
+background-work *products:
+    cargo build --release
+    DBDUEL=target/release/dbduel RESULTS="${RESULTS:-target/background-work}" benches/background_work.sh {{ products }}
+
 # The gate of every commit.
 gate:
     .ci/run

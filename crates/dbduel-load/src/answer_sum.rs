@@ -29,6 +29,25 @@ impl SliceAnswer {
         Ok((total, merged))
     }
 
+    /// Leaves out the time in which no load thread ran, and the ticks that it touches: nothing was sent then, so it says nothing of the
+    /// server. Returns how much that is, seconds. Of an open loop nothing: what fell due then was sent later.
+    pub fn leave_out_gaps(&mut self) -> f64 {
+        if self.service_times.is_some() {
+            return 0.0;
+        }
+        let gaps_s = std::mem::take(&mut self.gaps_s);
+        let left_out_s: f64 = gaps_s.iter().map(|[from, until]| until - from).sum();
+        self.measured_s -= left_out_s;
+        self.stalled_s = (self.stalled_s - left_out_s).max(0.0);
+        self.ticks.retain(|tick| {
+            let ends_s = tick.offset_s + tick.length_s;
+            !gaps_s
+                .iter()
+                .any(|[from, until]| *from < ends_s && tick.offset_s < *until)
+        });
+        left_out_s
+    }
+
     /// Adds what a later turn of the same slice brought; its ticks of the guard are left out.
     ///
     /// The lag becomes the mean of the turns' quantiles, weighted by transactions.
@@ -101,6 +120,7 @@ impl SliceAnswer {
             lag_us_p99: _,
             service_times,
             stalled_s: _,
+            gaps_s: _,
             drained_s: _,
             client_drained_s,
             reported,
@@ -246,6 +266,7 @@ mod tests {
             lag_us_p99: ok as f64,
             service_times: None,
             stalled_s: 0.0,
+            gaps_s: Vec::new(),
             drained_s: 1.0 / ok as f64,
             client_drained_s: 0.1,
             reported: Some(ok + 2),
@@ -253,6 +274,55 @@ mod tests {
             commits: Vec::new(),
             orchestration: None,
         }
+    }
+
+    /// A server that does 1000 transactions a second while it is asked.
+    fn turn_with_stalls(gaps_s: &[[f64; 2]], server_stalls_s: f64) -> SliceAnswer {
+        let gap_s: f64 = gaps_s.iter().map(|[from, until]| until - from).sum();
+        let mut answer = turn(
+            0,
+            (1000.0 * (4.0 - gap_s - server_stalls_s)) as u64,
+            200_000,
+        );
+        answer.measured_s = 4.0;
+        answer.stalled_s = gap_s;
+        answer.gaps_s = gaps_s.to_vec();
+        answer.ticks = (0..40)
+            .map(|number| Tick {
+                offset_s: f64::from(number) * 0.1,
+                length_s: 0.1,
+                ..Tick::default()
+            })
+            .collect();
+        answer
+    }
+
+    #[test]
+    fn time_without_a_load_thread_is_left_out_and_a_stall_of_the_server_is_not() {
+        let rate = |answer: &SliceAnswer| answer.ok() / answer.measured_s;
+        let mut stopped = turn_with_stalls(&[[0.5, 1.5], [3.0, 3.25]], 0.0);
+        assert_eq!(stopped.leave_out_gaps(), 1.25);
+        assert!((rate(&stopped) - 1000.0).abs() < 1e-9);
+        assert_eq!(stopped.stalled_s, 0.0);
+        // Ten ticks and three, of which one is half in the gap, or eleven and four where borders are rounded.
+        assert!(
+            (25..=27).contains(&stopped.ticks.len()),
+            "{}",
+            stopped.ticks.len()
+        );
+        let mut slow = turn_with_stalls(&[], 1.0);
+        assert_eq!(slow.leave_out_gaps(), 0.0);
+        assert!((rate(&slow) - 750.0).abs() < 1e-9);
+        // The gap of one thread alone is no gap of the process.
+        let mut one = turn_with_stalls(&[], 0.5);
+        one.stalled_s = 1.0;
+        assert_eq!((one.leave_out_gaps(), one.stalled_s), (0.0, 1.0));
+        let mut open_loop = turn_with_stalls(&[[0.5, 1.5]], 0.0);
+        open_loop.service_times = Some(encode(&new_histogram()));
+        assert_eq!(
+            (open_loop.leave_out_gaps(), open_loop.measured_s),
+            (0.0, 4.0)
+        );
     }
 
     #[test]

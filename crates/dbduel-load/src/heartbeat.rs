@@ -12,11 +12,18 @@ const BEAT: Duration = Duration::from_millis(50);
 /// Delay from which it is a gap: above what scheduling costs on a busy machine, and an event worth telling in any slice.
 const GAP_MIN: Duration = Duration::from_millis(250);
 
+/// Gaps that are kept of one slice. More of them are still counted.
+const GAPS_MAX: usize = 64;
+
+/// Stretches of time, in order and apart from each other.
+pub(crate) type Gaps = Vec<Range<Instant>>;
+
 /// The beats of one loop in one slice.
 #[derive(Debug)]
 pub(crate) struct Heartbeat {
     next: Instant,
     stalled: Duration,
+    gaps: Gaps,
 }
 
 impl Heartbeat {
@@ -25,6 +32,7 @@ impl Heartbeat {
         Heartbeat {
             next: now + BEAT,
             stalled: Duration::ZERO,
+            gaps: Vec::new(),
         }
     }
 
@@ -42,6 +50,9 @@ impl Heartbeat {
         }
         let (from, until) = (due.max(measured.start), now.min(measured.end));
         self.stalled += until.saturating_duration_since(from);
+        if from < until && self.gaps.len() < GAPS_MAX {
+            self.gaps.push(from..until);
+        }
         gap
     }
 
@@ -49,11 +60,42 @@ impl Heartbeat {
     pub(crate) fn stalled(&self) -> Duration {
         self.stalled
     }
+
+    /// The gaps in the measured part.
+    pub(crate) fn gaps(&self) -> &Gaps {
+        &self.gaps
+    }
+}
+
+/// The time that is in gaps of both loops: what stops a process stops them all.
+pub(crate) fn common_gaps(one: &Gaps, other: &Gaps) -> Gaps {
+    let pairs = one.iter().flat_map(|a| other.iter().map(move |b| (a, b)));
+    let common = pairs.map(|(a, b)| a.start.max(b.start)..a.end.min(b.end));
+    common.filter(|gap| gap.start < gap.end).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_stopped_one_loop_alone_is_no_gap_of_the_process() {
+        let start = Instant::now();
+        let gaps = |all: &[(u64, u64)]| -> Gaps {
+            let each = all.iter();
+            each.map(|(from, until)| start + ms(*from)..start + ms(*until))
+                .collect()
+        };
+        let (one, other) = (
+            gaps(&[(0, 500), (900, 1600)]),
+            gaps(&[(400, 1000), (1500, 1700)]),
+        );
+        assert_eq!(
+            common_gaps(&one, &other),
+            gaps(&[(400, 500), (900, 1000), (1500, 1600)])
+        );
+        assert_eq!(common_gaps(&one, &gaps(&[(500, 900)])), gaps(&[]));
+    }
 
     fn ms(ms: u64) -> Duration {
         Duration::from_millis(ms)

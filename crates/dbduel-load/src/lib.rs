@@ -26,6 +26,7 @@ pub mod fill;
 mod heartbeat;
 pub mod introspection;
 pub mod load_thread;
+pub mod locked_memory;
 pub mod lua;
 pub mod machine;
 pub mod mock_server;

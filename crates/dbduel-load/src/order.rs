@@ -271,6 +271,9 @@ pub struct SliceAnswer {
     /// gaps of 0.25 s and more. Nothing was sent then, whatever the server would have done.
     #[serde(default)]
     pub stalled_s: f64,
+    /// The stalls in which no load thread ran, seconds after the start of the measured part, each with its end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gaps_s: Vec<[f64; 2]>,
     /// How much of it was after its ordered end, until the last transaction was done that was due before that, seconds.
     pub drained_s: f64,
     /// How long clients were in transactions that were due before the ordered end of the measured part, after that end, seconds,

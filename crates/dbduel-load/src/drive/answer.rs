@@ -21,6 +21,7 @@ pub(super) fn slice(report: &SliceReport, classes: &[String], open_ns: u64) -> S
         used: Used { cpu, polled },
         drained,
         stalled,
+        gaps: _,
     } = report;
     debug_assert!(tally.balances(), "a transaction was lost or counted twice");
     let window = tally.window();
@@ -56,6 +57,7 @@ pub(super) fn slice(report: &SliceReport, classes: &[String], open_ns: u64) -> S
         lag_us_p99: tally.lags().value_at_quantile(0.99) as f64 / NS_PER_US,
         service_times: (!tally.services().is_empty()).then(|| encode(tally.services())),
         stalled_s: stalled.as_secs_f64(),
+        gaps_s: Vec::new(),
         drained_s: drained.as_secs_f64(),
         client_drained_s: tally.client_drained_ns() as f64 / NS_PER_S,
         reported: None,

@@ -103,8 +103,9 @@ impl<O: Write> Desk<O> {
             reports.extend(self.close(contender)?);
         }
         // Where a thread may be held up on purpose, this one still sees when the whole process is.
-        let stalled = blocks_threads.then(|| own.stalled());
-        let counted = self.merged(reports, stalled, &classes, open_ns);
+        let own = blocks_threads.then_some(&own);
+        let open = start + Duration::from_nanos(stretches.window.open_ns);
+        let counted = self.merged(reports, own, &classes, (open, open_ns));
         let commits = self.take_commits(contender);
         match (lost, counted) {
             (None, Some(answer)) => Ok(Answer::Slice(Box::new(SliceAnswer {
@@ -135,13 +136,13 @@ impl<O: Write> Desk<O> {
             .unwrap_or_else(|| (at_once, monotonic::ns_of(at_once)))
     }
 
-    /// What all threads counted together; `stalled` replaces what they saw of stalls.
+    /// What all threads counted together; what `own` saw of stalls takes the place of what they saw.
     fn merged(
         &mut self,
         reports: Vec<SliceReport>,
-        stalled: Option<Duration>,
+        own: Option<&Heartbeat>,
         classes: &[String],
-        open_ns: u64,
+        (open, open_ns): (Instant, u64),
     ) -> Option<SliceAnswer> {
         let mut reports = reports.into_iter();
         let mut whole = reports.next()?;
@@ -149,8 +150,18 @@ impl<O: Write> Desk<O> {
             whole.merge(&report);
             self.spare.push(report.tally);
         }
-        whole.stalled = stalled.unwrap_or(whole.stalled);
-        let answer = answer::slice(&whole, classes, open_ns);
+        if let Some(own) = own {
+            whole.stalled = own.stalled();
+            whole.gaps.clone_from(own.gaps());
+        }
+        let since_open = |at: Instant| at.saturating_duration_since(open).as_secs_f64();
+        let gaps = whole.gaps.iter();
+        let answer = SliceAnswer {
+            gaps_s: gaps
+                .map(|gap| [since_open(gap.start), since_open(gap.end)])
+                .collect(),
+            ..answer::slice(&whole, classes, open_ns)
+        };
         self.spare.push(whole.tally);
         Some(answer)
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::{BeginSlice, Report};
 use crate::executor::Polled;
 use crate::executor::policy::CpuTime;
-use crate::heartbeat::Heartbeat;
+use crate::heartbeat::{Gaps, Heartbeat, common_gaps};
 use crate::tally::Tally;
 use crate::worker::{RunClock as _, Slice};
 
@@ -23,6 +23,8 @@ pub struct SliceReport {
     /// How long the thread's loop stalled during the measured part, in gaps far beyond what it slept for; of several
     /// threads the longest, since what stops a process stops them all.
     pub stalled: Duration,
+    /// Gaps of the thread's loop; of several threads what all of them have in common.
+    pub(crate) gaps: Gaps,
 }
 
 impl SliceReport {
@@ -33,11 +35,13 @@ impl SliceReport {
             used,
             drained,
             stalled,
+            gaps,
         } = other;
         self.tally.merge(tally);
         self.used = self.used.plus(*used);
         self.drained = self.drained.max(*drained);
         self.stalled = self.stalled.max(*stalled);
+        self.gaps = common_gaps(&self.gaps, gaps);
     }
 }
 
@@ -200,6 +204,11 @@ impl RunningSlice {
                     .heartbeat
                     .as_ref()
                     .map(Heartbeat::stalled)
+                    .unwrap_or_default(),
+                gaps: self
+                    .heartbeat
+                    .as_ref()
+                    .map(|heartbeat| heartbeat.gaps().clone())
                     .unwrap_or_default(),
             })));
         }

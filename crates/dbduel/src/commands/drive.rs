@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use dbduel_load::drive::{Threads, take_standard_input};
+use dbduel_load::locked_memory::keep_in_memory;
 use dbduel_load::share::HostShare;
 
 use crate::exit::Exit;
@@ -43,6 +44,7 @@ pub fn drive(arguments: &Arguments) -> Result<Exit> {
                 .with_context(|| format!("`{core}` is no processor number"))
         })
         .collect::<Result<Vec<u32>>>()?;
+    keep_in_memory();
     let input = take_standard_input().context("cannot set standard input aside for orders")?;
     let input = std::io::BufReader::new(input);
     let threads = Threads {

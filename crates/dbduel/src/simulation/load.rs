@@ -294,6 +294,14 @@ impl SimulatedLoad {
             lag_us_p99: 50.0,
             service_times: is_open.then_some(encoded),
             stalled_s,
+            // At the end of what was counted.
+            gaps_s: match stalled_s > 0.0 {
+                true => vec![[
+                    counted.length_s + drained_s,
+                    counted.length_s + drained_s + stalled_s,
+                ]],
+                false => Vec::new(),
+            },
             drained_s,
             client_drained_s: f64::from(order.clients) * drained_s / 2.0,
             reported: None,

@@ -72,6 +72,11 @@ fn a_load_process_that_was_stopped_says_for_how_long() {
     let least_s = STOPPED.as_secs_f64() - 0.05;
     assert!(slice.stalled_s >= least_s, "{}", slice.stalled_s);
     assert!(slice.stalled_s < slice.measured_s, "{}", slice.stalled_s);
+    let gaps_s: f64 = slice.gaps_s.iter().map(|[from, until]| until - from).sum();
+    assert!(
+        gaps_s >= least_s && gaps_s <= slice.stalled_s + 1e-6,
+        "{gaps_s}"
+    );
     assert!(slice.classes[0].counts.ok > 0);
 }
 

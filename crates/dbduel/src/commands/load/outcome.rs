@@ -390,6 +390,7 @@ pub(super) mod tests {
             lag_us_p99: 30.0,
             service_times: None,
             stalled_s: 0.0,
+            gaps_s: Vec::new(),
             drained_s: 0.2,
             client_drained_s: 0.0,
             reported: None,

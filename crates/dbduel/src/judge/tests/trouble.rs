@@ -445,3 +445,55 @@ fn a_warm_up_that_was_cut_short_is_a_note_where_the_slices_bear_the_verdict() {
     assert_eq!(severity_with(0.0), Severity::Note);
     assert_eq!(severity_with(4.0), Severity::Doubt);
 }
+
+#[test]
+fn memory_that_was_taken_from_a_frozen_server_is_a_doubt_when_it_costs_time() {
+    let with_waits = |waited_s: f64| {
+        let mut record = Scenario::duel().record();
+        let slow = record.plan.contenders[1].name.clone();
+        let rows: Vec<_> = record
+            .slices
+            .iter()
+            .filter(|row| row.class == "all")
+            .cloned()
+            .collect();
+        for row in rows {
+            let is_slow = row.contender == slow;
+            for (source, metric, value) in [
+                (
+                    "server",
+                    "major_faults_count",
+                    if is_slow { 200.0 } else { 0.0 },
+                ),
+                (
+                    "host",
+                    "pressure_memory_some_s",
+                    if is_slow { waited_s } else { 0.0 },
+                ),
+            ] {
+                let is_it = |one: &ReadingRow| {
+                    (one.block, one.position) == (row.block, row.position)
+                        && (one.source.as_str(), one.metric.as_str()) == (source, metric)
+                };
+                record.readings.retain(|one| !is_it(one));
+                record.readings.push(ReadingRow {
+                    block: row.block,
+                    position: row.position,
+                    contender: row.contender.clone(),
+                    source: source.to_owned(),
+                    metric: metric.to_owned(),
+                    value,
+                });
+            }
+        }
+        summarise(&record).1
+    };
+    let found = with_waits(0.5);
+    let idle = the(&found, "lab.idle-memory");
+    assert_eq!(
+        (idle.severity, idle.about.as_slice()),
+        (Severity::Doubt, &["no-doublewrite".to_owned()][..])
+    );
+    let found = with_waits(0.01);
+    assert!(!found.iter().any(|one| one.rule == "lab.idle-memory"));
+}

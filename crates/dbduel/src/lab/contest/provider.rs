@@ -4,6 +4,7 @@ use std::fmt::Debug;
 
 use anyhow::Result;
 use dbduel_load::driver::Dialect;
+use dbduel_load::locked_memory::keep_in_memory;
 use dbduel_record::event::Finding;
 
 use super::ContestConfig;
@@ -43,6 +44,7 @@ pub struct Machines;
 
 impl Provider for Machines {
     fn load(&self, config: &ContestConfig<'_>) -> Result<Box<dyn Load>> {
+        keep_in_memory();
         let load = LoadProcesses::start(config.plan, config.nats, &config.contest())?;
         Ok(Box::new(load))
     }

@@ -19,6 +19,7 @@ use crate::lab::observe::Observed;
 pub struct SliceSoFar {
     answer: Option<SliceAnswer>,
     guard_s: f64,
+    left_out_s: f64,
     observed: Observed,
     /// How long the server was stopped on purpose; absent without an injection.
     injected: Option<InjectedTime>,
@@ -42,10 +43,12 @@ impl SliceSoFar {
         let Turn {
             answer,
             guard_s,
+            left_out_s,
             observed,
             injected,
         } = turn;
         self.guard_s += guard_s;
+        self.left_out_s += left_out_s;
         self.injected = match (self.injected, injected) {
             (Some(before), Some(now)) => Some(before.plus(now)),
             (before, now) => before.or(now),
@@ -90,6 +93,7 @@ impl SliceSoFar {
         let SliceLabel {
             slice, contender, ..
         } = label;
+        let left_out = Some(("left_out_s", self.left_out_s)).filter(|(_, seconds)| *seconds > 0.0);
         let injected = self.injected.into_iter().flat_map(|time| {
             [
                 ("server_stopped_s", time.stopped_s),
@@ -98,7 +102,7 @@ impl SliceSoFar {
         });
         result
             .readings
-            .extend(injected.map(|(metric, value)| ReadingRow {
+            .extend(injected.chain(left_out).map(|(metric, value)| ReadingRow {
                 block: slice.block,
                 position: slice.position,
                 contender: contender.to_owned(),

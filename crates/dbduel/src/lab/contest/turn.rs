@@ -20,8 +20,10 @@ use crate::lab::drive::SliceEnd;
 use crate::lab::observe::Observed;
 use crate::report::words;
 
-/// Share of a turn in which the load process may have stalled; with more of it the slice is lost.
+/// Share of a turn in which load threads may have stalled that does not end up outside of the measured time; with more of it the slice is lost.
 const STALLED_SHARE_MAX: f64 = 0.05;
+/// Share of a turn that may be left out because no load thread ran.
+const LEFT_OUT_SHARE_MAX: f64 = 0.5;
 /// The progress line stays a line: with more comparisons it has only their number.
 const NAMED_MAX: usize = 2;
 
@@ -45,6 +47,8 @@ pub struct Turn {
     pub answer: SliceAnswer,
     /// Load before the measured part, seconds.
     pub guard_s: f64,
+    /// Time that is not in the measured part because no load thread ran, seconds.
+    pub left_out_s: f64,
     /// What samplers saw; nothing when it was not watched.
     pub observed: Observed,
     /// How long the server was stopped on purpose; absent without an injection.
@@ -164,7 +168,7 @@ impl Contest<'_> {
         let mut observed = observed.unwrap_or_default();
         self.say_what_is_missing(name, &observed)?;
         let silence = self.arena.resident(contender).backend.silence(!asks_host);
-        let answer = match (end, silence) {
+        let mut answer = match (end, silence) {
             (SliceEnd::Finished(answer), None) => *answer,
             (SliceEnd::Finished(_), Some(silence)) => {
                 return Ok(match self.arena.health(contender) {
@@ -177,7 +181,9 @@ impl Contest<'_> {
                 return Ok(Outcome::Lost(format!("{silence}; {why}")));
             }
         };
-        if let Some(why) = stall(&answer, suspended) {
+        let whole_s = answer.measured_s;
+        let left_out_s = answer.leave_out_gaps();
+        if let Some(why) = stall(&answer, whole_s, left_out_s, suspended) {
             return Ok(Outcome::Stalled(why));
         }
         let workload = workload_at(plan, block.level)?;
@@ -200,13 +206,20 @@ impl Contest<'_> {
             injected,
             answer,
             guard_s,
+            left_out_s,
             observed,
         })))
     }
 }
 
-/// Says that the machine slept, or that the load process stalled for so long that the turn shows nothing of the server.
-fn stall(answer: &SliceAnswer, suspended: Duration) -> Option<String> {
+/// Says that the machine slept, or that the load process stalled for so much of a turn of `whole_s` that it shows nothing of the server.
+/// `left_out_s` of it is not in the answer.
+fn stall(
+    answer: &SliceAnswer,
+    whole_s: f64,
+    left_out_s: f64,
+    suspended: Duration,
+) -> Option<String> {
     if suspended >= SUSPENDED_MIN {
         let suspended = words::duration(suspended.as_secs_f64());
         return Some(format!("the machine was suspended for {suspended}"));
@@ -218,10 +231,12 @@ fn stall(answer: &SliceAnswer, suspended: Duration) -> Option<String> {
     {
         return Some(why);
     }
-    (answer.stalled_s > STALLED_SHARE_MAX * answer.measured_s).then(|| {
+    let is_lost =
+        answer.stalled_s > STALLED_SHARE_MAX * whole_s || left_out_s > LEFT_OUT_SHARE_MAX * whole_s;
+    is_lost.then(|| {
         format!(
-            "the load process stalled for {:.1} s of {:.1} s and sent nothing meanwhile",
-            answer.stalled_s, answer.measured_s
+            "the load process stalled for {:.1} s of {whole_s:.1} s and sent nothing meanwhile",
+            answer.stalled_s + left_out_s
         )
     })
 }

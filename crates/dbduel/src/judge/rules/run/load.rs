@@ -330,6 +330,42 @@ pub fn stalled(run: &RunEvidence<'_>) -> Vec<Finding> {
     found
 }
 
+/// Share of a contender's time that may be left out without a doubt.
+const LEFT_OUT_SHARE_MAX: f64 = 0.05;
+
+/// Time in which no load thread ran, which is left out of throughput.
+pub fn left_out(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let found = run.summary.duels.iter().filter_map(|duel| {
+        let mut of_each: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+        for row in counted_rows(run, duel) {
+            let left_out_s = run.evidence.reading(slice_of(row), "lab", "left_out_s");
+            let own = of_each.entry(&row.contender).or_default();
+            own.0 += left_out_s.unwrap_or_default();
+            own.1 += row.measured_s;
+        }
+        let share = |(left_out_s, measured_s): &(f64, f64)| left_out_s / (left_out_s + measured_s);
+        let largest = of_each.values().map(share).fold(0.0, f64::max);
+        if largest <= 0.0 {
+            return None;
+        }
+        let each = of_each
+            .iter()
+            .map(|(name, own)| format!("{:.1} s of `{name}`", own.0));
+        let claim = format!(
+            "No load thread ran for {} at {}; this time is left out of throughput.",
+            each.collect::<Vec<_>>().join(", "),
+            duel.label
+        );
+        let severity = match largest > LEFT_OUT_SHARE_MAX {
+            true => Severity::Doubt,
+            false => Severity::Note,
+        };
+        let remedy = "Find what stopped the load process or took its processors or its memory.";
+        Some(Finding::new(severity, &[], claim, remedy).at(duel.level))
+    });
+    found.collect()
+}
+
 pub fn lag(run: &RunEvidence<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for duel in &run.summary.duels {

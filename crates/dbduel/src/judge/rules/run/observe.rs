@@ -8,9 +8,56 @@ use super::RunEvidence;
 use crate::counts;
 use crate::judge::evidence::{WINDOW_ERROR, Window, slice_of};
 use crate::judge::finding::{Finding, quoted};
+use crate::percent;
 
 /// Share of the slices whose counters were read over another time from which costs are doubted.
 const WINDOWS_DOUBT: f64 = 0.1;
+
+/// Share of a contender's time in waits for memory from which its figures are doubted.
+const MEMORY_WAIT_MAX: f64 = 0.01;
+
+/// Contenders that waited for memory which the system took while they were frozen: their pages are idle then.
+pub fn idle_memory(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let evidence = run.evidence;
+    for duel in &run.summary.duels {
+        for (index, contender) in evidence.plan().contenders.iter().enumerate() {
+            let blocks = evidence.watched(duel.level).iter();
+            let rows = blocks.flat_map(|block| block.slices_of(index));
+            let (mut faults, mut waited_s, mut watched_s) = (0.0, 0.0, 0.0);
+            for row in rows {
+                let slice = slice_of(row);
+                let of = |source, metric| evidence.reading(slice, source, metric);
+                let (Some(own), Some(waits_s)) = (
+                    of("server", "major_faults_count"),
+                    of("host", "pressure_memory_some_s"),
+                ) else {
+                    continue;
+                };
+                faults += own;
+                waited_s += waits_s;
+                let share = evidence.watched_share(slice, Window::Kernel);
+                watched_s += row.measured_s * share.unwrap_or(1.0);
+            }
+            let share = waited_s / watched_s;
+            if faults < 1.0 || share.is_nan() || share <= MEMORY_WAIT_MAX {
+                continue;
+            }
+            let name = contender.name.as_str();
+            let claim = format!(
+                "At {} `{name}` had {:.1} major page faults a second, and {} of its time went into waits for memory (limit {}): the system \
+                 takes pages of frozen servers, which run cold then.",
+                duel.label,
+                faults / watched_s,
+                percent::of(share),
+                percent::of(MEMORY_WAIT_MAX)
+            );
+            let remedy = "Leave more memory free, switch proactive reclaim (DAMON, limits of control groups) and swap off, or use longer turns.";
+            found.push(Finding::new(Severity::Doubt, &[name], claim, remedy).at(duel.level));
+        }
+    }
+    found
+}
 
 /// Slices whose counters were read over a time that differs from theirs.
 pub fn window(run: &RunEvidence<'_>) -> Vec<Finding> {
