@@ -23,9 +23,9 @@ const GUARD_S_MAX: f64 = 2.0;
 /// Retained time after which a steady state may be certified, seconds (White, Cobb and Spratt's
 /// MSER-5 with a hold, see the statistics crate).
 const WARM_UP_HOLD_S: f64 = 120.0;
-/// The same where a pilot follows: slower movements fall on all contenders alike, and the judge looks for them in the whole
-/// contest.
-const PILOT_HOLD_S: f64 = 8.0;
+/// The same where a pilot follows, whose rehearsals load each contender for ten seconds more and more: slower movements fall on all
+/// contenders alike, and the judge looks for them in the whole contest.
+const PILOT_HOLD_S: f64 = 5.0;
 /// Shortest turn that a pilot may choose, seconds.
 const TURN_S_MIN: f64 = 0.05;
 /// However short the budget is, a pilot may choose turns of this length, seconds.
