@@ -223,6 +223,10 @@ impl Contest<'_> {
                     false => unswitched = all,
                 }
             }
+            // Rounds between blocks have no rehearsed turns; the time of this one is of the next entry.
+            if in_turns.is_empty() {
+                continue;
+            }
             let round = ContinuityRound {
                 level,
                 turn_s: choice.turn_s,

@@ -344,7 +344,7 @@ impl Contest<'_> {
             console.measuring(
                 done_s,
                 plan.schedule.budget_s,
-                &format!("pilot, {name}: {}", rate(tick)),
+                &format!("{name}, not counted: {}", rate(tick)),
             );
             board.tick(contender, level, tick, done_s);
             match interrupt::check() {
