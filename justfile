@@ -50,7 +50,7 @@ short-and-long *pairs:
     cargo build --release
     DBDUEL=target/release/dbduel RESULTS="${RESULTS:-target/short-and-long}" benches/short_and_long.sh {{ pairs }}
 
-# How often background threads wake per second of load, alone and beside other contenders: five minutes for each of three products.
+# How often background threads wake per second of load, alone and beside other contenders: eight minutes for each of three products.
 background-work *products:
     cargo build --release
     DBDUEL=target/release/dbduel RESULTS="${RESULTS:-target/background-work}" benches/background_work.sh {{ products }}

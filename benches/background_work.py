@@ -55,7 +55,7 @@ def main():
     results, products = sys.argv[1], sys.argv[2:]
     print("| server | contenders | background switches per second of load | bytes written per transaction |")
     print("| --- | --- | ---: | ---: |")
-    names = {"alone": "alone (slices of 20 s)", "two": "2, short turns", "eight": "8, short turns"}
+    names = {"alone": "slices of 5 s, as alone", "two": "2, short turns", "eight": "8, short turns"}
     for product in products:
         for name, text in names.items():
             found = of_contest(f"{results}/{product}-{name}")
