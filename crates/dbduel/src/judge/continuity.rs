@@ -67,15 +67,7 @@ fn departure_of(pairs: &[Pair], of: impl Fn(&LoadStretch) -> Option<f64>) -> Opt
 }
 
 fn figure(log_ratio: Estimate, alpha: f64) -> Figure {
-    let ratio = log_ratio.map_increasing(f64::exp);
-    Figure::Estimated {
-        value: ratio.value,
-        low: ratio.low,
-        high: Some(ratio.high).filter(|high| high.is_finite()),
-        confidence: 1.0 - alpha,
-        n: ratio.n,
-        how: How::Continuity,
-    }
+    Figure::of_log_ratio(log_ratio, alpha, How::Continuity)
 }
 
 /// The check of a level.

@@ -2,6 +2,7 @@
 //!
 //! Knows neither contender nor unit; the field that holds a figure names the unit.
 
+use dbduel_stats::Estimate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +44,20 @@ pub enum Figure {
 }
 
 impl Figure {
+    /// A ratio, from the estimate of its logarithm at error probability `alpha`.
+    #[must_use]
+    pub fn of_log_ratio(log_ratio: Estimate, alpha: f64, how: How) -> Self {
+        let ratio = log_ratio.map_increasing(f64::exp);
+        Self::Estimated {
+            value: ratio.value,
+            low: ratio.low,
+            high: Some(ratio.high).filter(|high| high.is_finite()),
+            confidence: 1.0 - alpha,
+            n: ratio.n,
+            how,
+        }
+    }
+
     /// The point value, if there is one.
     #[must_use]
     pub fn value(&self) -> Option<f64> {

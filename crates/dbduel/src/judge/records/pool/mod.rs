@@ -384,13 +384,5 @@ fn answer(ratio: &Figure, horizon: f64, quantity: Option<Quantity>) -> &'static 
 }
 
 fn figure(estimate: &Estimate, alpha: f64) -> Figure {
-    let ratio = estimate.map_increasing(f64::exp);
-    Figure::Estimated {
-        value: ratio.value,
-        low: ratio.low,
-        high: Some(ratio.high).filter(|high| high.is_finite()),
-        confidence: 1.0 - alpha,
-        n: ratio.n,
-        how: How::RandomEffect,
-    }
+    Figure::of_log_ratio(*estimate, alpha, How::RandomEffect)
 }
