@@ -31,7 +31,8 @@
 # `BUDGET_S=20 SLICE_S=1 CLASSIC_S=5 CLASSIC_TIMES=2` is a trial of about two minutes a pair. Loaded data stay in dbduel's home
 # (`dbduel datasets prune`).
 #
-# Exit codes: 0 all pairs are done, 1 a pair failed, 2 the command line is wrong, 130 interrupted.
+# Exit codes: 0 all pairs are done and default and long overlap, 1 a pair failed, 2 the command line is wrong, 3 a pair does not overlap,
+# 130 interrupted.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -402,7 +403,7 @@ elif [ "${#wanted[@]}" -eq 0 ]; then
 fi
 if $only_table; then
     print_table "${wanted[@]}"
-    exit 0
+    exit
 fi
 
 command -v "$dbduel" >/dev/null || fail "\`$dbduel\` is not a program; DBDUEL names it"
@@ -429,5 +430,6 @@ for name in "${wanted[@]}"; do
     fi
 done
 echo
-print_table "${wanted[@]}"
-exit "$failed"
+agreement=0
+print_table "${wanted[@]}" || agreement=$?
+exit "$((failed ? 1 : agreement))"

@@ -13,6 +13,9 @@ T_QUANTILES = [
     2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045,
 ]
 
+# Exit code of a table in which short and long turns do not agree.
+DISAGREE = 3
+
 COLUMNS = [
     "pair", "workload", "clients",
     "default", "default_low", "default_high", "default_verdict", "turn_s",
@@ -200,6 +203,8 @@ def table(slice_s, *files):
     if lacking:
         last += f"; {lacking} without all intervals"
     print(last)
+    if agree < len(rows) or differ:
+        sys.exit(DISAGREE)
 
 
 if __name__ == "__main__":

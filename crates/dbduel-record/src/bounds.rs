@@ -412,7 +412,9 @@ fn check_stretch(stretch: &LoadStretch) -> Checked {
         stretch.cpu_us_per_transaction.unwrap_or_default(),
     )?;
     let written = stretch.written_bytes_per_transaction;
-    number("written_bytes_per_transaction", written.unwrap_or_default())
+    number("written_bytes_per_transaction", written.unwrap_or_default())?;
+    let flushes = stretch.disk_flushes_per_transaction;
+    number("disk_flushes_per_transaction", flushes.unwrap_or_default())
 }
 
 fn check_choice(choice: &TurnChoice) -> Checked {

@@ -290,6 +290,9 @@ pub struct LoadStretch {
     /// Bytes that the server wrote to the device per transaction; absent where they were not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_bytes_per_transaction: Option<f64>,
+    /// Flushes of the disk's cache per transaction, by all users of the disk while the contender was awake; absent where they were not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_flushes_per_transaction: Option<f64>,
 }
 
 impl LoadStretch {

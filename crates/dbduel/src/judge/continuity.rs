@@ -160,6 +160,7 @@ impl Check {
             latency_p99: of(|one| Some(one.latency_us_p99)),
             cpu_per_transaction: of(|one| one.cpu_us_per_transaction),
             written_per_transaction: of(|one| one.written_bytes_per_transaction),
+            flushes_per_transaction: of(|one| one.disk_flushes_per_transaction),
         })
     }
 
@@ -234,6 +235,7 @@ fn stretch_of(block: &CompleteBlock<'_>, who: usize, contender: &str) -> Option<
         latency_us_p99: rows.iter().map(|row| row.latency_us_p99).sum::<f64>() / count,
         cpu_us_per_transaction: None,
         written_bytes_per_transaction: None,
+        disk_flushes_per_transaction: None,
     })
 }
 

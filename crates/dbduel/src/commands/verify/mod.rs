@@ -25,7 +25,7 @@ use serde_json::Value;
 use super::{record_reports, sweep};
 use crate::console;
 use crate::exit::Exit;
-use crate::judge;
+use crate::judge::{self, Finding, Summary};
 use crate::report;
 
 /// Options of `dbduel verify`.
@@ -70,6 +70,9 @@ struct Verification {
     open: Vec<String>,
     /// Stored reports that the judge derives to the same bytes.
     derived: Vec<String>,
+    /// Verdicts that long turns contradict.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    contradictions: Vec<String>,
     /// Files that killed processes left half written; they are no part of the record.
     half_written: Vec<String>,
     /// Files that end with what an interrupted write left; that is no part of the record either.
@@ -183,6 +186,7 @@ fn examine(dir: &Path, width: usize) -> Result<Verification> {
         changed: Vec::new(),
         open: Vec::new(),
         derived: Vec::new(),
+        contradictions: Vec::new(),
         half_written: left_half_written(dir)?,
         torn: torn_ends(dir)?
             .into_iter()
@@ -193,7 +197,9 @@ fn examine(dir: &Path, width: usize) -> Result<Verification> {
     match Record::open(dir) {
         Ok(record) => {
             in_itself(&record, &mut found);
-            against_reports(&record, dir, width, &mut found)?;
+            let (summary, findings) = judge::summarise(&record);
+            found.contradictions = report::words::contradictions(&summary);
+            against_reports(&record, dir, (&summary, &findings), width, &mut found)?;
         }
         // An edit that leaves no record to read is an edit all the same.
         Err(error) if !found.changed.is_empty() => {
@@ -264,6 +270,7 @@ fn in_itself(record: &Record, found: &mut Verification) {
 fn against_reports(
     record: &Record,
     dir: &Path,
+    (summary, findings): (&Summary, &[Finding]),
     width: usize,
     found: &mut Verification,
 ) -> Result<()> {
@@ -284,7 +291,6 @@ fn against_reports(
     let is_this_judge = judge.is_some() || names(dir, &stored, this)?;
     // A run writes its reports at its end, the one for programs last.
     let are_older = has_run_since(record, dir);
-    let (summary, findings) = judge::summarise(record);
     let options = report::Options {
         width,
         colour: false,
@@ -294,7 +300,7 @@ fn against_reports(
         let Some(name) = format.file_name() else {
             continue;
         };
-        let rendered = format.render(&summary, &findings, &options);
+        let rendered = format.render(summary, findings, &options);
         let files = rendered
             .files
             .into_iter()
@@ -479,6 +485,9 @@ fn as_text(found: &Verification) -> String {
             "  left     `{file}` is half of a file that a killed dbduel was writing; it is no part of the record, and \
              the next run on it removes it"
         );
+    }
+    for contradiction in &found.contradictions {
+        let _ = writeln!(text, "  verdict  {contradiction}.");
     }
     if !found.derived.is_empty() {
         let _ = writeln!(

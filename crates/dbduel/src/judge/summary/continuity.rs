@@ -48,6 +48,9 @@ pub struct InTurns {
     /// Bytes that the server wrote per transaction; absent where they were not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_per_transaction: Option<Figure>,
+    /// Flushes of the disk's cache per transaction; absent where they were not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flushes_per_transaction: Option<Figure>,
 }
 
 /// Long turns give another ratio than those that the verdict rests on.

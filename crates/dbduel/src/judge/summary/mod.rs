@@ -29,7 +29,7 @@ pub use super::duel::profile::{Profile, Steadiness};
 use super::explain::{Amplification, Explanation};
 pub use super::seconds::stack_differences::{DifferenceFrame, FlameDifference};
 pub use super::seconds::stacks::{Flame, Frame};
-pub use super::seconds::timeline::{Pause, Ran, Series, Stretch, Timeline, WarmUp};
+pub use super::seconds::timeline::{ApartPurpose, Pause, Ran, Series, Stretch, Timeline, WarmUp};
 pub use super::seconds::tracks::{Track, TrackQuantity};
 pub use super::seconds::watched::Watched;
 use super::workloads::order_entry::OrderEntry;

@@ -18,6 +18,7 @@ pub fn stretch(contender: &str, per_s: f64, seconds: f64) -> LoadStretch {
         latency_us_p99: 1e6 / per_s,
         cpu_us_per_transaction: Some(40.0),
         written_bytes_per_transaction: None,
+        disk_flushes_per_transaction: Some(1.5),
     }
 }
 

@@ -93,11 +93,14 @@ struct Stretch {
     /// Those in guards as well, which cost the server as much.
     all_transactions: u64,
     latencies: Option<hdrhistogram::Histogram<u64>>,
+    /// What the server used in its turns; absent before the first one.
+    used: Option<Used>,
 }
 
 impl Stretch {
-    fn add(&mut self, answer: &SliceAnswer) {
+    fn add(&mut self, answer: &SliceAnswer, used: Used) {
         self.turns += 1;
+        self.used = Some(self.used.map_or(used, |sum| sum.and(used)));
         self.seconds += answer.measured_s;
         let guards = answer.ticks.iter().filter(|tick| tick.offset_s < 0.0);
         let in_guards: u64 = guards.map(|tick| tick.ok).sum();
@@ -113,7 +116,8 @@ impl Stretch {
         }
     }
 
-    fn finish(self, contender: &str, used: Used) -> LoadStretch {
+    fn finish(self, contender: &str) -> LoadStretch {
+        let used = self.used.unwrap_or_default();
         let each = |total: Option<f64>| {
             let each = total? / self.all_transactions as f64;
             each.is_finite().then_some(each.max(0.0))
@@ -127,6 +131,7 @@ impl Stretch {
             latency_us_p99: latencies.map_or(0.0, |all| all.value_at_quantile(0.99) as f64 / 1e3),
             cpu_us_per_transaction: each(used.cpu_s).map(|seconds| seconds * 1e6),
             written_bytes_per_transaction: each(used.written_bytes),
+            disk_flushes_per_transaction: each(used.disk_flushes),
         }
     }
 }
@@ -262,7 +267,6 @@ impl Contest<'_> {
         count: u32,
     ) -> Result<Vec<LoadStretch>> {
         let mut all: BTreeMap<usize, Stretch> = BTreeMap::new();
-        let before: Vec<Used> = order.iter().map(|&one| self.used(one)).collect();
         for number in 0..count {
             for &contender in order {
                 let order = SliceOrder {
@@ -270,16 +274,17 @@ impl Contest<'_> {
                     measured_s: length_s,
                     ..self.pilot_order(level, contender, &format!("{purpose}/{number}"))
                 };
+                // Turn by turn, because the disk's counters are those of whoever is awake.
+                let before = self.used(contender);
                 if let Some(answer) = self.run_pilot(level, contender, order)? {
-                    all.entry(contender).or_default().add(&answer);
+                    let used = self.used(contender).since(before);
+                    all.entry(contender).or_default().add(&answer, used);
                 }
             }
         }
-        let contenders = order.iter().zip(before);
-        let finished = contenders.filter_map(|(&contender, before)| {
-            let stretch = all.remove(&contender).filter(|own| own.turns == count)?;
-            let used = self.used(contender).since(before);
-            Some(stretch.finish(&self.config.plan.contenders[contender].name, used))
+        let finished = order.iter().filter_map(|contender| {
+            let stretch = all.remove(contender).filter(|own| own.turns == count)?;
+            Some(stretch.finish(&self.config.plan.contenders[*contender].name))
         });
         Ok(finished.collect())
     }

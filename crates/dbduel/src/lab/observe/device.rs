@@ -36,15 +36,18 @@ impl Sampler for Device {
     }
 }
 
-/// Bytes written to the subject's disk, by all users of it; `None` without one.
-pub(super) fn written(subject: &Subject) -> Option<f64> {
+/// A counter of the subject's disk, of all its users; `None` without a disk, or from a kernel that does not count it.
+pub(super) fn total(subject: &Subject, metric: &str) -> Option<f64> {
     let values = Device.look(subject).ok()?;
     let mut values = values.into_iter();
-    let written = values.find(|value| value.metric == WRITTEN);
-    written.map(|value| value.value)
+    let found = values.find(|value| value.metric == metric);
+    found.map(|value| value.value)
 }
 
-const WRITTEN: &str = "disk_written_bytes";
+/// Bytes written to a disk.
+pub(super) const WRITTEN: &str = "disk_written_bytes";
+/// Flushes of a disk's cache.
+pub(super) const FLUSHES: &str = "disk_flushes_count";
 
 /// Fields of the kernel's `Documentation/block/stat.rst`; discards came with 4.18, flushes with 5.5.
 fn values(text: &str) -> Vec<Value> {
@@ -64,7 +67,7 @@ fn values(text: &str) -> Vec<Value> {
         ("disk_discards_count", 11, 1.0),
         ("disk_discarded_bytes", 13, SECTOR),
         ("disk_discard_wait_s", 14, 1e-3),
-        ("disk_flushes_count", 15, 1.0),
+        (FLUSHES, 15, 1.0),
         ("disk_flush_wait_s", 16, 1e-3),
     ];
     let found = known.iter().filter_map(|(metric, field, factor)| {

@@ -107,7 +107,10 @@ impl Sampler for Io {
         let mut values = Vec::new();
         for (name, metric) in KNOWN {
             if subject.overcounts_writes && name == "write_bytes" {
-                values.extend(device::written(subject).map(|total| Value::counter(metric, total)));
+                values.extend(
+                    device::total(subject, device::WRITTEN)
+                        .map(|total| Value::counter(metric, total)),
+                );
                 continue;
             }
             let numbers = processes

@@ -1,7 +1,7 @@
-//! What a server has used since it started: two small figures that are read without a watch.
+//! What a server uses in a turn outside of blocks: three small figures that are read without a watch.
 
 use super::process::{Cpu, Io};
-use super::{Sampler as _, Subject, Value};
+use super::{Sampler as _, Subject, Value, device};
 
 /// Totals of a server and of the processes that it forked; absent where they cannot be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -10,6 +10,8 @@ pub struct Used {
     pub cpu_s: Option<f64>,
     /// Bytes written to the device.
     pub written_bytes: Option<f64>,
+    /// Flushes of the disk's cache, by all users of the disk.
+    pub disk_flushes: Option<f64>,
 }
 
 impl Used {
@@ -26,16 +28,28 @@ impl Used {
         Self {
             cpu_s: sum(Cpu.look(server).ok(), &["cpu_user_s", "cpu_system_s"]),
             written_bytes: sum(Io.look(server).ok(), &["device_write_bytes"]),
+            disk_flushes: device::total(server, device::FLUSHES),
         }
     }
 
-    /// What was used since an earlier look, of what both could read.
+    /// What was used since an earlier reading, of what both could read.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
-        let difference = |now: Option<f64>, then: Option<f64>| Some(now? - then?);
+        self.with(earlier, |now, then| now - then)
+    }
+
+    /// What was used in two stretches of time, of what both could read.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        self.with(other, |one, other| one + other)
+    }
+
+    fn with(self, other: Self, combine: fn(f64, f64) -> f64) -> Self {
+        let both = |one: Option<f64>, other: Option<f64>| Some(combine(one?, other?));
         Self {
-            cpu_s: difference(self.cpu_s, earlier.cpu_s),
-            written_bytes: difference(self.written_bytes, earlier.written_bytes),
+            cpu_s: both(self.cpu_s, other.cpu_s),
+            written_bytes: both(self.written_bytes, other.written_bytes),
+            disk_flushes: both(self.disk_flushes, other.disk_flushes),
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::judge::summary::{Duel, Track, TrackQuantity};
 use crate::report::words;
 
 use super::frame::{Plot, titled};
-use super::overtime::{SINCE, shade_warm_ups, steps, time_axis};
+use super::overtime::{SINCE, shade_uncounted, steps, time_axis};
 use super::scale::{Scale, nice_end};
 use super::style::{colour, legend};
 use super::svg::{Anchor, Svg, polyline};
@@ -66,7 +66,7 @@ pub fn meanwhile(summary: &Summary, duel: &Duel, width: f64) -> Option<String> {
         (all.right - all.left, all.bottom - all.top + 8.0),
         timeline.length_s,
     );
-    shade_warm_ups(&mut svg, summary, all, &time);
+    shade_uncounted(&mut svg, summary, all, &time);
     let pieces: usize = tracks.iter().map(|track| track.pieces.len()).sum();
     for ((quantity, _), scale) in strips.iter().zip(&scales) {
         for track in tracks.iter().filter(|track| track.quantity == *quantity) {

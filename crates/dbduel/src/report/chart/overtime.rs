@@ -1,7 +1,7 @@
 //! Throughput of one level over time, with every slice visible.
 
 use crate::judge::Summary;
-use crate::judge::summary::{Duel, Series, Stretch, WarmUp};
+use crate::judge::summary::{ApartPurpose, Duel, Series, Stretch, WarmUp};
 use crate::report::words;
 
 use super::frame::{Plot, titled};
@@ -12,7 +12,7 @@ use super::{name_of, names};
 
 /// Draws the chart; `None` before the first slice. Thin lines are ticks, marks are
 /// slices, thick lines the rolling mean of five of them, triangles at the axis stalls, triangles at the top
-/// large checkpoints, shades warm-ups.
+/// large checkpoints, shades warm-ups (in a contender's colour), pilots and long turns (grey).
 #[must_use]
 pub fn throughput_over_time(summary: &Summary, duel: &Duel, width: f64) -> Option<String> {
     let timeline = &summary.timeline;
@@ -56,7 +56,7 @@ pub fn throughput_over_time(summary: &Summary, duel: &Duel, width: f64) -> Optio
         (plot.width(), plot.height() + 8.0),
         timeline.length_s,
     );
-    shade_warm_ups(&mut svg, summary, plot, &axes.time);
+    shade_uncounted(&mut svg, summary, plot, &axes.time);
     for warm_up in warm_ups {
         let points = steps(warm_up.start_s, warm_up.length_s, &warm_up.steps_per_s);
         axes.line(&mut svg, points, "thin", warm_up.contender);
@@ -226,8 +226,27 @@ fn mark_checkpoints(svg: &mut Svg, summary: &Summary, level: usize, plot: Plot, 
     }
 }
 
-/// A shade in the contender's colour over every warm-up.
-pub(super) fn shade_warm_ups(svg: &mut Svg, summary: &Summary, plot: Plot, time: &Scale) {
+/// A shade over load that does not count: in the contender's colour over every warm-up, in grey over pilots and long turns.
+pub(super) fn shade_uncounted(svg: &mut Svg, summary: &Summary, plot: Plot, time: &Scale) {
+    for apart in &summary.timeline.apart {
+        let (left, right) = (
+            time.at(apart.start_s),
+            time.at(apart.start_s + apart.length_s),
+        );
+        let what = match apart.purpose {
+            ApartPurpose::Pilot => "choice of the turns' length and continuity check",
+            ApartPurpose::LongTurns => "long turns of the continuity check",
+        };
+        svg.rect(
+            (left, plot.top),
+            (right - left, plot.height()),
+            "span apart",
+            &format!(
+                "{what}, {} of load; not counted",
+                words::duration(apart.length_s)
+            ),
+        );
+    }
     for warm_up in &summary.timeline.warm_ups {
         let (left, right) = (
             time.at(warm_up.start_s),

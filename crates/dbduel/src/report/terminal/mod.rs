@@ -81,7 +81,7 @@ impl Format for Terminal {
             words::scope(summary),
             scope_note(summary)
         ));
-        for checked in words::continuity(summary) {
+        for checked in &view.continuity {
             page.wrapped(&format!("{checked}."));
         }
         if let Some(own) = words::own_resolution(summary) {

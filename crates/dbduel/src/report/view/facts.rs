@@ -499,11 +499,5 @@ pub(super) fn reproduce(summary: &Summary) -> Vec<Entry> {
         Some(entry(&label, turns_chosen(turns)))
     });
     entries.extend(turns);
-    let continuity = words::continuity(summary);
-    entries.extend(
-        continuity
-            .into_iter()
-            .map(|checked| entry("continuity", checked)),
-    );
     entries
 }

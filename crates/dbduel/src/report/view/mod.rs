@@ -51,6 +51,8 @@ pub struct View {
     pub horizon: String,
     pub scope: String,
     pub confidence: String,
+    /// What frequent switches change, as sentences without the full stop.
+    pub continuity: Vec<String>,
     /// When the run began and how long it took.
     pub when: String,
     pub workload: String,
@@ -143,6 +145,7 @@ impl View {
             horizon: format!("±{}", words::share(summary.rule.horizon)),
             scope: words::scope(summary),
             confidence: words::share(summary.rule.confidence),
+            continuity: words::continuity(summary),
             when: when(summary),
             workload: match summary.suite {
                 Some(_) => words::things(summary.duels.len() as u64, "workload"),

@@ -88,12 +88,22 @@ fn in_turns(continuity: &Continuity) -> String {
         share_of @ ..=1.0 => share(share_of),
         more => format!("a factor of {:.1}", 1.0 + more),
     };
-    let written = match of(|one| one.written_per_transaction.as_ref()) {
-        written if written.is_empty() => String::new(),
-        written => format!("; bytes written per transaction: {written}"),
-    };
+    let used = [
+        (
+            "bytes written",
+            of(|one| one.written_per_transaction.as_ref()),
+        ),
+        (
+            "disk cache flushes",
+            of(|one| one.flushes_per_transaction.as_ref()),
+        ),
+    ];
+    let used = used.into_iter().filter(|(_, ratios)| !ratios.is_empty());
+    let used: String = used
+        .map(|(what, ratios)| format!("; {what} per transaction: {ratios}"))
+        .collect();
     format!(
-        "{} (turns of {}, {} without a switch, 95 %; departures of {} found in 9 of 10 checks){written}",
+        "{} (turns of {}, {} without a switch, 95 %; departures of {} found in 9 of 10 checks){used}",
         of(|one| Some(&one.throughput)),
         duration(continuity.turn_s),
         duration(continuity.unswitched_s),

@@ -11,7 +11,7 @@ mod verdicts;
 
 pub use crate::counts::{of as count, things};
 pub use crate::percent::of as share;
-pub use continuity::continuity;
+pub use continuity::{continuity, contradictions};
 pub use course::{course, courses, is_unsettled};
 pub use figures::{
     NOT_MEASURED, RatioUnit, doubt, latency_doubt, off_centre, rate_doubt, ratio_interval,

@@ -4,11 +4,12 @@ mod crashes;
 
 use std::path::PathBuf;
 
-use dbduel_record::event::{EndReason, Event};
+use dbduel_record::event::{ContinuityRound, EndReason, Event};
 
 use super::*;
 use crate::commands::run;
 use crate::judge::synthetic::Scenario;
+use crate::judge::synthetic::continuity::stretch;
 
 /// A sealed record with its reports beside it.
 fn sealed() -> tempfile::TempDir {
@@ -282,5 +283,47 @@ fn what_a_crash_leaves_is_not_called_a_change_and_is_gone_when_the_record_was_re
         "{:#?} {:#?}",
         found.changed,
         found.open
+    );
+}
+
+#[test]
+fn a_verdict_that_long_turns_contradict_is_printed() {
+    let directory = tempfile::tempdir().unwrap();
+    let dir = directory.path();
+    Scenario::duel().write(dir);
+    let quiet = examine(dir, 100).unwrap();
+    assert_eq!(quiet.contradictions, Vec::<String>::new());
+
+    let record = Record::open(dir).unwrap();
+    let mut writer = RecordWriter::open(dir, 1).unwrap();
+    for scatter in [0.99, 1.01, 0.98, 1.02, 0.99, 1.01] {
+        let contenders = record.plan.contenders.iter().zip([1.0, 1.5]);
+        let unswitched = contenders.map(|(contender, longer)| {
+            let own = record
+                .slices
+                .iter()
+                .filter(|row| row.contender == contender.name && row.class == ALL_CLASSES);
+            let (work, seconds) = own.fold((0, 0.0), |(work, seconds), row| {
+                (work + row.ok, seconds + row.measured_s)
+            });
+            let per_s = longer * scatter * work as f64 / seconds;
+            stretch(&contender.name, per_s, 8.0)
+        });
+        let round = ContinuityRound {
+            level: 0,
+            turn_s: 15.0,
+            in_turns: Vec::new(),
+            unswitched: unswitched.collect(),
+            seconds: 20.0,
+        };
+        writer.event(1, Event::ContinuityRound(round)).unwrap();
+    }
+    drop(writer);
+    let found = examine(dir, 100).unwrap();
+    assert_eq!(found.contradictions.len(), 1, "{found:?}");
+    let text = as_text(&found);
+    assert!(
+        text.contains("verdict  The answer depends on the switching"),
+        "{text}"
     );
 }

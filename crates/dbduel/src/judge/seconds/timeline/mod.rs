@@ -30,6 +30,9 @@ pub struct Timeline {
     /// Warm-ups, which do not count.
     #[serde(default)]
     pub warm_ups: Vec<WarmUp>,
+    /// Pilots and rounds of the continuity check, which are no part of the verdict.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub apart: Vec<Apart>,
     /// Throughput of each contender at each level.
     pub series: Vec<Series>,
     /// What the samplers saw second by second.
@@ -59,6 +62,29 @@ pub struct WarmUp {
     pub steady: bool,
     /// Committed transactions per second in equal steps; empty when the record does not say.
     pub steps_per_s: Vec<f64>,
+}
+
+/// Load outside of warm-ups and blocks, of all contenders.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Apart {
+    /// Start, seconds of the timeline.
+    pub start_s: f64,
+    /// Length, seconds.
+    pub length_s: f64,
+    /// Index into the plan's levels.
+    pub level: usize,
+    /// What it is for.
+    pub purpose: ApartPurpose,
+}
+
+/// What load outside of warm-ups and blocks is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ApartPurpose {
+    /// A pilot chose the length of turns, and checked how they compare with load without a switch.
+    Pilot,
+    /// Long turns between blocks.
+    LongTurns,
 }
 
 /// A stretch that is cut out of the timeline.
@@ -121,7 +147,8 @@ pub fn timeline(evidence: &Evidence<'_>) -> Timeline {
         return Timeline::default();
     }
     let warm_ups = warm_ups(evidence);
-    let clock = Clock::new(&busy(&rows, &warm_ups));
+    let apart = apart(evidence);
+    let clock = Clock::new(&busy(&rows, &warm_ups, &apart));
     let warm_ups: Vec<WarmUp> = warm_ups
         .into_iter()
         .map(|(start_ms, warm_up)| WarmUp {
@@ -150,6 +177,13 @@ pub fn timeline(evidence: &Evidence<'_>) -> Timeline {
         checkpoints: tracks::checkpoints(evidence, &ran),
         schedule: ran.iter().take(SCHEDULE_MAX).map(|(ran, _)| *ran).collect(),
         schedule_omitted: ran.len().saturating_sub(SCHEDULE_MAX) as u32,
+        apart: apart
+            .into_iter()
+            .map(|(start_ms, apart)| Apart {
+                start_s: clock.at_s(start_ms),
+                ..apart
+            })
+            .collect(),
         pauses: clock.pauses,
         warm_ups,
     }
@@ -266,8 +300,42 @@ fn warm_ups(evidence: &Evidence<'_>) -> Vec<(u64, WarmUp)> {
     found.collect()
 }
 
+/// Pilots and rounds of long turns with their starts, milliseconds since 1970-01-01 UTC. The journal has a line when one ends, and how
+/// much load it took; switches take some more time.
+fn apart(evidence: &Evidence<'_>) -> Vec<(u64, Apart)> {
+    let mut found = Vec::new();
+    // Rounds that a pilot rehearsed end before it does.
+    let mut rehearsed_s = 0.0;
+    for event in &evidence.record.events {
+        let (level, seconds, purpose) = match &event.what {
+            Event::ContinuityRound(round) if round.in_turns.is_empty() => {
+                (round.level, round.seconds, ApartPurpose::LongTurns)
+            }
+            Event::ContinuityRound(round) => {
+                rehearsed_s += round.seconds;
+                continue;
+            }
+            Event::TurnsChosen { level, choice, .. } => {
+                let seconds = choice.seconds + std::mem::take(&mut rehearsed_s);
+                (*level, seconds, ApartPurpose::Pilot)
+            }
+            _ => continue,
+        };
+        if seconds.is_finite() && seconds > 0.0 {
+            let apart = Apart {
+                start_s: 0.0,
+                length_s: seconds,
+                level,
+                purpose,
+            };
+            found.push((event.at_ms.saturating_sub((1e3 * seconds) as u64), apart));
+        }
+    }
+    found
+}
+
 /// Stretches under load from first to last, milliseconds since 1970-01-01 UTC.
-fn busy(rows: &[&SliceRow], warm_ups: &[(u64, WarmUp)]) -> Vec<(u64, u64)> {
+fn busy(rows: &[&SliceRow], warm_ups: &[(u64, WarmUp)], apart: &[(u64, Apart)]) -> Vec<(u64, u64)> {
     let ms = |seconds: f64| (1e3 * seconds) as u64;
     let slices = rows.iter().map(|row| {
         let start_ms = row.start_ms.saturating_sub(ms(row.guard_s));
@@ -276,7 +344,10 @@ fn busy(rows: &[&SliceRow], warm_ups: &[(u64, WarmUp)]) -> Vec<(u64, u64)> {
     let others = warm_ups
         .iter()
         .map(|(start_ms, warm_up)| (*start_ms, start_ms + ms(warm_up.length_s)));
-    let mut busy: Vec<(u64, u64)> = slices.chain(others).collect();
+    let apart = apart
+        .iter()
+        .map(|(start_ms, apart)| (*start_ms, start_ms + ms(apart.length_s)));
+    let mut busy: Vec<(u64, u64)> = slices.chain(others).chain(apart).collect();
     busy.sort_unstable();
     busy
 }
