@@ -7,19 +7,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a report follows from beside its record: the judge, the report, and what both import.
-const SOURCES: &[&str] = &[
-    "src/judge",
-    "src/report",
-    "src/counts.rs",
-    "src/percent.rs",
-    "src/visible.rs",
-    "data/audit",
-];
+/// What a report follows from beside its record: the judge and the report.
+const SOURCES: &[&str] = &["src/judge", "src/report"];
 /// The rest of it in a checkout: the crates below, and the libraries' versions.
 const IN_CHECKOUT: &[&str] = &[
+    "../dbduel-audit/data",
+    "../dbduel-audit/src",
     "../dbduel-stats/src",
     "../dbduel-record/src",
+    "../dbduel-text/src",
     "../../Cargo.lock",
 ];
 /// The rest of it in a published package: versions and checksums of all other packages, the crates below among them.

@@ -8,12 +8,12 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anstream::{AutoStream, ColorChoice};
+use dbduel_text::{escaped_json, visible, visible_inked};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::lab::server::{Progress, ProgressUnit};
 use crate::report::words;
-use crate::visible::{escaped_json, visible, visible_inked};
 
 /// Least time between two plain progress lines of one stage.
 const LINE_PAUSE: Duration = Duration::from_secs(10);

@@ -4,7 +4,6 @@
 
 mod commands;
 mod console;
-mod counts;
 mod exit;
 #[cfg(test)]
 mod faulty_files;
@@ -14,12 +13,10 @@ mod hosts;
 mod interrupt;
 mod judge;
 mod lab;
-mod percent;
 mod random;
 mod report;
 #[cfg(test)]
 mod simulation;
-mod visible;
 
 use clap::Parser as _;
 use dbduel_load::address::AddressError;

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
+use dbduel_audit::finding::RemedySetting;
+use dbduel_audit::{Fix, fix};
 use dbduel_load::workloads::parameters::{self, ScriptAccess};
 use dbduel_load::workloads::{self, Workload};
 use dbduel_record::Plan;
@@ -16,8 +18,6 @@ use super::run::plan_of;
 use crate::console;
 use crate::exit::Exit;
 use crate::home;
-use crate::judge::audit::{Fix, fix};
-use crate::judge::finding::RemedySetting;
 use crate::lab::inspect::planned;
 use crate::lab::server::{ARCHIVE_ENDINGS, Home, Meaning, ServerName};
 
@@ -374,7 +374,7 @@ fn write(path: &Path, text: &str, is_forced: bool) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::audit::{Grade, audit};
+    use dbduel_audit::{Grade, audit};
 
     fn written(servers: &[&str], workload: &str, clients: &[u32]) -> String {
         let choice = Choice {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use dbduel_audit::Finding;
 use dbduel_record::foreign::{DOCUMENT_BYTES_MAX, read_text_below};
 use dbduel_record::store::{Held, RecordError};
 use dbduel_record::whole::write_whole;
@@ -11,7 +12,7 @@ use dbduel_record::{Record, RecordWriter};
 use serde_json::Value;
 
 use crate::console;
-use crate::judge::{self, Finding, Summary};
+use crate::judge::{self, Summary};
 use crate::lab::contest;
 use crate::report::{self, ExtraFile};
 

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
+use dbduel_audit::Finding;
+use dbduel_audit::disclosure::{Item, checklist};
 use dbduel_record::store::{Held, RecordError};
 use dbduel_record::{Record, RecordWriter};
 
@@ -14,10 +16,7 @@ use super::fail_if::FailIf;
 use super::{fail_if, record_reports, sweep};
 use crate::console;
 use crate::exit::Exit;
-use crate::judge::{
-    self, Finding, Summary,
-    audit::disclosure::{Item, checklist},
-};
+use crate::judge::{self, Summary};
 use crate::report;
 
 /// Options of `dbduel report`.

@@ -4,16 +4,15 @@
 //! not named by the plan. The same record gives the same bytes. It does not know how a record is made,
 //! nor what a report looks like.
 
-pub mod audit;
 #[cfg(test)]
 mod bad_input;
+mod case;
 pub mod champions;
 pub mod classes;
 pub mod continuity;
 mod duel;
 mod evidence;
 pub mod explain;
-pub mod finding;
 mod identical;
 pub mod injected;
 pub mod levels;
@@ -29,13 +28,13 @@ mod tests;
 mod unmeasured;
 pub mod workloads;
 
+use dbduel_audit::{Case, Finding};
 use dbduel_record::event::{Event, LoadTime, Severity};
 use dbduel_record::{Plan, Record};
 
 pub use duel::decide::{LevelDecision, decide_level};
 pub use duel::limit::{Limit, Standing, open_limits};
 pub use evidence::used::{extensions, used_s};
-pub use finding::Finding;
 pub use summary::{Summary, Verdict};
 
 use duel::decide::Question;
@@ -106,15 +105,11 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         watched: watched::watched(&evidence),
         not_measured: Vec::new(),
         audit: None,
-        disclosure: audit::disclosure::checklist(whole),
+        disclosure: dbduel_audit::disclosure::checklist(whole),
         record_digest: record.manifest_digest.clone(),
     };
     summary.crossings = scaling::crossings(&evidence, &summary.duels);
-    let audit = audit::audit(&audit::case_of(
-        whole,
-        &summary.duels,
-        &summary.explanations,
-    ));
+    let audit = dbduel_audit::audit(&case::case_of(whole, &summary.duels, &summary.explanations));
     let run = RunEvidence {
         evidence: &evidence,
         summary: &summary,
@@ -126,6 +121,13 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
     overturn::explain(&mut summary);
     summary.not_measured = unmeasured::list(&summary, record);
     (summary, findings)
+}
+
+/// The case for an audit that a record makes, with its verdicts and what differs with them.
+#[must_use]
+pub fn case(record: &Record) -> Case {
+    let (summary, _) = summarise(record);
+    case::case_of(record, &summary.duels, &summary.explanations)
 }
 
 fn duel(evidence: &Evidence<'_>, level: usize) -> Duel {

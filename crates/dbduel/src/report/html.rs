@@ -3,6 +3,7 @@
 //! by 130 lines of our own: uPlot, tried, leaves shapes, shades, stalls, keyboard, dark colours and printing to us (109 lines
 //! for the first of three kinds of chart), and adds 53 kB and the data as JSON to every page.
 
+use dbduel_audit::Finding;
 use serde::Serialize;
 
 use super::chart::{self, LevelChart, Svg};
@@ -10,8 +11,8 @@ use super::explanation::has_content;
 use super::template::rendered;
 use super::view::View;
 use super::{Format, Options, Rendered, attribution, order_entry, words};
+use crate::judge::Summary;
 use crate::judge::summary::{Duel, Figure, Measures};
-use crate::judge::{Finding, Summary};
 
 /// Drawings for wide pages and for print, pixels.
 const WIDE: f64 = 960.0;

@@ -1,14 +1,15 @@
 //! The published JSON: the summary and the findings as they are, nothing rounded.
 
+use dbduel_audit::Finding;
 use dbduel_record::event;
+use dbduel_text::escaped_json;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 use super::{Format, Options, Rendered, explanation};
+use crate::judge::Summary;
 use crate::judge::summary::SCHEMA_VERSION;
-use crate::judge::{Finding, Summary};
-use crate::visible::escaped_json;
 
 /// What a report of dbduel says, in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

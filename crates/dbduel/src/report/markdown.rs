@@ -1,11 +1,12 @@
 //! The report as Markdown for a forge, with its charts as SVG files beside it.
 
+use dbduel_audit::Finding;
 use serde::Serialize;
 
 use super::template::rendered;
 use super::view::View;
 use super::{ExtraFile, Format, Options, Rendered, attribution, chart, order_entry};
-use crate::judge::{Finding, Summary};
+use crate::judge::Summary;
 
 const WIDTH: f64 = 900.0;
 

@@ -31,8 +31,10 @@ pub mod words;
 
 pub use terminal::wrap;
 
-use crate::judge::{Finding, Summary};
-use crate::visible::{visible, visible_inked};
+use dbduel_audit::Finding;
+use dbduel_text::{visible, visible_inked};
+
+use crate::judge::Summary;
 
 /// What the caller knows about the place where the report will be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -82,6 +82,7 @@ fn the_judge_and_the_report_know_nothing_of_the_lab() {
         "src/report",
         &["crate::lab", "super::lab", "dbduel_load", "dbduel_wire"],
     );
+    check_absent("../dbduel-audit/src", &["dbduel_load", "dbduel_wire"]);
 }
 
 #[test]
@@ -102,8 +103,17 @@ fn the_async_runtime_of_nats_stays_in_its_crate() {
 #[test]
 fn the_build_digests_all_that_the_judge_and_the_report_import() {
     let build = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("build.rs")).unwrap();
-    for folder in ["src/judge", "src/report"] {
+    for folder in ["src/judge", "src/report", "../dbduel-audit/src"] {
         for (path, text) in sources(folder) {
+            for imported in product(&text).split("dbduel_").skip(1) {
+                let name = imported.split(is_no_name).next().unwrap_or_default();
+                let is_crate = imported[name.len()..].starts_with("::");
+                let is_listed = build.contains(&format!("\"../dbduel-{name}/src\""));
+                assert!(is_listed || !is_crate, "{}: `{name}`", path.display());
+            }
+            if folder.starts_with("..") {
+                continue;
+            }
             for imported in product(&text).split("crate::").skip(1) {
                 // Several in braces, or one.
                 let modules = match imported.strip_prefix('{') {
@@ -138,8 +148,9 @@ fn the_judge_has_no_clock_no_environment_and_no_network() {
         "std::net",
         "Command::new",
     ];
-    check_absent("src/judge", &forbidden);
-    check_absent("src/report", &forbidden);
+    for folder in ["src/judge", "src/report", "../dbduel-audit/src"] {
+        check_absent(folder, &forbidden);
+    }
 }
 
 #[test]

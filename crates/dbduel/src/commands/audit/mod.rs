@@ -19,8 +19,6 @@ use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::home;
 use crate::interrupt;
-use crate::judge::audit::codes::{check_subject, check_waiver};
-use crate::judge::audit::{self, Audit, Case, Contest, Machine, Product, Waiver};
 use crate::lab::contest;
 use crate::lab::experiment::ExperimentFile;
 use crate::lab::host;
@@ -28,6 +26,8 @@ use crate::lab::inspect::{self, Gathered, Origin, Subject, planned};
 use crate::lab::server::Home;
 pub use arguments::Arguments;
 use arguments::{AuditContest, AuditSide};
+use dbduel_audit::codes::{check_subject, check_waiver};
+use dbduel_audit::{Audit, Case, Contest, Machine, Product, Waiver};
 
 /// Audits what the arguments name.
 ///
@@ -89,11 +89,11 @@ pub fn audit(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
 fn conclude(contests: &[Gathered], left_out: &[String], arguments: &Arguments) -> Result<Exit> {
     let audits: Vec<Audit> = contests
         .iter()
-        .map(|contest| audit::audit(&contest.case))
+        .map(|contest| dbduel_audit::audit(&contest.case))
         .collect();
     let fixed = match (&arguments.fix, contests) {
         (None, _) => None,
-        (Some(path), [only]) => Some((path, only, audit::fix(&only.case))),
+        (Some(path), [only]) => Some((path, only, dbduel_audit::fix(&only.case))),
         (Some(_), several) => {
             let titles: Vec<String> = several
                 .iter()

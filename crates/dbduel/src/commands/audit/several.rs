@@ -4,13 +4,13 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use dbduel_audit::Finding;
+use dbduel_audit::{Audit, Grade, Product};
 use dbduel_record::event::Severity;
+use dbduel_text::counts;
 use serde::Serialize;
 
 use super::text::{INDENT, WIDTH_MIN, wrap};
-use crate::counts;
-use crate::judge::audit::{Audit, Grade, Product};
-use crate::judge::finding::Finding;
 use crate::lab::inspect::Gathered;
 use crate::report;
 

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
+use dbduel_audit::Audit;
+use dbduel_audit::Finding;
+use dbduel_audit::codes::{What, codes};
 use dbduel_record::event::Severity;
 
-use crate::judge::audit::Audit;
-use crate::judge::audit::codes::{What, codes};
-use crate::judge::finding::Finding;
 use crate::report;
 
 /// Narrowest text that is wrapped, columns.

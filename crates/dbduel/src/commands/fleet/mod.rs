@@ -8,12 +8,12 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use dbduel_nats::Nats;
 use dbduel_record::foreign::read_text;
+use dbduel_text::counts;
 use serde_json::json;
 
 use super::nats::NatsArguments;
 use super::run::Unreadable;
 use crate::console;
-use crate::counts;
 use crate::exit::Exit;
 use crate::fleet::agent;
 use crate::fleet::archive::RecordArchive;

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::counts;
+use dbduel_text::counts;
+
 use crate::fleet::agent::AgentState;
 use crate::fleet::clock::ClockOffset;
 use crate::fleet::status::{CellFailure, FleetStatus};

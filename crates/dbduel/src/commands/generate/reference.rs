@@ -6,10 +6,11 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use clap::Command;
+use dbduel_audit::RULES;
+use dbduel_audit::classes::Weight;
+use dbduel_audit::table::table;
 use dbduel_load::workloads;
 
-use crate::judge::audit::classes::Weight;
-use crate::judge::audit::table::table;
 use crate::judge::rules::table::rules;
 
 /// Columns of a verb's help.
@@ -106,14 +107,9 @@ fn rule_list() -> Result<String> {
         "# Rules\n\nWhat is checked beside the facts, and why. Findings have the rule's name. Those with a class belong to the \
          audit and can be waived by it; the others are about a run.\n\n| rule | class | why it matters |\n| --- | --- | --- |\n",
     );
-    for rule in rules() {
-        writeln!(
-            page,
-            "| `{}` | {} | {} |",
-            rule.id,
-            rule.class,
-            cell(rule.why)
-        )?;
+    let of_servers = RULES.iter().map(|rule| (rule.id, rule.class, rule.why));
+    for (id, class, why) in of_servers.chain(rules().map(|rule| (rule.id, "", rule.why))) {
+        writeln!(page, "| `{id}` | {class} | {} |", cell(why))?;
     }
     Ok(page)
 }
@@ -175,8 +171,12 @@ mod tests {
                 1
             );
         }
-        for rule in rules() {
-            assert!(rules_page.contains(&format!("| `{}` |", rule.id)));
+        for id in RULES
+            .iter()
+            .map(|rule| rule.id)
+            .chain(rules().map(|rule| rule.id))
+        {
+            assert!(rules_page.contains(&format!("| `{id}` |")));
         }
         // A class has one table.
         let classes = facts_page.lines().filter(|line| line.starts_with("## "));

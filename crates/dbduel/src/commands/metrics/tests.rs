@@ -1,12 +1,13 @@
 //! The text against the grammar of its format, and what it says of a contest.
 
-use super::*;
-use crate::judge::decide_level;
-use crate::judge::synthetic::Scenario;
 use dbduel_load::order::Tick;
 use dbduel_record::Record;
 use dbduel_record::rows::ReadingRow;
 use dbduel_record::store::SliceResult;
+
+use super::*;
+use crate::judge::decide_level;
+use crate::judge::synthetic::Scenario;
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

@@ -6,7 +6,6 @@ use anyhow::{Context as _, Result};
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::Plan;
 
-use crate::judge::audit;
 use crate::lab::contest::NotComparable;
 use crate::lab::expand::{Surroundings, expand, expand_cell, expand_sweep};
 use crate::lab::experiment::{Experiment, ExperimentFile};
@@ -79,7 +78,13 @@ pub fn refuse_void(home: &Home, file: &ExperimentFile<'_>, plan: &Plan) -> Resul
     let foreseen = planned::foreseen(plan, home);
     if let Some(case) = foreseen.map_err(|error| planned::at_its_place(error, file))? {
         let command = format!("dbduel audit {} --dry", file.path.display());
-        NotComparable::refuse(plan, &case, &audit::audit(&case), &command, file.path)?;
+        NotComparable::refuse(
+            plan,
+            &case,
+            &dbduel_audit::audit(&case),
+            &command,
+            file.path,
+        )?;
     }
     Ok(())
 }

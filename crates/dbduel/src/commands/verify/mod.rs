@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
+use dbduel_audit::Finding;
 use dbduel_record::event::SliceId;
 use dbduel_record::foreign::{DOCUMENT_BYTES_MAX, read_below, read_text_below};
 use dbduel_record::manifest::{self, Check};
@@ -25,7 +26,7 @@ use serde_json::Value;
 use super::{record_reports, sweep};
 use crate::console;
 use crate::exit::Exit;
-use crate::judge::{self, Finding, Summary};
+use crate::judge::{self, Summary};
 use crate::report;
 
 /// Options of `dbduel verify`.

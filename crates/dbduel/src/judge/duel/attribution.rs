@@ -8,6 +8,7 @@ use dbduel_record::Plan;
 use dbduel_record::design::Design;
 use dbduel_stats::attribution::FactorialDesign;
 use dbduel_stats::sequential::{Unit, WholeShare, share_of_whole};
+use dbduel_text::percent;
 
 use super::decide::{Conclusion, Question, no_block};
 use super::log_ratios::throughput;
@@ -18,7 +19,6 @@ use crate::judge::summary::{
     Attribution, Change, Comparison, FactorEffect, Figure, How, Interaction, InteractionTerm,
     Verdict,
 };
-use crate::percent;
 
 /// Statements about the sum of the effects: its share of the whole, and what it leaves.
 const CLOSURE_STATEMENTS: f64 = 2.0;

@@ -12,6 +12,7 @@ use dbduel_stats::compare::{BlockSlices, hodges_lehmann, minimum_detectable_effe
 use dbduel_stats::sequential::{
     self, BlockTotals, Decision, Interval, Method, SequentialPlan, Unit,
 };
+use dbduel_text::percent;
 
 use super::log_ratios::{self, block_deviation, block_log_ratio, differences};
 use super::{attribution, epochs, few_stalls, paths};
@@ -20,7 +21,6 @@ use crate::judge::evidence::blocks::{CompleteBlock, LevelBlocks};
 use crate::judge::summary::{
     BlockRatio, Change, Comparison, FactorEffect, FewStalls, Figure, How, PaidBy, Verdict,
 };
-use crate::percent;
 
 /// Blocks after which a contender that has not committed anything is not waited for any longer.
 const SILENT_BLOCKS: usize = 2;

@@ -8,11 +8,11 @@ use std::sync::{Mutex, PoisonError};
 use dbduel_record::plan::Epochs;
 use dbduel_stats::StatsError;
 use dbduel_stats::epochs::{EpochBoundaries, FIRST_LOOK, decide_epochs, restart_spread};
+use dbduel_text::percent;
 
 use super::decide::{Conclusion, NO_SINGLE_RATIO, Question};
 use crate::judge::evidence::blocks::CompleteBlock;
 use crate::judge::summary::{Figure, How};
-use crate::percent;
 
 /// The boundaries depend on nothing that is measured, so their simulation has a seed of its own.
 const SEED: u64 = 1;

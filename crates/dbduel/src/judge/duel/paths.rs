@@ -4,10 +4,10 @@
 
 use dbduel_record::plan::DecisionRule;
 use dbduel_stats::sequential::{SequentialPlan, Verdict};
+use dbduel_text::{counts, percent};
 
 use super::decide::Conclusion;
 use crate::judge::summary::{Figure, How};
-use crate::{counts, percent};
 
 /// Paths of which each part of the error probability can give up one, so that it is spent in small steps.
 const STEPS: f64 = 20.0;

@@ -8,10 +8,10 @@
 use dbduel_record::rows::SliceRow;
 use dbduel_stats::StatsError;
 use dbduel_stats::quantile::requests_per_slice;
+use dbduel_text::counts;
 
 use super::decide::{Question, no_block};
 use super::log_ratios::block_deviation;
-use crate::counts;
 use crate::judge::evidence::blocks::CompleteBlock;
 use crate::judge::evidence::{Evidence, slice_of};
 use crate::judge::summary::{Change, Figure, Quantity, QuantityComparison};

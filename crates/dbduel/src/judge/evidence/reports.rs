@@ -7,12 +7,12 @@
 
 use std::collections::BTreeMap;
 
+use dbduel_audit::Product;
 use dbduel_record::Record;
 use dbduel_record::event::SliceId;
 use dbduel_record::rows::ALL_CLASSES;
 
 use super::slice_of;
-use crate::judge::audit::Product;
 
 /// What sessions of PostgreSQL count for the server, among the counters of the engine.
 const BY_SESSIONS: &[&str] = &[

@@ -32,7 +32,7 @@ use crate::judge::summary::Figure;
 use paired::Paired;
 
 pub use amplification::Amplification;
-pub use rank::{Leading, TELLING_RATIO};
+pub use rank::Leading;
 pub use relevance::is_negligible;
 pub use resources::{Group, Unit};
 

@@ -3,6 +3,7 @@
 //! A sync, a read of the device, a wait for a lock and processor time are time of a transaction. Bytes and pages are not:
 //! they differ along with a cause, or take time by way of a resource that is counted itself.
 
+use dbduel_audit::TELLING_RATIO;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,8 +23,6 @@ const SHARE_MIN: f64 = 0.01;
 const FAR_IN_TIME: f64 = 1000.0;
 /// Share of the largest part below which a resource is not named with it.
 const LEADING_SHARE_MIN: f64 = 0.25;
-/// What differs by more than this factor may explain a result (a rule of thumb).
-pub const TELLING_RATIO: f64 = 1.2;
 
 /// What follows from a difference in speed, what saves work, of which more explains no slower contender, parts of the server's
 /// processor time, and what the whole disk does, which others use as well.

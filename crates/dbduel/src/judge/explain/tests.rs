@@ -258,7 +258,7 @@ fn counters_of_sessions_belong_to_the_transactions_that_they_report() {
         let amplification = storage.write_amplification.unwrap();
         assert!((amplification - 10.0).abs() < 1e-6, "{storage:?}");
     }
-    let is_late = |one: &crate::judge::Finding| one.rule == "observe.statistics-lag";
+    let is_late = |one: &dbduel_audit::Finding| one.rule == "observe.statistics-lag";
     assert!(!findings.iter().any(is_late));
 }
 

@@ -189,7 +189,8 @@ pub mod tests {
 
     use super::*;
     use crate::judge::levels::suite::tests::suite_record;
-    use crate::judge::{Finding, summarise};
+    use crate::judge::summarise;
+    use dbduel_audit::Finding;
 
     fn explained(class: &str, columns: &[&str], rows: &[&[&str]]) -> ExplainedStatement {
         let value = |value: &&str| (*value != "NULL").then(|| (*value).to_owned());

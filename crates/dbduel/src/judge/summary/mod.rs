@@ -22,8 +22,6 @@ use dbduel_record::plan::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::audit::Audit;
-use super::audit::disclosure::Item;
 use super::classes::ClassCell;
 pub use super::duel::profile::{Profile, Steadiness};
 use super::explain::{Amplification, Explanation};
@@ -36,6 +34,8 @@ use super::workloads::order_entry::OrderEntry;
 pub use attribution::{Attribution, FactorEffect, Interaction, InteractionTerm};
 pub use champions::{ChampionChoice, VariantThroughput};
 pub use continuity::{Continuity, ContinuityStage, Contradiction, InTurns};
+use dbduel_audit::Audit;
+use dbduel_audit::disclosure::Item;
 pub use figure::{Figure, How};
 pub use over_levels::{
     Bounds, ContenderCrossings, ContenderObjective, ContenderScaling, CrossingPoint, Crossings,

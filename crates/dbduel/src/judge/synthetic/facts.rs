@@ -4,7 +4,7 @@ use dbduel_record::facts::{Build, Connection, FileSize, FileSizes, Host, Size};
 use dbduel_record::plan::Setting;
 use dbduel_record::store::ContenderFiles;
 
-use crate::judge::audit::{Defaults, Texts};
+use dbduel_audit::{Defaults, Texts};
 
 pub(super) fn settings(name: &str) -> Vec<Setting> {
     let doublewrite = if name.starts_with("no-") { "OFF" } else { "ON" };

@@ -4,9 +4,9 @@ use dbduel_record::event::SliceId;
 use dbduel_record::latency::{Interval, Packed, new_histogram};
 use dbduel_record::rows::{ALL_CLASSES, ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
 use dbduel_record::store::SliceResult;
+use dbduel_testkit::noise::Noise;
 use hdrhistogram::Histogram;
 
-use super::noise::Noise;
 use super::{Observation, Scenario, Side};
 
 /// Points of the latency distribution that are recorded per tick.

@@ -9,7 +9,6 @@ mod course;
 mod facts;
 mod machine;
 mod measured;
-pub mod noise;
 mod sweep;
 
 use std::collections::BTreeMap;
@@ -29,8 +28,8 @@ use dbduel_record::{FormatVersion, Plan, Record, RecordWriter, tsv};
 use dbduel_stats::attribution::FactorialDesign;
 
 use course::Step;
+use dbduel_testkit::noise::Noise;
 use facts::{files, host, settings};
-use noise::Noise;
 
 pub use machine::{NASTY, Noise as MachineNoise, QUIET, TYPICAL};
 pub use sweep::{sweep, write_sweep};

@@ -366,7 +366,7 @@ fn transactions_that_outlast_turns_are_told_with_their_share() {
     assert_eq!(outlasted.severity, Severity::Doubt);
     assert_eq!(outlasted.level, Some(0));
     let share = summary.duels[0].contenders[1].drained_share.unwrap();
-    let told = format!("{} of `no-doublewrite`", crate::percent::of(share));
+    let told = format!("{} of `no-doublewrite`", dbduel_text::percent::of(share));
     assert!(outlasted.claim.contains(&told), "{}", outlasted.claim);
 }
 

@@ -2,19 +2,19 @@
 //!
 //! Only slices of complete blocks count, as everywhere.
 
+use dbduel_audit::Finding;
 use dbduel_record::event::Severity;
 use dbduel_record::insert_benchmark::{
     BACKGROUND, KEPT_SHARE, NAME, has_fixed_work, required_per_s, step,
 };
 use dbduel_record::rows::SliceRow;
+use dbduel_text::percent;
 
 use super::Workload;
 use crate::judge::classes::ClassRows;
-use crate::judge::finding::Finding;
 use crate::judge::rules::Rule;
 use crate::judge::rules::run::RunEvidence;
 use crate::judge::rules::table::run;
-use crate::percent;
 
 /// The Insert Benchmark, as the judge sees it.
 pub const WORKLOAD: Workload = Workload {
@@ -22,7 +22,6 @@ pub const WORKLOAD: Workload = Workload {
     classes: &[],
     rules: RULES,
     has_fixed_work,
-    session: |_, _| Vec::new(),
 };
 
 #[rustfmt::skip]

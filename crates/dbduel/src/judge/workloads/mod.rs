@@ -8,7 +8,6 @@ pub mod order_entry;
 use dbduel_record::order_entry::Constraint;
 use dbduel_record::plan::Parameters;
 
-use super::audit::Product;
 use super::rules::Rule;
 
 /// A workload about which the judge has more to say than about others.
@@ -21,19 +20,6 @@ pub struct Workload {
     pub rules: &'static [Rule],
     /// True when its clients do the same work in every slice, however long that takes.
     pub has_fixed_work: fn(&Parameters) -> bool,
-    /// What its clients set in their sessions, over what the server is set to.
-    pub session: fn(&Parameters, Product) -> Vec<SetByClients>,
-}
-
-/// A setting of a session that clients make themselves.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SetByClients {
-    /// The session's variable.
-    pub variable: &'static str,
-    /// As the server shows it.
-    pub value: &'static str,
-    /// The workload's parameter that decides.
-    pub parameter: &'static str,
 }
 
 /// Every such workload.
@@ -51,11 +37,4 @@ pub fn classes(workload: &str) -> &'static [Constraint] {
 pub fn has_fixed_work(workload: &str, parameters: &Parameters) -> bool {
     let mut known = WORKLOADS.iter();
     known.any(|known| known.name == workload && (known.has_fixed_work)(parameters))
-}
-
-/// What the clients of a workload set in their sessions; nothing where they set nothing.
-#[must_use]
-pub fn session(workload: &str, parameters: &Parameters, product: Product) -> Vec<SetByClients> {
-    let found = WORKLOADS.iter().find(|known| known.name == workload);
-    found.map_or_else(Vec::new, |found| (found.session)(parameters, product))
 }

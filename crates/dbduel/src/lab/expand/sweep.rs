@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use dbduel_audit::option_value;
 use dbduel_record::plan::IoLimit;
 use dbduel_record::seed::named_seed;
 use dbduel_record::sweep::{Factor, FactorKind, FactorLevel, SweepCell, SweepPlan};
@@ -23,7 +24,6 @@ use super::super::server::{Meaning, ServerName};
 use super::blocks::permutation;
 use super::schedule::BUDGET_S;
 use super::{Surroundings, counted, expand, product};
-use crate::judge::audit::option_value;
 
 /// Most cells of one sweep.
 const CELLS_MAX: usize = 200;

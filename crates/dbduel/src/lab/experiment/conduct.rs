@@ -2,13 +2,13 @@
 
 use std::ops::{Range, RangeInclusive};
 
+use dbduel_audit::codes::{check_subject, check_waiver};
 use dbduel_record::plan::InjectedStalls;
+use dbduel_text::percent;
 
 use super::document::{Located, Report, Section, boolean, describe, integer, string};
 use super::value::{duration_bounds, duration_within, share_within, size};
 use super::{InjectedStops, Injection, Limits, Schedule};
-use crate::judge::audit::codes::{check_subject, check_waiver};
-use crate::percent;
 
 /// Starts of all servers: three before the first look, a hundred at most; one is no series.
 const EPOCHS: RangeInclusive<i64> = 3..=100;

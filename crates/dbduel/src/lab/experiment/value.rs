@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use dbduel_record::plan::IoLimit;
+use dbduel_text::percent;
 use toml::de::DeValue;
 
 use super::document::{describe, integer, number, string};
 use super::quantity;
-use crate::percent;
 
 pub(super) fn integers(
     value: &DeValue<'_>,

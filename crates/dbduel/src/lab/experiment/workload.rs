@@ -1,11 +1,11 @@
 //! `[workload]`: its name or script, and parameters, which any table of parameters is read like.
 
+use dbduel_load::workloads::script::{NAME, OPTION};
 use toml::Spanned;
 use toml::de::DeValue;
 
 use super::document::{Located, Report, Section, describe, integer, number, string};
 use super::{Workload, WrittenParameter};
-use dbduel_load::workloads::script::{NAME, OPTION};
 
 /// `[workload]`. In a suite it needs no name: its parameters are those that the suite's workloads share.
 pub(super) fn read_workload(

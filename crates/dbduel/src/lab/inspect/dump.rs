@@ -2,6 +2,7 @@
 //!
 //! Files are recognised by what is in them; their names say nothing.
 
+use dbduel_audit::Texts;
 use dbduel_record::tsv::unescape;
 use serde_json::Value;
 use std::path::Path;
@@ -10,7 +11,6 @@ use super::option_file::Setting;
 use super::program_version::ProgramVersion;
 use super::text::{self, TextError};
 use super::{postgresql, sqlite};
-use crate::judge::audit::Texts;
 
 /// Longest name of a variable or counter, bytes.
 const NAME_BYTES_MAX: usize = 100;

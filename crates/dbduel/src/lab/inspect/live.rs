@@ -4,14 +4,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use dbduel_audit::evidence::Connection as Link;
+use dbduel_audit::{ServerEvidence, Texts};
 use dbduel_load::address::{Address, ServerAddress};
 use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, SQLITE_SHOW_SETTINGS};
 use dbduel_record::Plan;
 use dbduel_record::plan::Contender;
 
 use crate::interrupt;
-use crate::judge::audit::evidence::Connection as Link;
-use crate::judge::audit::{ServerEvidence, Texts};
 use crate::lab::facts::answers;
 use crate::lab::login::{self, PasswordSource};
 use crate::lab::server::{POSTGRESQL_SETTINGS, PROBE};

@@ -18,14 +18,14 @@ pub mod text;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_audit::{
+    Case, Machine, Product, ServerEvidence, Stage, Version, version_among, version_variable,
+};
 use dbduel_load::address::ServerAddress;
 use dbduel_load::driver::{ConnectOptions, SessionStart, TlsMode};
 use dbduel_record::{Record, store};
 
 use crate::judge;
-use crate::judge::audit::{
-    Case, Machine, Product, ServerEvidence, Stage, Version, version_among, version_variable,
-};
 use crate::lab::host;
 use crate::lab::login::{self, PasswordSource};
 use dump::Content;
@@ -86,8 +86,7 @@ impl Gathered {
     #[must_use]
     pub fn of_record(record: &Record, title: String) -> Self {
         let path = record.dir.join(store::EXPERIMENT);
-        let (summary, _) = judge::summarise(record);
-        let case = judge::audit::case_of(record, &summary.duels, &summary.explanations);
+        let case = judge::case(record);
         let origin = match text::whole(&path) {
             Ok(text) => Origin::Experiment { path, text },
             Err(_) => Origin::Servers(vec![None; case.contenders.len()]),

@@ -2,6 +2,8 @@
 //! and servers that run already.
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_audit::postgresql::contradiction;
+use dbduel_audit::{Case, Machine, Product, ServerEvidence, Version, expected, set_option};
 use dbduel_load::address::ServerAddress;
 use dbduel_load::driver::{Dialect, sqlite_version};
 use dbduel_load::workloads;
@@ -10,8 +12,6 @@ use dbduel_record::facts::Host;
 use dbduel_record::plan::{Contender, Workload};
 
 use super::live;
-use crate::judge::audit::postgresql::contradiction;
-use crate::judge::audit::{Case, Machine, Product, ServerEvidence, Version, expected, set_option};
 use crate::lab::contest::sandboxed::check_workload;
 use crate::lab::experiment::ExperimentFile;
 use crate::lab::experiment::document::{Trouble, Troubles};

@@ -6,11 +6,12 @@
 
 use std::path::{Path, PathBuf};
 
+use dbduel_audit::postgresql::{in_units, is_unit};
+use dbduel_audit::{MissingInclude, Texts};
+
 use super::includes::Includes;
 use super::option_file::{Setting, Settings, column_of_first};
 use super::text::{self, TextError};
-use crate::judge::audit::postgresql::{in_units, is_unit};
-use crate::judge::audit::{MissingInclude, Texts};
 
 /// Includes nested deeper than this are refused, as the server does.
 const DEPTH_MAX: usize = 10;

@@ -1,6 +1,6 @@
 //! What `mysqld --version`, `mariadb --version` and `SELECT VERSION()` print, as results are published with it.
 
-use crate::judge::audit::{Product, Version};
+use dbduel_audit::{Product, Version};
 
 /// Lines of a file that says no more than a version.
 const LINES_MAX: usize = 20;

@@ -5,9 +5,10 @@
 
 use std::path::Path;
 
+use dbduel_audit::Texts;
+
 use super::option_file::{Setting, Settings};
 use super::text::{self, TextError};
-use crate::judge::audit::Texts;
 
 /// PRAGMAs that every SQLite has; `sqlite_version` is no PRAGMA, and in a dump when it was asked for.
 const OWN: &[&str] = &["journal_mode", "synchronous", "page_size"];

@@ -5,6 +5,7 @@ mod memory;
 mod print;
 mod statements;
 
+use dbduel_record::plan::{BlockForm, SuitePhase};
 use serde::Serialize;
 
 use super::words::{self, RatioUnit};
@@ -13,7 +14,6 @@ use crate::judge::Summary;
 use crate::judge::summary::{
     Duel, Figure, GroupComparison, SuiteGroup, SuiteSummary, Verdict, VerdictCounts,
 };
-use dbduel_record::plan::{BlockForm, SuitePhase};
 pub use print::print;
 
 /// A relative throughput at which the colour of a cell is full, on the logarithmic scale.

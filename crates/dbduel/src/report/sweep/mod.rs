@@ -10,11 +10,12 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use dbduel_text::{escaped_json, visible, visible_inked};
+
 use super::Options;
 use super::template::rendered;
 use super::terminal::{Ink, Page, clean, columns_of, padded};
 use crate::judge::records::sweep::SweepSummary;
-use crate::visible::{escaped_json, visible, visible_inked};
 use view::{CurveView, SweepView};
 
 /// A format of the report: name on the command line, file name beside the cells, and how it is made.

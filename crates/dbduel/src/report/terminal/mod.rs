@@ -18,7 +18,8 @@ pub use page::wrap;
 pub(super) use page::{Ink, Page, clean, columns_of, cut, padded};
 use verdicts::verdict_box;
 
-use crate::judge::{Finding, Summary};
+use crate::judge::Summary;
+use dbduel_audit::Finding;
 
 /// As wide as the label of a finding.
 const UNLABELLED: &str = "         ";

@@ -2,12 +2,12 @@
 //!
 //! Knows nothing of what it is about.
 
+use dbduel_text::{ORNAMENTS, visible};
 use textwrap::core::Word;
 use textwrap::{WordSeparator, WordSplitter};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::report::{Options, words};
-use crate::visible::{ORNAMENTS, visible};
 
 /// Narrower terminals get lines that wrap.
 const WIDTH_MIN: usize = 40;

@@ -1,8 +1,9 @@
 //! The box with the verdicts.
 
+use dbduel_audit::Grade;
+
 use super::page::{Ink, Page, clean, columns_of, padded, wrap};
 use crate::judge::Summary;
-use crate::judge::audit::Grade;
 use crate::judge::summary::{Comparison, Figure, Verdict};
 use crate::report::view::{FindingView, fairness_line};
 use crate::report::words::{self, RatioUnit};

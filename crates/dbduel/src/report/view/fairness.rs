@@ -1,12 +1,12 @@
 //! Whether the contest was fair, as text: the grade, what it rests on, and what was let pass.
 
+use dbduel_audit::Finding;
+use dbduel_audit::{Audit, Grade, Outcome};
 use dbduel_record::event::Severity;
 use serde::Serialize;
 
 use super::{Entry, entry};
 use crate::judge::Summary;
-use crate::judge::audit::{Audit, Grade, Outcome};
-use crate::judge::finding::Finding;
 use crate::report::words;
 
 /// Values of a side that are shown; all are in the JSON.

@@ -2,12 +2,13 @@
 //!
 //! A finding that holds for several workloads of a suite or several contenders is listed once, with what it says of each.
 
+use dbduel_audit::Finding;
+use dbduel_audit::finding::quoted;
 use dbduel_record::event::Severity;
 use serde::Serialize;
 
 use super::{Entry, entry};
-use crate::judge::finding::quoted;
-use crate::judge::{Finding, Summary};
+use crate::judge::Summary;
 
 /// Doubts of the audit that stand beside the verdicts; the audit has a section for all of them.
 const AUDIT_DOUBTS_SHOWN: usize = 5;

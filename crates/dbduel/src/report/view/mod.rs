@@ -2,11 +2,12 @@
 //!
 //! Decides words, not looks: no markup, no colour.
 
+use dbduel_audit::Finding;
 use serde::Serialize;
 
 use super::explanation::{ExplanationView, caution, views};
 use super::{attribution, champions, functions, method, order_entry, scaling, suite, words};
-use crate::judge::{Finding, Summary};
+use crate::judge::Summary;
 
 mod by_clients;
 mod classes;

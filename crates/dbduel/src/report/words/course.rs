@@ -1,10 +1,11 @@
 //! Whether cells were in a steady state, in words.
 
+use dbduel_text::percent;
+
 use super::figures::{ratio_interval, ratio_value};
 use super::share;
 use crate::judge::Summary;
 use crate::judge::summary::{CellCourse, Figure, SteadyState, Transient};
-use crate::percent;
 
 /// The course of one cell: `steady: second half of the slices +0.4 % (−1.2 % to +2.0 %)`; `None` where nothing
 /// is shown, as [`courses`] says once for all of them.

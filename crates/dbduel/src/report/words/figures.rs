@@ -1,8 +1,9 @@
 //! Figures: values with the doubt about them, in one unit and with the same digits.
 
+use dbduel_text::percent;
+
 use super::numbers::{NEAR_ONE, latency_unit, multiple, number, ratio};
 use crate::judge::summary::{Figure, How};
-use crate::percent;
 
 /// What stands where nothing was measured.
 pub const NOT_MEASURED: &str = "not measured";

@@ -9,10 +9,10 @@ mod headlines;
 mod numbers;
 mod verdicts;
 
-pub use crate::counts::{of as count, things};
-pub use crate::percent::of as share;
 pub use continuity::{continuity, contradictions};
 pub use course::{course, courses, is_unsettled};
+pub use dbduel_text::counts::{of as count, things};
+pub use dbduel_text::percent::of as share;
 pub use figures::{
     NOT_MEASURED, RatioUnit, doubt, latency_doubt, off_centre, rate_doubt, ratio_interval,
     ratio_value, ratio_values, value,

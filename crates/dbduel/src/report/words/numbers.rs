@@ -1,6 +1,6 @@
 //! Numbers with their units.
 
-use crate::{counts, percent};
+use dbduel_text::{counts, percent};
 
 /// Ratios that are written as percentages.
 pub(super) const NEAR_ONE: std::ops::Range<f64> = 0.5..2.0;

@@ -2,7 +2,7 @@
 //! server (`--verbose --help`, `--validate-config`, `postgres -C`), must have one answer.
 //!
 //! The lines are known options with values in every form that people write: units, quotes, beginnings of words, numbers of
-//! words, comments, prefixes, shortened names, slips of the pen, dashes, nothing at all. `data/audit` has the options.
+//! words, comments, prefixes, shortened names, slips of the pen, dashes, nothing at all. The tables of `dbduel-audit` have the options.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -447,7 +447,7 @@ impl Oracle {
     fn options(&self) -> Vec<(String, Vec<String>)> {
         let table = |name: &str| {
             let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-                .join("data/audit")
+                .join("../dbduel-audit/data")
                 .join(name);
             let text = fs::read_to_string(path).unwrap();
             let rows = text
@@ -656,7 +656,8 @@ fn list(help: &str) -> BTreeMap<String, String> {
 
 /// Settings of PostgreSQL with their units, as factors of the form that the audit has.
 fn factors() -> BTreeMap<String, f64> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/audit/defaults-postgresql.tsv");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../dbduel-audit/data/defaults-postgresql.tsv");
     let units = [
         ("B", 1.0),
         ("kB", 1024.0),

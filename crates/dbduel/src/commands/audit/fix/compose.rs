@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
+use dbduel_audit::finding::RemedySetting;
+use dbduel_audit::{Fix, ServerEvidence};
+
 use super::left;
-use crate::judge::audit::{Fix, ServerEvidence};
-use crate::judge::finding::RemedySetting;
 use crate::lab::inspect::Gathered;
 use crate::lab::server::{Meaning, ServerName, Version, reserved};
 
@@ -123,13 +124,13 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::audit::Defaults;
+    use dbduel_audit::Defaults;
 
     #[test]
     fn servers_are_named_as_they_can_be_had() {
         let server = |recorded: &str, version: &str| {
             let mut server = Defaults::of(recorded).unwrap().evidence("a").unwrap();
-            server.version = crate::judge::audit::Version::parse(version).unwrap();
+            server.version = dbduel_audit::Version::parse(version).unwrap();
             server_of(&server)
         };
         assert_eq!(

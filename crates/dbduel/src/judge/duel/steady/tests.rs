@@ -1,11 +1,12 @@
 //! How often a steady cell is called unsteady, and whether an unsteady one is found, where the truth is known.
 
+use dbduel_audit::Finding;
 use dbduel_record::event::Severity;
 use dbduel_record::plan::Block;
 
 use super::*;
+use crate::judge::summarise;
 use crate::judge::synthetic::{MachineNoise, NASTY, QUIET, Scenario, Side, TYPICAL};
-use crate::judge::{Finding, summarise};
 
 /// Simulated runs for each machine and design; the figures in `docs/statistics.md` are from 500.
 const RUNS: u64 = 60;

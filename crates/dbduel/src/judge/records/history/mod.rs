@@ -7,9 +7,9 @@ use dbduel_record::facts::Host;
 use dbduel_record::seed::named_seed;
 use dbduel_stats::StatsError;
 use dbduel_stats::history::{ChangePoint, HistoryRule, SIDE_MIN, find_changes, raise_alarm};
+use dbduel_text::counts;
 use serde::Serialize;
 
-use crate::counts;
 use crate::judge::Summary;
 use crate::judge::records::Judged;
 use crate::judge::records::copies::without_copies;

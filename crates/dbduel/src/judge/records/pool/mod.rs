@@ -12,10 +12,10 @@ use dbduel_record::Record;
 use dbduel_record::facts::Host;
 use dbduel_stats::pool::{Pooled, Stratum, pool as pool_strata};
 use dbduel_stats::{Estimate, StatsError};
+use dbduel_text::counts;
 
 use super::Judged;
 use super::copies::without_copies;
-use crate::counts;
 use crate::judge::summarise;
 use crate::judge::summary::{Change, Comparison, Figure, How, Quantity, Verdict};
 pub use document::{MachineRatio, Pool, PooledComparison, PooledMachine, PooledQuantity};

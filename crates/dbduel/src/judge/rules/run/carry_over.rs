@@ -1,16 +1,16 @@
 //! Rules about traces of the running order: does a slice remember who ran before it?
 
+use dbduel_audit::Finding;
 use dbduel_record::event::Severity;
 use dbduel_stats::compare::{BlockSlices, SliceValue};
 use dbduel_stats::guard::guard_length;
 use dbduel_stats::order::carry_over;
+use dbduel_text::percent;
 
 use super::RunEvidence;
 use crate::judge::duel::log_ratios::throughput;
 use crate::judge::evidence::blocks::CompleteBlock;
 use crate::judge::evidence::slice_of;
-use crate::judge::finding::Finding;
-use crate::percent;
 
 /// Probability that a run without any such trace is told of one.
 const ALPHA: f64 = 0.01;

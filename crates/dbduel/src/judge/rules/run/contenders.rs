@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dbduel_audit::finding::{Finding, quoted};
 use dbduel_record::event::{Event, Severity};
+use dbduel_text::counts;
 
 use super::RunEvidence;
-use crate::counts;
-use crate::judge::finding::{Finding, quoted};
 
 /// Names that are listed in a sentence; the rest is counted.
 const NAMES_LISTED: usize = 8;

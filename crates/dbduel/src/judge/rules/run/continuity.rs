@@ -1,11 +1,11 @@
 //! Rules about what frequent switches do to contenders.
 
+use dbduel_audit::Finding;
 use dbduel_record::event::Severity;
+use dbduel_text::percent;
 
 use super::RunEvidence;
-use crate::judge::finding::Finding;
 use crate::judge::summary::{Duel, Figure, InTurns};
-use crate::percent;
 
 /// A departure of the 99 % quantile that is worth a word.
 const P99_DEPARTURE_MIN: f64 = 0.1;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use dbduel_audit::Finding;
 use dbduel_record::event::{EndReason, Event, Severity, SliceId};
+use dbduel_text::counts;
 
 use super::RunEvidence;
-use crate::counts;
 use crate::judge::evidence::used::extensions;
-use crate::judge::finding::Finding;
 use crate::judge::summary::{Comparison, Scope, Summary, Verdict};
 use crate::judge::workloads::has_fixed_work;
 

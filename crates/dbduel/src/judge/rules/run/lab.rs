@@ -1,15 +1,15 @@
 //! Rules about the lab itself: what it did on purpose, and what the machine did to it.
 
+use dbduel_audit::Finding;
 use dbduel_record::event::Severity;
 use dbduel_record::rows::SliceRow;
 use dbduel_stats::stalls::{StallCount, compare_stalls};
+use dbduel_text::percent;
 
 use super::RunEvidence;
 use crate::judge::evidence::slice_of;
-use crate::judge::finding::Finding;
 use crate::judge::injected::stopped_share;
 use crate::judge::summary::Duel;
-use crate::percent;
 
 /// Share of its measured time that a load thread may wait for a processor beyond what is usual in the
 /// duel, before the slice is starved. Servers that share its processors make it wait too, so the usual
@@ -206,7 +206,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use crate::judge::Finding;
+    use dbduel_audit::Finding;
     use dbduel_record::rows::ReadingRow;
 
     use super::*;

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dbduel_audit::Finding;
 use dbduel_record::event::{Severity, SliceId};
 use dbduel_record::plan::Arrival;
 use dbduel_record::rows::{ALL_CLASSES, SliceRow};
+use dbduel_text::{counts, percent};
 
 use super::RunEvidence;
 use crate::judge::evidence::slice_of;
-use crate::judge::finding::Finding;
 use crate::judge::summary::{Duel, Measures};
-use crate::{counts, percent};
 
 /// Share of given-up transactions from which there is no verdict.
 const FAILED_VOID: f64 = 0.01;

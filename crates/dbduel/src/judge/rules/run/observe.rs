@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use dbduel_audit::finding::{Finding, quoted};
 use dbduel_record::event::Severity;
+use dbduel_text::counts;
+use dbduel_text::percent;
 
 use super::RunEvidence;
-use crate::counts;
 use crate::judge::evidence::{WINDOW_ERROR, Window, slice_of};
-use crate::judge::finding::{Finding, quoted};
-use crate::percent;
 
 /// Share of the slices whose counters were read over another time from which costs are doubted.
 const WINDOWS_DOUBT: f64 = 0.1;

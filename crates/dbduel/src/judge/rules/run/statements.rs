@@ -1,9 +1,9 @@
 //! Rules about how servers run the statements of a workload.
 
+use dbduel_audit::Finding;
 use dbduel_record::event::Severity;
 
 use super::RunEvidence;
-use crate::judge::finding::Finding;
 
 /// Classes that a finding shows; the rest is counted.
 const CLASSES_SHOWN: usize = 2;

@@ -1,14 +1,14 @@
 //! Rules about the course of the cells: were they in a steady state while they were measured?
 
+use dbduel_audit::Finding;
 use dbduel_record::Plan;
 use dbduel_record::event::Severity;
+use dbduel_text::percent;
 
 use super::RunEvidence;
 use super::verdict::has_changed;
 use crate::judge::duel::steady::{is_beyond, is_within};
-use crate::judge::finding::Finding;
 use crate::judge::summary::{CellCourse, Duel, Figure, SteadyState};
-use crate::percent;
 
 /// The cells of a level, with their names, whose course is known.
 fn courses(duel: &Duel) -> impl Iterator<Item = (&str, &CellCourse)> {

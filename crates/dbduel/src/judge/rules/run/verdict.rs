@@ -1,6 +1,8 @@
 //! Rules about how far a verdict carries.
 
+use dbduel_audit::Finding;
 use dbduel_record::event::Severity;
+use dbduel_text::percent;
 
 use dbduel_stats::stalls::{PRICEABLE_MIN, compare_stalls};
 use dbduel_stats::trend::{DRIFT_ALPHA, Trend, linear_trend};
@@ -8,9 +10,7 @@ use dbduel_stats::trend::{DRIFT_ALPHA, Trend, linear_trend};
 use super::RunEvidence;
 use super::steady::level_word;
 use crate::judge::duel::overturn::{UNSEEN_STALL_S, clearance, unseen_stall_share};
-use crate::judge::finding::Finding;
 use crate::judge::summary::{Comparison, Duel, Figure, Measures, Stalls, Verdict};
-use crate::percent;
 
 /// Active time per contender below which a verdict is called short-sighted, seconds.
 const ACTIVE_S: f64 = 300.0;

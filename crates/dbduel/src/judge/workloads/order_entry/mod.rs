@@ -11,10 +11,8 @@ use dbduel_record::plan::Parameters;
 use dbduel_record::rows::SliceRow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::{SetByClients, Workload};
-use crate::judge::audit::Product;
+use super::Workload;
 use crate::judge::classes::ClassRows;
 use crate::judge::evidence::figures::ratio_over_slices;
 use crate::judge::evidence::{Evidence, slice_of};
@@ -26,38 +24,7 @@ pub const WORKLOAD: Workload = Workload {
     classes: &CONSTRAINTS,
     rules: rules::RULES,
     has_fixed_work: |_| false,
-    session,
 };
-
-/// The isolation of transactions, which clients set by the parameter of that name. Plans of versions before it set nothing here.
-fn session(parameters: &Parameters, product: Product) -> Vec<SetByClients> {
-    let parameter = "isolation";
-    let asked = parameters.get(parameter).and_then(Value::as_str);
-    let (variable, read_committed, repeatable_read) = match product {
-        Product::MySql | Product::MariaDb | Product::Percona => {
-            ("transaction_isolation", "READ-COMMITTED", "REPEATABLE-READ")
-        }
-        Product::PostgreSql => (
-            "default_transaction_isolation",
-            "read committed",
-            "repeatable read",
-        ),
-        // There is one isolation.
-        Product::Sqlite => return Vec::new(),
-    };
-    let value = match asked {
-        Some("read-committed") => read_committed,
-        Some("repeatable-read") => repeatable_read,
-        Some("product") if product.has_innodb() => repeatable_read,
-        Some("product") => read_committed,
-        _ => return Vec::new(),
-    };
-    vec![SetByClients {
-        variable,
-        value,
-        parameter,
-    }]
-}
 
 const SECONDS_PER_MINUTE: f64 = 60.0;
 

@@ -1,18 +1,18 @@
 //! Rules about the order-entry workload: what the specification behind it demands of a run.
 
+use dbduel_audit::Finding;
 use dbduel_record::event::Severity;
 use dbduel_record::order_entry::{
     PACED_NOPM_PER_WAREHOUSE, ROLLED_BACK_PERCENT, ROLLED_BACK_RANGE_PERCENT,
     SKIPPED_DELIVERIES_MAX_PERCENT,
 };
+use dbduel_text::{counts, percent};
 
 use super::{OrderCell, OrderEntry};
 use crate::judge::classes::{ClassFigures, cell_of};
-use crate::judge::finding::Finding;
 use crate::judge::rules::Rule;
 use crate::judge::rules::run::RunEvidence;
 use crate::judge::rules::table::run;
-use crate::{counts, percent};
 
 #[rustfmt::skip]
 pub const RULES: &[Rule] = &[

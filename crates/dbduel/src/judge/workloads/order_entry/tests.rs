@@ -1,5 +1,6 @@
 //! The order-entry part of a summary and its rules, on a synthetic record with classes.
 
+use dbduel_audit::Finding;
 use dbduel_record::Record;
 use dbduel_record::event::Severity;
 use dbduel_record::facts::Conditions;
@@ -7,9 +8,9 @@ use dbduel_record::latency::Packed;
 use dbduel_record::order_entry::{CLASSES, CONSTRAINTS, NAME};
 use dbduel_record::rows::{ALL_CLASSES, ReadingRow, SliceRow};
 
+use crate::judge::summarise;
 use crate::judge::summary::Summary;
 use crate::judge::synthetic::Scenario;
-use crate::judge::{Finding, summarise};
 
 /// The synthetic duel as if its transactions were those of order entry, dealt by the deck.
 pub fn order_entry_record() -> Record {

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use anyhow::Result;
+use dbduel_audit::Finding;
+use dbduel_audit::{Audit, Case, Grade, ServerEvidence, audit, fix};
 use dbduel_record::Plan;
 use dbduel_record::event::Severity;
 use dbduel_record::facts::Host;
 
-use crate::judge::audit::{Audit, Case, Grade, ServerEvidence, audit, fix};
-use crate::judge::finding::Finding;
 use crate::lab::contest::journal::Journal;
 use crate::lab::inspect::planned::{case_of_running, is_running};
 
@@ -113,8 +113,8 @@ mod tests {
     use dbduel_record::files::{FileSystem, LocalFiles};
 
     use super::*;
-    use crate::judge::audit::{Machine, Product, Version, expected, set_option};
     use crate::judge::synthetic::Scenario;
+    use dbduel_audit::{Machine, Product, Version, expected, set_option};
 
     #[test]
     fn servers_on_hosts_are_audited_by_the_facts_of_the_hosts() {

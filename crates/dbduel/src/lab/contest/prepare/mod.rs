@@ -11,6 +11,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use anyhow::Result;
+use dbduel_audit::ServerEvidence;
 use dbduel_load::workloads::{self, Workload};
 use dbduel_record::event::Severity;
 use dbduel_record::foreign::read_text;
@@ -23,7 +24,6 @@ use super::durability;
 use super::journal::Journal;
 use super::measure::finding;
 use crate::interrupt;
-use crate::judge::audit::ServerEvidence;
 use crate::lab::experiment::EXPERIMENT_BYTES_MAX;
 use crate::lab::experiment::document::{Trouble, Troubles};
 use crate::lab::server::{Meaning, ServerName, runs_in_process};

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use dbduel_audit::ServerEvidence;
+use dbduel_audit::{NotTaken, not_taken};
 use dbduel_load::driver::{Connection, Dialect};
 use dbduel_load::workloads::Workload;
 use dbduel_record::event::{Event, Finding, Severity};
 use dbduel_record::{Record, facts};
 
-use crate::judge::audit::ServerEvidence;
-use crate::judge::rules::servers::taken::{NotTaken, not_taken};
 use crate::lab::contest::backend::ContenderServer;
 use crate::lab::contest::journal::Journal;
 use crate::lab::contest::measure::finding;

@@ -1,13 +1,13 @@
 //! What the servers say of the load's own sessions, kept in the record and put before the audit.
 
 use anyhow::Result;
+use dbduel_audit::ServerEvidence;
+use dbduel_audit::evidence::Connection as Link;
 use dbduel_load::address::Address;
 use dbduel_load::session::Session;
 use dbduel_record::facts::Connection;
 use dbduel_record::tsv;
 
-use crate::judge::audit::ServerEvidence;
-use crate::judge::audit::evidence::Connection as Link;
 use crate::lab::contest::journal::Journal;
 use crate::lab::inspect::live::transport;
 

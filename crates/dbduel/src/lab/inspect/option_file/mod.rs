@@ -5,17 +5,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-
-use super::includes::Includes;
-use super::text::{self, TextError};
-use super::{postgresql, sqlite};
-use crate::judge::audit::postgresql::{contradiction, is_fixed};
-use crate::judge::audit::{
+use dbduel_audit::finding::at_most;
+use dbduel_audit::postgresql::{contradiction, is_fixed};
+use dbduel_audit::{
     FileSetting, FileSettingFate, Machine, MissingInclude, OptionFate, Product, RefusedOption,
     ServerEvidence, Taken, Version, expected, has_option, option_fate, set_option, split_key_cache,
     variable_of,
 };
-use crate::judge::finding::at_most;
+
+use super::includes::Includes;
+use super::text::{self, TextError};
+use super::{postgresql, sqlite};
 
 /// Includes nested deeper than this are left out, as servers do.
 const DEPTH_MAX: usize = 10;

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use dbduel_audit::{Case, Machine, ServerEvidence, Stage, is_of_the_instance};
+
 use super::names::{is_repeat, server_of, version_of};
 use super::runs::{LeftOut, Run};
-use crate::judge::audit::{Case, Machine, ServerEvidence, Stage, is_of_the_instance};
 use crate::lab::inspect::includes::Includes;
 use crate::lab::inspect::{Gathered, Origin};
 

@@ -14,12 +14,12 @@ mod server_files;
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use dbduel_audit::ServerEvidence;
+use dbduel_audit::finding::at_most;
 use dbduel_record::store;
 
 use super::includes::Includes;
 use super::{Gathered, Subject};
-use crate::judge::audit::ServerEvidence;
-use crate::judge::finding::at_most;
 use contests::distinct;
 use runs::Reading;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::judge::audit::{Product, Version};
+use dbduel_audit::{Product, Version};
 
 /// When a file was made, as far as its name says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use dbduel_audit::{Machine, Product, ServerEvidence, Texts, Version, version_among};
 
 use super::names::{Moment, moment_of};
-use crate::judge::audit::{Machine, Product, ServerEvidence, Texts, Version, version_among};
 use crate::lab::inspect::dump::Content;
 use crate::lab::inspect::includes::Includes;
 use crate::lab::inspect::option_file::{self, Setting, Settings};

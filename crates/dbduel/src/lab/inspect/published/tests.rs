@@ -2,11 +2,10 @@
 
 use std::fs;
 
+use dbduel_audit::Product;
 use dbduel_record::event::Severity;
 
 use super::*;
-use crate::judge;
-use crate::judge::audit::Product;
 
 fn variables(version: &str) -> String {
     format!("version\t{version}\nmax_connections\t151\ninnodb_io_capacity\t200\n")
@@ -444,7 +443,7 @@ fn what_an_option_file_includes_and_what_lies_beside_its_runs_is_no_other_server
         assert_eq!(contender.variables["innodb_io_capacity"], "200");
     }
     // The file asks for 900 and the run shows 200.
-    let found = judge::audit::audit(&contest.case);
+    let found = dbduel_audit::audit(&contest.case);
     let doubt = found
         .findings
         .iter()

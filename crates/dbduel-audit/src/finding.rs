@@ -1,0 +1,223 @@
+//! A finding: a claim with its evidence, weight and remedy. Rules make them, and so does the comparison of facts.
+
+use dbduel_record::event::{self, Severity};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Read;
+use crate::rules::REFUSED_OPTION_FILE;
+
+/// What kind of statement a finding makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindingKind {
+    /// They differ and one side gains by it, or it is unknown which.
+    Advantage,
+    /// Durability or semantics differ.
+    NotComparable,
+    /// They differ, and the contest is about that.
+    Declared,
+    /// They differ by design, and no setting changes it.
+    Architecture,
+    /// They differ; worth knowing, no more.
+    Difference,
+    /// A value could not be read on a side.
+    Unreadable,
+    /// Variables differ that the tables do not know.
+    Unknown,
+    /// One side alone is set up badly.
+    Misconfigured,
+    /// All sides are set up badly: no bias, but the result says less.
+    Relevance,
+    /// It is the client's side that differs.
+    ClientSide,
+    /// Published results do not say what is needed to judge them.
+    Undisclosed,
+}
+
+/// One side of a finding's evidence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Side {
+    /// Name of the contender.
+    pub contender: String,
+    /// The canonical value, for people.
+    pub value: String,
+    /// What the server shows.
+    pub from: Vec<Read>,
+}
+
+impl Side {
+    /// What the server shows, each as `form` writes it; what is beyond `most` is only counted.
+    pub fn reads(&self, most: usize, form: impl Fn(&Read) -> String) -> Vec<String> {
+        at_most(most, self.from.iter().map(form))
+    }
+}
+
+/// The first `most` of some texts; the others are only counted.
+pub fn at_most(most: usize, texts: impl ExactSizeIterator<Item = String>) -> Vec<String> {
+    let more = texts.len().saturating_sub(most);
+    let mut listed: Vec<String> = texts.take(most).collect();
+    if more > 0 {
+        listed.push(format!("and {more} more"));
+    }
+    listed
+}
+
+/// Names as claims have them: `a`, `b`.
+pub fn quoted(names: &[impl AsRef<str>]) -> String {
+    let names: Vec<String> = names
+        .iter()
+        .map(|name| format!("`{}`", name.as_ref()))
+        .collect();
+    names.join(", ")
+}
+
+/// A setting to add to the experiment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RemedySetting {
+    /// Name of the contender.
+    pub contender: String,
+    /// Name of the setting.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// A claim of the judge, with what it rests on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "AuditFinding")]
+pub struct Finding {
+    /// Fact or rule that found it: `flush.threads`, `R3`, `load.lag`.
+    pub rule: String,
+    /// Class of the audit; empty for a finding about the run.
+    pub class: String,
+    /// What kind of statement it is.
+    pub kind: FindingKind,
+    /// How much it weighs.
+    pub severity: Severity,
+    /// Contenders that it is about; empty means the whole contest.
+    pub about: Vec<String>,
+    /// Contender that gains by it, where that is known.
+    pub favours: Option<String>,
+    /// One sentence with the numbers in it.
+    pub claim: String,
+    /// Why it matters.
+    pub why: String,
+    /// What to do.
+    pub remedy: String,
+    /// What it rests on.
+    pub evidence: Vec<Side>,
+    /// Settings that would make it go away.
+    pub remedy_settings: Vec<RemedySetting>,
+    /// Why it was accepted, when it was.
+    pub waived: Option<String>,
+    /// Index into the plan's levels; absent when it is about all of them.
+    #[serde(skip)]
+    pub level: Option<usize>,
+}
+
+impl Finding {
+    /// A finding with neither name, class nor reason, which the row of its rule has.
+    #[must_use]
+    pub fn new(severity: Severity, about: &[&str], claim: String, remedy: &str) -> Self {
+        event::Finding {
+            rule: String::new(),
+            severity,
+            about: about.iter().map(|name| (*name).to_owned()).collect(),
+            claim,
+            remedy: remedy.to_owned(),
+        }
+        .into()
+    }
+
+    /// The same, of this kind.
+    #[must_use]
+    pub fn of(self, kind: FindingKind) -> Self {
+        Self { kind, ..self }
+    }
+
+    /// The same, confined to a load level.
+    #[must_use]
+    pub fn at(self, level: usize) -> Self {
+        let level = Some(level);
+        Self { level, ..self }
+    }
+
+    /// The same, with what it rests on.
+    #[must_use]
+    pub fn resting_on(self, evidence: impl Into<Vec<Side>>) -> Self {
+        let evidence = evidence.into();
+        Self { evidence, ..self }
+    }
+
+    /// Its order among others: heaviest first, and before all others of its weight one that makes them moot.
+    #[must_use]
+    pub fn rank(&self) -> impl Ord + use<> {
+        (std::cmp::Reverse(self.severity), !self.makes_others_moot())
+    }
+
+    /// True when nothing else that is said of its contender is certain: the server did not run with these settings.
+    #[must_use]
+    pub fn makes_others_moot(&self) -> bool {
+        self.rule == REFUSED_OPTION_FILE && self.severity == Severity::Void
+    }
+
+    /// What journals and lists of findings call a finding of the audit.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        format!("{AUDIT}{}.{}", self.class, self.rule)
+    }
+
+    /// A finding of the audit as journals and lists of findings have it.
+    #[must_use]
+    pub fn listed(&self) -> Self {
+        let mut listed = self.clone();
+        listed.rule = self.full_name();
+        if let Some(reason) = &self.waived {
+            let reason = reason.trim_end_matches('.');
+            listed.claim.push_str(&format!(" Waived: {reason}."));
+        }
+        listed
+    }
+
+    /// True for a listed finding of the audit.
+    #[must_use]
+    pub fn is_of_audit(&self) -> bool {
+        self.rule.starts_with(AUDIT)
+    }
+}
+
+/// What the full names of the audit's findings begin with.
+const AUDIT: &str = "audit.";
+
+impl From<event::Finding> for Finding {
+    fn from(recorded: event::Finding) -> Self {
+        Self {
+            rule: recorded.rule,
+            class: String::new(),
+            kind: FindingKind::Relevance,
+            severity: recorded.severity,
+            about: recorded.about,
+            favours: None,
+            claim: recorded.claim,
+            why: String::new(),
+            remedy: recorded.remedy,
+            evidence: Vec::new(),
+            remedy_settings: Vec::new(),
+            waived: None,
+            level: None,
+        }
+    }
+}
+
+impl From<Finding> for event::Finding {
+    fn from(finding: Finding) -> Self {
+        Self {
+            rule: finding.rule,
+            severity: finding.severity,
+            about: finding.about,
+            claim: finding.claim,
+            remedy: finding.remedy,
+        }
+    }
+}
