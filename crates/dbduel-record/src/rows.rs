@@ -6,9 +6,11 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::event::SliceId;
+
 /// One row of `slices.csv`: one transaction class in one slice. The class [`ALL_CLASSES`] holds
 /// the sum of all classes and is always present.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SliceRow {
     /// `SliceId::block`.
     pub block: u32,
@@ -59,6 +61,17 @@ pub struct SliceRow {
     pub latency_us_p999: f64,
     /// Largest latency.
     pub latency_us_max: f64,
+}
+
+impl SliceRow {
+    /// The slice that it is a row of.
+    #[must_use]
+    pub fn slice(&self) -> SliceId {
+        SliceId {
+            block: self.block,
+            position: self.position,
+        }
+    }
 }
 
 /// Transactions by outcome.

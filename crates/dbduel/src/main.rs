@@ -14,6 +14,7 @@ mod interrupt;
 mod judge;
 mod lab;
 mod random;
+mod referee;
 mod report;
 #[cfg(test)]
 mod simulation;

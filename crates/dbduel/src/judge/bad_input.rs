@@ -2,9 +2,10 @@
 //! a number without meaning, or say nothing.
 
 use dbduel_record::Record;
+use dbduel_record::Verdict;
 use dbduel_record::event::{Event, Severity, SliceId, Stamped};
 
-use super::summary::{Change, Figure, Verdict};
+use super::summary::{Change, Figure};
 use super::synthetic::Scenario;
 use super::{Finding, Summary, summarise};
 

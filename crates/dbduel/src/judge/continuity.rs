@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use dbduel_record::Record;
+use dbduel_record::Verdict;
 use dbduel_record::event::{ContinuityRound, Event, LoadStretch};
 use dbduel_stats::Estimate;
 use dbduel_stats::compare::paired_mean;
@@ -11,7 +12,7 @@ use dbduel_stats::continuity::Departure;
 
 use super::evidence::blocks::{CompleteBlock, LevelBlocks};
 use super::summary::{
-    Comparison, Continuity, ContinuityStage, Contradiction, Figure, How, InTurns, Verdict,
+    Comparison, Continuity, ContinuityStage, Contradiction, Figure, How, InTurns,
 };
 
 /// A departure of a contender's throughput that is of no interest is smaller than this share.

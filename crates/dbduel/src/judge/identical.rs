@@ -82,8 +82,8 @@ mod tests {
     use super::*;
     use crate::judge::settings;
     use crate::judge::summarise;
-    use crate::judge::summary::Verdict;
     use crate::judge::synthetic::Scenario;
+    use dbduel_record::Verdict;
     use dbduel_record::event::Severity;
     use dbduel_record::plan::Injection;
 

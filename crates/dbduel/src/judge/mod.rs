@@ -30,12 +30,11 @@ pub mod workloads;
 
 use dbduel_audit::{Case, Finding};
 use dbduel_record::event::{Event, LoadTime, Severity};
-use dbduel_record::{Plan, Record};
+use dbduel_record::{Plan, Record, Verdict};
 
-pub use duel::decide::{LevelDecision, decide_level};
+pub use duel::decide::decide_level;
 pub use duel::limit::{Limit, Standing, open_limits};
-pub use evidence::used::{extensions, used_s};
-pub use summary::{Summary, Verdict};
+pub use summary::Summary;
 
 use duel::decide::Question;
 use duel::{attribution, decide, measures, overturn, pairs, profile, quantities};

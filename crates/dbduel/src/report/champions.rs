@@ -1,11 +1,12 @@
 //! Which variant of each contender was chosen at each load level, as text.
 
+use dbduel_record::Verdict;
 use serde::Serialize;
 
 use super::terminal::page::{Ink, Page};
 use super::words::{self, RatioUnit};
 use crate::judge::Summary;
-use crate::judge::summary::{ChampionChoice, Verdict};
+use crate::judge::summary::ChampionChoice;
 
 /// Headings of the table.
 const HEADS: [&str; 4] = [

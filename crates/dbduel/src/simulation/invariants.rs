@@ -11,8 +11,9 @@ use super::{End, Simulation};
 use crate::commands::fail_if::FailIf;
 use crate::commands::{record_reports, verify};
 use crate::exit::Exit;
-use crate::judge::{self, Limit, decide_level, open_limits};
+use crate::lab::contest::Referee as _;
 use crate::lab::server::Home;
+use crate::referee::Judge;
 
 /// Load beyond the budget that is none of the contest's fault, seconds: the last turn of a block may be longer than planned.
 const TOLERANCE_S: f64 = 0.5;
@@ -64,7 +65,7 @@ pub fn of_a_process(
         let events_before = seen.as_ref().map_or(0, |seen| seen.events.len());
         of_a_record(&dir, seen, &after)
             .and_then(|()| stamped_as_time_passed(&after.events[events_before..], passed))
-            .and_then(|()| decided_as_judged(&after, &FailIf::limits(&simulation.rules)))
+            .and_then(|()| decided_as_judged(&after, &simulation.rules))
             .and_then(|()| within_budget(&after, world.delayed_s))
             .map_err(|why| format!("{}: {why}", dir.display()))?;
         records.insert(dir, after);
@@ -160,7 +161,7 @@ fn stamped_as_time_passed(own: &[Stamped], passed: Duration) -> Result<(), Strin
 
 /// A resumed contest expects of its warm-ups what the longest so far took; they may take as long as they may.
 fn within_budget(record: &Record, delayed_s: f64) -> Result<(), String> {
-    let used_s = judge::used_s(record);
+    let used_s = record.used_s();
     let schedule = &record.plan.schedule;
     let budget_s = schedule.budget_s;
     let warm_ups = record.events.iter().filter_map(|event| match &event.what {
@@ -177,11 +178,14 @@ fn within_budget(record: &Record, delayed_s: f64) -> Result<(), String> {
 }
 
 /// What the contest says to have decided, the judge of its record finds decided.
-fn decided_as_judged(record: &Record, limits: &[Limit]) -> Result<(), String> {
+fn decided_as_judged(record: &Record, rules: &[FailIf]) -> Result<(), String> {
     let plan = &record.plan;
+    let judge = Judge {
+        limits: FailIf::limits(rules),
+    };
     for event in &record.events {
         if let Event::LevelDecided { level, blocks } = event.what {
-            let judged = decide_level(plan, &record.slices, level);
+            let judged = judge.decide_level(plan, &record.slices, level);
             ensure!(
                 judged.is_settled() && judged.blocks_complete == blocks,
                 "level {level} was decided after {blocks} blocks, and its record says {judged:?}"
@@ -199,8 +203,8 @@ fn decided_as_judged(record: &Record, limits: &[Limit]) -> Result<(), String> {
     if plan.search.is_none() {
         let mut levels = 0..plan.levels.len();
         let is_settled = levels.all(|level| {
-            decide_level(plan, &record.slices, level).is_settled()
-                && open_limits(record, level, limits).is_empty()
+            judge.decide_level(plan, &record.slices, level).is_settled()
+                && judge.open_limits(record, level).is_empty()
         });
         match ended {
             Some(EndReason::Decided) => ensure!(is_settled, "it ended as decided and is not"),

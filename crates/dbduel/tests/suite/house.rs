@@ -86,6 +86,11 @@ fn the_judge_and_the_report_know_nothing_of_the_lab() {
 }
 
 #[test]
+fn the_lab_knows_nothing_of_the_judge() {
+    check_absent("src/lab", &["crate::judge"]);
+}
+
+#[test]
 fn workloads_scripts_and_filling_know_the_protocol_only_through_the_driver() {
     for folder in ["workloads", "lua", "fill", "worker", "run", "load_thread"] {
         check_absent(&format!("../dbduel-load/src/{folder}"), &["dbduel_wire"]);

@@ -19,6 +19,7 @@ use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::home;
 use crate::interrupt;
+use crate::judge;
 use crate::lab::contest;
 use crate::lab::experiment::ExperimentFile;
 use crate::lab::host;
@@ -162,7 +163,7 @@ fn single(
 ) -> Result<(Vec<Gathered>, Vec<String>)> {
     let path = Path::new(target);
     if path.is_dir() {
-        return inspect::directory(path, arguments.root.as_deref());
+        return inspect::directory(path, arguments.root.as_deref(), judge::case);
     }
     if path.extension().is_none_or(|extension| extension != "toml") {
         bail!(

@@ -94,7 +94,6 @@ pub fn crash_test(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> 
         stacks: false,
         nats: None,
         provider: &Machines,
-        limits: &[],
     };
     let models = match arguments.cut_model.as_slice() {
         [] => &CutModel::ALL[..],

@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use dbduel_record::Plan;
+use dbduel_record::Verdict;
 
 use super::http::{Loopback, Reply, Server};
-use crate::judge::Verdict;
-use crate::judge::summary::Comparison;
+use crate::lab::contest::ComparisonStanding;
 use crate::lab::contest::board::{Board, Phase, Standing, Sums};
 use page::Page;
 
@@ -206,23 +206,27 @@ fn slices(page: &mut Page, standing: &Standing, plan: &Plan) {
 }
 
 /// A gauge of a comparison: name, what it says, and how it is taken.
-type Gauge = (&'static str, &'static str, fn(&Comparison) -> Option<f64>);
+type Gauge = (
+    &'static str,
+    &'static str,
+    fn(&ComparisonStanding) -> Option<f64>,
+);
 
 const GAUGES: [Gauge; 3] = [
     (
         "dbduel_ratio",
         "Throughput, contender over baseline; never to be read without its interval.",
-        |one| one.ratio.value(),
+        |one| one.ratio,
     ),
     (
         "dbduel_ratio_low",
         "Lower end of the ratio's interval, which holds at every look.",
-        |one| one.ratio.interval().map(|(low, _)| low),
+        |one| one.interval.map(|(low, _)| low),
     ),
     (
         "dbduel_ratio_high",
         "Upper end of the ratio's interval; infinite when the blocks cannot bound it.",
-        |one| one.ratio.interval().map(|(_, high)| high),
+        |one| one.interval.map(|(_, high)| high),
     ),
 ];
 

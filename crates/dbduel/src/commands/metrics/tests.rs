@@ -6,8 +6,9 @@ use dbduel_record::rows::ReadingRow;
 use dbduel_record::store::SliceResult;
 
 use super::*;
-use crate::judge::decide_level;
 use crate::judge::synthetic::Scenario;
+use crate::lab::contest::Referee as _;
+use crate::referee::Judge;
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -28,7 +29,7 @@ fn board() -> Arc<Board> {
     let board = Arc::new(Board::default());
     board.begin(&record.plan);
     board.enter(Phase::Measuring);
-    board.decision(&decide_level(&record.plan, &record.slices, 0));
+    board.decision(&Judge::default().decide_level(&record.plan, &record.slices, 0));
     let mut result = SliceResult::default();
     result.classes.push(record.slices[0].clone());
     result.readings.push(ReadingRow {

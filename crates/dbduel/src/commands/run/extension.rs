@@ -6,7 +6,6 @@ use anyhow::{Result, bail};
 use dbduel_record::event::Event;
 use dbduel_record::{Plan, Record, RecordWriter};
 
-use crate::judge;
 use crate::lab::contest;
 use crate::lab::expand::more_blocks;
 
@@ -33,7 +32,7 @@ pub fn extend(record: &Path, budget_s: f64) -> Result<()> {
             record.display()
         );
     }
-    let left_s = past.plan.schedule.budget_s + budget_s - judge::used_s(&past);
+    let left_s = past.plan.schedule.budget_s + budget_s - past.used_s();
     let blocks = more_blocks(&past.plan, &past.begun_blocks(), left_s);
     writer.event(contest::now_ms(), Event::Extended { budget_s, blocks })?;
     Ok(())

@@ -4,14 +4,15 @@ use std::path::Path;
 
 use anyhow::Result;
 use dbduel_record::Record;
+use dbduel_record::Verdict;
 use dbduel_record::event::EndReason;
 
 use super::RunOptions;
 use crate::commands::{fail_if, record_reports};
 use crate::console;
 use crate::exit::Exit;
+use crate::judge::Summary;
 use crate::judge::summary::RateBracket;
-use crate::judge::{Summary, Verdict};
 
 /// The page that people look at, in the record's directory.
 const PAGE: &str = "report.html";

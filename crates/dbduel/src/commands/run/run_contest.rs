@@ -14,6 +14,7 @@ use crate::interrupt;
 use crate::lab::contest::{self, ContestConfig};
 use crate::lab::experiment::ExperimentFile;
 use crate::lab::server::{Home, orphans};
+use crate::referee::Judge;
 
 /// Time that a server left behind by a killed run gets to end by itself.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(60);
@@ -45,9 +46,11 @@ pub fn run_contest(
         stacks: options.stacks,
         nats: options.nats.as_ref(),
         provider: options.provider,
-        limits: &FailIf::limits(options.fail_if),
     };
-    let result = contest::run_contest(&config);
+    let judge = Judge {
+        limits: FailIf::limits(options.fail_if),
+    };
+    let result = contest::run_contest(&config, &judge);
     console.finish();
     result
 }

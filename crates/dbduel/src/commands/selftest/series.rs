@@ -1,6 +1,7 @@
 //! A series of short duels with a known answer: how many verdicts are right.
 
 use anyhow::Result;
+use dbduel_record::Verdict;
 use dbduel_record::facts::{SelfTest, SelfTestSeries};
 use dbduel_stats::proportion::proportion;
 
@@ -8,7 +9,6 @@ use super::duel::{Match, Outcome};
 use super::steadiness::{self, Tally};
 use crate::console;
 use crate::exit::Exit;
-use crate::judge::summary::Verdict;
 use crate::lab::server::Home;
 use crate::report::words;
 

@@ -63,7 +63,7 @@ impl Sweep<'_> {
             } else {
                 run::seal_ended(&record)?;
             }
-            used_s += judge::used_s(&Record::open(&record)?);
+            used_s += Record::open(&record)?.used_s();
         }
         if !self.use_rest()? {
             return Ok(Exit::Interrupted);

@@ -10,10 +10,11 @@
 //! same cell.
 
 use dbduel_record::Record;
+use dbduel_record::Verdict;
 
 use crate::commands::run;
 use crate::exit::Exit;
-use crate::judge::{self, Summary, Verdict};
+use crate::judge::{self, Summary};
 use crate::lab::expand::least_extension_s;
 use crate::report::words;
 
@@ -92,7 +93,7 @@ impl Closed {
 impl Standing {
     /// Judges the record of a cell.
     pub(super) fn of(record: &Record) -> Self {
-        let used_s = judge::used_s(record);
+        let used_s = record.used_s();
         let summary = judge::summarise(record).0;
         Self {
             used_s,
@@ -111,7 +112,7 @@ fn want(record: &Record, summary: &Summary) -> Want {
     if !run::may_be_extended(plan) {
         return Want::Closed(Closed::FixedStarts);
     }
-    if judge::extensions(record).map_or(0, |all| all.count) >= EXTENSIONS_MAX {
+    if record.extensions().map_or(0, |all| all.count) >= EXTENSIONS_MAX {
         return Want::Closed(Closed::Extended);
     }
     let undecided = summary.duels.iter().filter(|duel| {

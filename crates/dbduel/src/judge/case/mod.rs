@@ -8,13 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dbduel_audit::evidence::Connection;
 use dbduel_audit::{Case, Product, ServerEvidence, Stage, Texts, Version};
+use dbduel_record::Verdict;
 use dbduel_record::foreign::{DOCUMENT_BYTES_MAX, read};
 use dbduel_record::plan::Contender;
 use dbduel_record::store::{ContenderFiles, contender_dir};
 use dbduel_record::{Event, Record};
 
 use crate::judge::explain::Explanation;
-use crate::judge::summary::{Duel, Verdict};
+use crate::judge::summary::Duel;
 
 /// The case that a record makes, with the waivers of its plan, the verdicts on its duels and what differs with them. The subject is
 /// what the plan sets differently.

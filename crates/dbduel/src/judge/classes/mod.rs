@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use super::duel::decide::Question;
 use super::duel::quantities;
+use super::evidence::Evidence;
 use super::evidence::blocks::CompleteBlock;
 use super::evidence::figures::latency_quantile;
-use super::evidence::{Evidence, slice_of};
 use super::summary::{Figure, Quantity, QuantityComparison};
 use super::workloads;
 
@@ -130,14 +130,14 @@ impl<'e> ClassRows<'e> {
     pub(super) fn of(evidence: &'e Evidence<'_>) -> Self {
         let rows = evidence.record.slices.iter();
         Self(
-            rows.map(|row| ((slice_of(row), row.class.as_str()), row))
+            rows.map(|row| ((row.slice(), row.class.as_str()), row))
                 .collect(),
         )
     }
 
     /// The rows of a class in these slices, in their order; slices without one are left out.
     pub(super) fn in_slices(&self, slices: &[&SliceRow], class: &'e str) -> Vec<&'e SliceRow> {
-        let rows = slices.iter().map(|row| self.0.get(&(slice_of(row), class)));
+        let rows = slices.iter().map(|row| self.0.get(&(row.slice(), class)));
         rows.flatten().copied().collect()
     }
 }
@@ -197,7 +197,7 @@ fn figures(evidence: &Evidence<'_>, class: &str, rows: &[&SliceRow], ended: u64)
 fn latencies(evidence: &Evidence<'_>, class: &str, rows: &[&SliceRow], alpha: f64) -> [Figure; 3] {
     let histograms: Vec<_> = rows
         .iter()
-        .filter_map(|row| evidence.class_latencies(slice_of(row), class))
+        .filter_map(|row| evidence.class_latencies(row.slice(), class))
         .collect();
     let mut merged = new_histogram();
     let is_whole = histograms.len() == rows.len()
@@ -251,7 +251,7 @@ fn compare<'e>(
 }
 
 fn errors(evidence: &Evidence<'_>, totals: &[&SliceRow]) -> Vec<ErrorCode> {
-    let slices: Vec<SliceId> = totals.iter().map(|row| slice_of(row)).collect();
+    let slices: Vec<SliceId> = totals.iter().map(|row| row.slice()).collect();
     let mut by_code: BTreeMap<&str, ErrorCode> = BTreeMap::new();
     for row in &evidence.record.errors {
         let (block, position) = (row.block, row.position);

@@ -5,19 +5,19 @@
 //! effects on latency and cost, the interactions, and the two statements about the sum.
 
 use dbduel_record::Plan;
+use dbduel_record::Verdict;
 use dbduel_record::design::Design;
 use dbduel_stats::attribution::FactorialDesign;
 use dbduel_stats::sequential::{Unit, WholeShare, share_of_whole};
 use dbduel_text::percent;
 
-use super::decide::{Conclusion, Question, no_block};
+use super::decide::{Conclusion, Question, no_block, verdict_of};
 use super::log_ratios::throughput;
 use super::quantities;
 use crate::judge::evidence::Evidence;
 use crate::judge::evidence::blocks::CompleteBlock;
 use crate::judge::summary::{
     Attribution, Change, Comparison, FactorEffect, Figure, How, Interaction, InteractionTerm,
-    Verdict,
 };
 
 /// Statements about the sum of the effects: its share of the whole, and what it leaves.
@@ -89,7 +89,7 @@ impl<'a> Divided<'a> {
             } else if let Some(found) = self.conclude(&question) {
                 match found {
                     Ok(found) => {
-                        effect.verdict = found.verdict.into();
+                        effect.verdict = verdict_of(found.verdict);
                         effect.ratio = found.ratio;
                         effect.is_within_horizon = found.is_within_horizon;
                         effect.decided_at_block = found.decided_at_block;
@@ -282,8 +282,10 @@ pub(in crate::judge) fn attribution(
 
 #[cfg(test)]
 mod tests {
+    use dbduel_record::Verdict;
+
     use crate::judge::summarise;
-    use crate::judge::summary::{Change, Figure, Verdict};
+    use crate::judge::summary::{Change, Figure};
     use crate::judge::synthetic::Scenario;
 
     #[test]

@@ -4,6 +4,7 @@
 //! that stopping and judging are one piece of code. Knows no file, no clock and no other level.
 
 use dbduel_record::Plan;
+use dbduel_record::Verdict;
 use dbduel_record::plan::Block;
 use dbduel_record::rows::SliceRow;
 use dbduel_record::seed::named_seed;
@@ -19,7 +20,7 @@ use super::{attribution, epochs, few_stalls, paths};
 use crate::judge::champions;
 use crate::judge::evidence::blocks::{CompleteBlock, LevelBlocks};
 use crate::judge::summary::{
-    BlockRatio, Change, Comparison, FactorEffect, FewStalls, Figure, How, PaidBy, Verdict,
+    BlockRatio, Change, Comparison, FactorEffect, FewStalls, Figure, How, PaidBy,
 };
 
 /// Blocks after which a contender that has not committed anything is not waited for any longer.
@@ -36,18 +37,6 @@ pub struct LevelDecision {
     pub comparisons: Vec<Comparison>,
     /// Of a designed contest, what each factor contributes, without latency and cost.
     pub effects: Vec<FactorEffect>,
-}
-
-impl LevelDecision {
-    /// True when no further block is needed: every comparison is decided or cannot be saved.
-    #[must_use]
-    pub fn is_settled(&self) -> bool {
-        let comparisons = self.comparisons.iter().map(|comparison| comparison.verdict);
-        let effects = self.effects.iter().map(|effect| effect.verdict);
-        comparisons
-            .chain(effects)
-            .all(|verdict| verdict != Verdict::Undecided)
-    }
 }
 
 /// Compares every contender with the baseline on the complete blocks of `level` among `rows`.
@@ -219,7 +208,7 @@ impl<'a> Question<'a> {
             few_stalls,
         } = conclusion;
         comparison.few_stalls = few_stalls;
-        comparison.verdict = verdict.into();
+        comparison.verdict = verdict_of(verdict);
         comparison.is_within_horizon = is_within_horizon;
         comparison.decided_at_block = decided_at_block;
         comparison.paid_by = paid_by;
@@ -436,14 +425,13 @@ impl<'a> Question<'a> {
     }
 }
 
-impl From<sequential::Verdict> for Verdict {
-    fn from(verdict: sequential::Verdict) -> Self {
-        match verdict {
-            sequential::Verdict::Faster => Self::Faster,
-            sequential::Verdict::Slower => Self::Slower,
-            sequential::Verdict::Equivalent => Self::Equivalent,
-            sequential::Verdict::Undecided => Self::Undecided,
-        }
+/// What a sequential test of throughput says of a contender.
+pub(super) fn verdict_of(tested: sequential::Verdict) -> Verdict {
+    match tested {
+        sequential::Verdict::Faster => Verdict::Faster,
+        sequential::Verdict::Slower => Verdict::Slower,
+        sequential::Verdict::Equivalent => Verdict::Equivalent,
+        sequential::Verdict::Undecided => Verdict::Undecided,
     }
 }
 

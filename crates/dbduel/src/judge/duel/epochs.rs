@@ -122,10 +122,12 @@ fn complete_epochs<V: Copy>(
 
 #[cfg(test)]
 mod tests {
+    use dbduel_record::Verdict;
+
     use dbduel_record::plan::Epochs;
 
     use crate::judge::summarise;
-    use crate::judge::summary::{Figure, How, Scope, Verdict};
+    use crate::judge::summary::{Figure, How, Scope};
     use crate::judge::synthetic::Scenario;
 
     /// Six epochs of three blocks, each started with a ratio of its own beside the true one.

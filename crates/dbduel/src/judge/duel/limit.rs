@@ -5,12 +5,13 @@
 //! of limits is right: limits cost no further error probability, however long a contest goes on for their sake.
 
 use dbduel_record::Record;
+use dbduel_record::Verdict;
 
 use super::decide::{Question, decide_blocks};
 use super::quantities;
 use crate::judge::champions;
 use crate::judge::evidence::Evidence;
-use crate::judge::summary::{Comparison, Figure, Quantity, Verdict};
+use crate::judge::summary::{Comparison, Figure, Quantity};
 
 /// A relative difference from the baseline beyond which something is to be done.
 #[derive(Debug, Clone, Copy, PartialEq)]

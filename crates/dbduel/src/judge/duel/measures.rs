@@ -9,8 +9,8 @@ use dbduel_record::rows::{SliceRow, TickRow};
 use dbduel_stats::stalls::{StallCount, count_stalls, unseen_rate_bound};
 
 use super::steady::course;
+use crate::judge::evidence::Evidence;
 use crate::judge::evidence::figures::{latency_quantile, ratio_over_slices};
-use crate::judge::evidence::{Evidence, slice_of};
 use crate::judge::summary::{Figure, How, Measures, Outcomes, Stalls};
 
 /// Why the largest value has no interval.
@@ -24,7 +24,7 @@ pub fn measure(evidence: &Evidence<'_>, level: usize, contender: usize) -> Measu
     let rows: Vec<&SliceRow> = evidence.levels[level].slices_of(contender).collect();
     let ticks: Vec<&TickRow> = rows
         .iter()
-        .flat_map(|row| evidence.ticks(slice_of(row)))
+        .flat_map(|row| evidence.ticks(row.slice()))
         .copied()
         .collect();
     let active_s = rows.iter().map(|row| row.measured_s).sum();
@@ -102,7 +102,7 @@ fn quantiles(
     }
     let histograms: Vec<_> = rows
         .iter()
-        .filter_map(|row| evidence.latencies(slice_of(row)))
+        .filter_map(|row| evidence.latencies(row.slice()))
         .collect();
     if histograms.len() < rows.len() {
         return none("the latency log lacks some of the slices");
@@ -153,7 +153,7 @@ fn largest(rows: &[&SliceRow]) -> Figure {
 
 fn cpu(evidence: &Evidence<'_>, rows: &[&SliceRow], source: &str, alpha: f64) -> Figure {
     let seconds = |row: &&&SliceRow| -> Option<(f64, f64)> {
-        let slice: SliceId = slice_of(row);
+        let slice: SliceId = row.slice();
         Some((evidence.cpu_s(slice, source)? * 1e6, row.ok as f64))
     };
     let (cpu_us, ok): (Vec<f64>, Vec<f64>) = rows.iter().filter_map(|row| seconds(&row)).unzip();
@@ -169,7 +169,7 @@ fn cpu(evidence: &Evidence<'_>, rows: &[&SliceRow], source: &str, alpha: f64) ->
 fn memory(evidence: &Evidence<'_>, rows: &[&SliceRow], source: &str) -> Figure {
     const METRIC: &str = "resident_bytes";
     let read = |row: &&SliceRow| {
-        let slice = slice_of(row);
+        let slice = row.slice();
         let seconds = evidence.seconds(slice).iter();
         let own = seconds.filter(|second| second.source == source && second.metric == METRIC);
         own.map(|second| second.value)
@@ -209,7 +209,7 @@ fn stalls(rows: &[&SliceRow], evidence: &Evidence<'_>, tick_s: f64) -> Option<St
     let slices: Vec<Vec<f64>> = rows
         .iter()
         .map(|row| {
-            let ticks = evidence.ticks(slice_of(row)).iter();
+            let ticks = evidence.ticks(row.slice()).iter();
             let full = ticks.filter(|tick| tick.length_s >= FULL_TICK * tick_s);
             full.map(|tick| tick.ok as f64 / tick.length_s * tick_s)
                 .collect()

@@ -2,10 +2,11 @@
 //!
 //! Reads the summary only.
 
+use dbduel_record::Verdict;
 use dbduel_stats::stalls::unseen_cost_bound;
 use dbduel_text::percent;
 
-use crate::judge::summary::{Comparison, Duel, Figure, Measures, Scope, Summary, Verdict};
+use crate::judge::summary::{Comparison, Duel, Figure, Measures, Scope, Summary};
 
 /// Length of the unseen stalls that a verdict is priced against, seconds.
 pub const UNSEEN_STALL_S: f64 = 5.0;

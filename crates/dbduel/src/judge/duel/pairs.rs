@@ -83,9 +83,11 @@ pub fn compare(
 
 #[cfg(test)]
 mod tests {
+    use dbduel_record::Verdict;
+
     use super::*;
     use crate::judge::summarise;
-    use crate::judge::summary::{Change, Quantity, Verdict};
+    use crate::judge::summary::{Change, Quantity};
     use crate::judge::synthetic::{QUIET, Scenario, Side, TYPICAL};
 
     /// Four contenders at one level, of which the last is faster by `faster` on the logarithmic scale.

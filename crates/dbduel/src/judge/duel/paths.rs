@@ -60,7 +60,6 @@ mod tests {
     use super::super::decide::Question;
     use super::*;
     use crate::judge::evidence::Evidence;
-    use crate::judge::summary;
     use crate::judge::synthetic::Scenario;
 
     #[test]
@@ -75,7 +74,7 @@ mod tests {
         // Of 4 contenders and of 20.
         assert!(answer(6.0).ratio.interval().is_some());
         let open = answer(190.0);
-        assert_eq!(open.verdict, summary::Verdict::Undecided);
+        assert_eq!(open.verdict, dbduel_record::Verdict::Undecided);
         let Figure::Bare { value, why, .. } = open.ratio else {
             panic!("{open:?}")
         };

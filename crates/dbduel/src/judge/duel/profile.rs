@@ -7,7 +7,7 @@ use dbduel_record::rows::SliceRow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::judge::evidence::{Evidence, slice_of};
+use crate::judge::evidence::Evidence;
 
 /// Quantiles that are drawn; spaced evenly on an axis that counts nines.
 const QUANTILES: [f64; 22] = [
@@ -80,7 +80,7 @@ pub fn profiles(evidence: &Evidence<'_>) -> Vec<Profile> {
 fn latency(evidence: &Evidence<'_>, rows: &[&SliceRow]) -> Vec<QuantilePoint> {
     let mut merged = new_histogram();
     for row in rows {
-        let Some(histogram) = evidence.latencies(slice_of(row)) else {
+        let Some(histogram) = evidence.latencies(row.slice()) else {
             return Vec::new();
         };
         if merged.add(&histogram).is_err() {
@@ -105,7 +105,7 @@ fn latency(evidence: &Evidence<'_>, rows: &[&SliceRow]) -> Vec<QuantilePoint> {
 fn steadiness(evidence: &Evidence<'_>, rows: &[&SliceRow], tick_s: f64) -> Option<Steadiness> {
     let mut rates: Vec<f64> = rows
         .iter()
-        .flat_map(|row| evidence.ticks(slice_of(row)))
+        .flat_map(|row| evidence.ticks(row.slice()))
         // The last tick of a slice may be cut short; its rate is noise.
         .filter(|tick| tick.length_s >= 0.5 * tick_s)
         .map(|tick| tick.ok as f64 / tick.length_s)

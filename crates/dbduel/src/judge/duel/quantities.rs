@@ -12,8 +12,8 @@ use dbduel_text::counts;
 
 use super::decide::{Question, no_block};
 use super::log_ratios::block_deviation;
+use crate::judge::evidence::Evidence;
 use crate::judge::evidence::blocks::CompleteBlock;
-use crate::judge::evidence::{Evidence, slice_of};
 use crate::judge::summary::{Change, Figure, Quantity, QuantityComparison};
 
 /// Every quantity of the two that `question` is about, which share its error probability.
@@ -123,7 +123,7 @@ fn value(evidence: &Evidence<'_>, quantity: Quantity, row: &SliceRow) -> Result<
     if row.ok == 0 {
         return Err(format!("`{name}` committed nothing in a slice"));
     }
-    let slice = slice_of(row);
+    let slice = row.slice();
     let found = match quantity {
         Quantity::LatencyP50 => row.latency_us_p50,
         Quantity::LatencyP95 => row.latency_us_p95,

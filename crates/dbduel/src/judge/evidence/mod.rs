@@ -6,7 +6,6 @@
 pub mod blocks;
 pub mod figures;
 pub mod reports;
-pub mod used;
 
 use std::collections::BTreeMap;
 
@@ -48,14 +47,6 @@ pub struct Evidence<'a> {
     measured_s: BTreeMap<SliceId, f64>,
     /// Where sessions count for a server.
     pub reports: Reports,
-}
-
-/// The slice that a row belongs to.
-pub fn slice_of(row: &SliceRow) -> SliceId {
-    SliceId {
-        block: row.block,
-        position: row.position,
-    }
 }
 
 impl<'a> Evidence<'a> {
@@ -117,12 +108,12 @@ impl<'a> Evidence<'a> {
                 .slices
                 .iter()
                 .filter(|row| row.class == ALL_CLASSES)
-                .map(|row| (slice_of(row), row.measured_s))
+                .map(|row| (row.slice(), row.measured_s))
                 .collect(),
         };
         let watched = (0..).zip(&evidence.levels).map(|(level, blocks)| {
             let is_seen = |row: &&SliceRow| {
-                let slice = slice_of(row);
+                let slice = row.slice();
                 let has = |window| evidence.window_share(slice, window).is_some();
                 has(Window::Kernel) && evidence.is_watched(slice, Window::Kernel)
             };

@@ -12,8 +12,6 @@ use dbduel_record::Record;
 use dbduel_record::event::SliceId;
 use dbduel_record::rows::ALL_CLASSES;
 
-use super::slice_of;
-
 /// What sessions of PostgreSQL count for the server, among the counters of the engine.
 const BY_SESSIONS: &[&str] = &[
     "rows_changed_count",
@@ -59,7 +57,7 @@ impl Reports {
         });
         let mut reports = Self::default();
         for row in rows {
-            let slice = slice_of(row);
+            let slice = row.slice();
             let is_known = reading(slice, "load", UNREPORTED).is_none();
             let reported = reading(slice, "load", REPORTED);
             let reported = reported.filter(|count| is_known && *count > 0.0);

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rows_changed;
-use crate::judge::evidence::{Evidence, slice_of};
+use crate::judge::evidence::Evidence;
 
 /// Bytes of a terabyte, as drives are sold.
 const TERABYTE: f64 = 1e12;
@@ -70,7 +70,7 @@ pub fn of(evidence: &Evidence<'_>, contender: usize) -> Amplification {
     // Where turns are short, samplers look at some of the blocks; the others are taken to be like them.
     let sum = |source: &str, metric: &str| -> Option<f64> {
         watched().next()?;
-        let seen = watched().map(|row| evidence.used(slice_of(row), source, metric));
+        let seen = watched().map(|row| evidence.used(row.slice(), source, metric));
         let seen = seen.sum::<Option<f64>>()?;
         Some(match watched_transactions > 0.0 {
             true => seen * transactions / watched_transactions,

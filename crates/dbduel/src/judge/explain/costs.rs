@@ -6,9 +6,9 @@ use super::paired::{Paired, Taken};
 use super::resources::{Resource, Role, Unit};
 use super::rows_changed;
 use super::{Cost, Moved};
+use crate::judge::evidence::Evidence;
 use crate::judge::evidence::blocks::CompleteBlock;
 use crate::judge::evidence::figures::ratio_over_slices;
-use crate::judge::evidence::{Evidence, slice_of};
 use crate::judge::summary::{Figure, How};
 
 /// The cost of `resource`; `None` when neither side has it, or neither used any of it.
@@ -110,12 +110,12 @@ fn used(
 fn of_slice(evidence: &Evidence<'_>, row: &SliceRow, resource: &Resource) -> Option<Used> {
     let (source, metrics) = resource.of;
     let readings = metrics.iter().map(|metric| match resource.role {
-        Role::Level => evidence.reading(slice_of(row), source, metric),
-        Role::Main | Role::Detail => evidence.used(slice_of(row), source, metric),
+        Role::Level => evidence.reading(row.slice(), source, metric),
+        Role::Main | Role::Detail => evidence.used(row.slice(), source, metric),
     });
     let less = resource
         .less
-        .and_then(|metric| evidence.used(slice_of(row), source, metric))
+        .and_then(|metric| evidence.used(row.slice(), source, metric))
         .unwrap_or(0.0);
     let factor = match resource.unit {
         Unit::Microseconds => 1e6,

@@ -14,8 +14,8 @@ use dbduel_record::rows::SliceRow;
 
 use super::paired::{Paired, Taken};
 use super::{Division, Doing, Part};
+use crate::judge::evidence::Evidence;
 use crate::judge::evidence::figures::ratio_over_slices;
-use crate::judge::evidence::{Evidence, slice_of};
 use crate::judge::summary::{Figure, How};
 
 /// Looks at the threads of a slice below which its division is left to chance.
@@ -116,7 +116,7 @@ struct Slice {
 
 impl Slice {
     fn of(evidence: &Evidence<'_>, row: &SliceRow) -> Result<Self, String> {
-        let id = slice_of(row);
+        let id = row.slice();
         let reading = |source: &str, metric: &str| {
             evidence
                 .reading(id, source, metric)
@@ -236,7 +236,7 @@ fn side(evidence: &Evidence<'_>, level: usize, who: usize) -> Result<Side, Strin
         .iter()
         .flat_map(|block| block.slices_of(who))
         .map(|row| {
-            let looks = evidence.reading(slice_of(row), "server", "state_looks_count");
+            let looks = evidence.reading(row.slice(), "server", "state_looks_count");
             looks.ok_or_else(|| format!("thread states of `{}` were not observed", row.contender))
         });
     let looks: Vec<f64> = looks.collect::<Result<_, _>>()?;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use dbduel_record::foreign::{DOCUMENT_BYTES_MAX, read};
 use dbduel_record::store::contender_dir;
 
-use crate::judge::evidence::{Evidence, slice_of};
+use crate::judge::evidence::Evidence;
 
 /// The metric that this is about.
 pub const METRIC: &str = "rows_changed_count";
@@ -60,7 +60,7 @@ pub fn why_not_counted(evidence: &Evidence<'_>, contender: usize) -> Option<Stri
 fn counted(evidence: &Evidence<'_>, contender: usize) -> f64 {
     let levels = evidence.levels.iter();
     let rows = levels.flat_map(|level| level.slices_of(contender));
-    rows.filter_map(|row| evidence.reading(slice_of(row), "engine", METRIC))
+    rows.filter_map(|row| evidence.reading(row.slice(), "engine", METRIC))
         .sum()
 }
 

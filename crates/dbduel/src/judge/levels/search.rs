@@ -11,17 +11,14 @@
 //! follows from it, as long as a server that misses the objective at one rate misses it at every higher one.
 //! Pure: the contest asks it what to do, and the judge reports by it.
 
-use std::collections::BTreeMap;
-
-use dbduel_record::event::SliceId;
-use dbduel_record::plan::{Arrival, LoadLevel, Objective, RateSearch};
+use dbduel_record::late::{Late, LateShares, late_share};
+use dbduel_record::plan::{Arrival, LoadLevel, Objective};
 use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 use dbduel_record::{Plan, Record};
 use dbduel_stats::mean::series_mean;
-use hdrhistogram::Histogram;
 
+use crate::judge::evidence::Evidence;
 use crate::judge::evidence::blocks::LevelBlocks;
-use crate::judge::evidence::{Evidence, slice_of};
 use crate::judge::summary::{Bounds, ObjectiveState};
 
 /// By how much the next rate is above or below all that were tried, while only one side is known.
@@ -30,42 +27,6 @@ const STRIDE: f64 = 4.0;
 const DIGITS: i32 = 3;
 /// A search goes no lower, transactions per second.
 const RATE_MIN: f64 = 0.1;
-
-/// How late the transactions of a slice were.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Late {
-    /// Share of those of which it is known that were late.
-    pub share: f64,
-    /// How many these are.
-    pub known: f64,
-}
-
-/// What was late, by slice.
-pub type LateShares = BTreeMap<SliceId, Late>;
-
-/// The late share of one slice: what was never sent, or not done when the slice ended, is late too.
-///
-/// All that fell due are waited for, longer than any limit. In records from before that, transactions that fell due less than
-/// the limit before the end may have been in time, so as many of those without an end as can have been so young are left out, in
-/// proportion to the time.
-#[must_use]
-pub fn late_share(objective: &Objective, row: &SliceRow, latencies: &Histogram<u64>) -> Late {
-    let in_time = latencies.count_between(0, (1e3 * objective.latency_us) as u64) as f64;
-    let due = row.due as f64;
-    let too_young = match row.drained_s {
-        Some(_) => 0.0,
-        None => due * (1e-6 * objective.latency_us / row.measured_s).clamp(0.0, 1.0),
-    };
-    let unknown = ((row.unfinished + row.skipped) as f64).min(too_young);
-    let known = (due - unknown).max(0.0);
-    Late {
-        share: match known > 0.0 {
-            true => (1.0 - in_time / known).max(0.0),
-            false => 0.0,
-        },
-        known,
-    }
-}
 
 /// The late shares of all slices of a record; empty without an objective.
 #[must_use]
@@ -81,7 +42,7 @@ pub(in crate::judge) fn late_shares_of(evidence: &Evidence<'_>) -> LateShares {
     let totals = rows.filter(|row| row.class == ALL_CLASSES);
     totals
         .filter_map(|row| {
-            let slice = slice_of(row);
+            let slice = row.slice();
             Some((
                 slice,
                 late_share(&objective, row, &evidence.latencies(slice)?),
@@ -104,7 +65,7 @@ pub(in crate::judge) fn state(
         let slices = blocks.complete.iter().take(count);
         slices
             .flat_map(|block| block.slices_of(contender))
-            .map(|row| late.get(&slice_of(row)).copied())
+            .map(|row| late.get(&row.slice()).copied())
             .collect()
     };
     let all = blocks.complete.len();
@@ -163,15 +124,10 @@ fn classify(
 /// True when no further block is needed at a level: every contender is clear there, or the last look was
 /// taken.
 #[must_use]
-pub fn is_settled(
-    plan: &Plan,
-    search: &RateSearch,
-    rows: &[SliceRow],
-    late: &LateShares,
-    level: usize,
-) -> bool {
+pub fn is_settled(plan: &Plan, rows: &[SliceRow], late: &LateShares, level: usize) -> bool {
     let blocks = LevelBlocks::sort(plan, rows, level);
-    let last = search.looks.last().copied().unwrap_or(0);
+    let looks = plan.search.iter().flat_map(|search| &search.looks);
+    let last = looks.last().copied().unwrap_or(0);
     blocks.complete.len() >= last as usize
         || (0..plan.contenders.len())
             .all(|who| state(plan, &blocks, who, late).0 != ObjectiveState::Unclear)
@@ -312,33 +268,6 @@ mod tests {
             assert!(low <= truth && truth < high, "{low} {truth} {high}");
             assert!(high / low < 1.06, "{low} {high}");
         }
-    }
-
-    #[test]
-    fn what_was_due_just_before_the_end_of_a_slice_is_not_called_late() {
-        let objective = Objective {
-            share: 0.9,
-            latency_us: 100_000.0,
-        };
-        let mut latencies = dbduel_record::latency::new_histogram();
-        latencies.record_n(5_000_000, 90).unwrap();
-        let share = |unfinished: u64, measured_s: f64| {
-            let mut row = crate::judge::synthetic::Scenario::duel().record().slices[0].clone();
-            (row.due, row.ok, row.unfinished) = (90 + unfinished, 90, unfinished);
-            (row.skipped, row.measured_s) = (0, measured_s);
-            late_share(&objective, &row, &latencies).share
-        };
-        // A tenth of a second of a second: ten of a hundred can have been too young.
-        assert_eq!(share(10, 1.0), 0.0);
-        // Of a slice of ten seconds it is one of a hundred.
-        assert!((share(10, 10.0) - 9.0 / 99.0).abs() < 1e-9);
-        // A backlog is late whatever was due last.
-        assert!(share(910, 1.0) > 0.89);
-        // What was waited for and did not end is late.
-        let mut waited = crate::judge::synthetic::Scenario::duel().record().slices[0].clone();
-        (waited.due, waited.ok, waited.unfinished) = (100, 90, 10);
-        (waited.skipped, waited.measured_s, waited.drained_s) = (0, 1.0, Some(0.0));
-        assert!((late_share(&objective, &waited, &latencies).share - 0.1).abs() < 1e-9);
     }
 
     #[test]

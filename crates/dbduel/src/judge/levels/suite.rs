@@ -1,12 +1,13 @@
 //! A suite as a whole: its groups of workloads, and what its verdicts promise together.
 
+use dbduel_record::Verdict;
 use dbduel_stats::StatsError;
 use dbduel_stats::compare::mean_of_means;
 
 use crate::judge::duel::log_ratios::{differences, pair, throughput};
 use crate::judge::evidence::Evidence;
 use crate::judge::summary::{
-    Duel, Figure, GroupComparison, How, Spread, SuiteGroup, SuiteSummary, Verdict, VerdictCounts,
+    Duel, Figure, GroupComparison, How, Spread, SuiteGroup, SuiteSummary, VerdictCounts,
 };
 
 /// The suite; `None` for a contest of one workload. `duels` have their final verdicts.

@@ -5,11 +5,12 @@
 //! were equal is known by who conducted the duel.
 
 use dbduel_record::Record;
+use dbduel_record::Verdict;
 
 use crate::judge::duel::decide::{Question, decide_blocks};
 use crate::judge::duel::quantities::compare_one;
 use crate::judge::evidence::Evidence;
-use crate::judge::summary::{Change, Quantity, Verdict};
+use crate::judge::summary::{Change, Quantity};
 
 /// How throughput is called beside the costs.
 pub const THROUGHPUT: &str = "throughput";

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::judge::evidence::{Evidence, slice_of};
+use crate::judge::evidence::Evidence;
 
 /// The cost of the samplers over all counted slices.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,7 +28,7 @@ pub fn watched(evidence: &Evidence<'_>) -> Option<Watched> {
             .flat_map(move |level| level.slices_of(contender))
     });
     for row in rows {
-        let reading = |source, metric| evidence.reading(slice_of(row), source, metric);
+        let reading = |source, metric| evidence.reading(row.slice(), source, metric);
         let Some(length_s) = reading("observer", "window_s") else {
             continue;
         };

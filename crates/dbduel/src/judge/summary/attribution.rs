@@ -2,13 +2,13 @@
 //!
 //! Computes nothing and knows no record.
 
+use dbduel_record::Verdict;
 use dbduel_record::design::DesignFactor;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::figure::Figure;
 use super::quantity::{Change, Quantity, QuantityComparison};
-use crate::judge::summary::Verdict;
 
 /// The difference of two contenders at one level, divided among the factors in which they differ.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

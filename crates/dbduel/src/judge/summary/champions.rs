@@ -2,11 +2,11 @@
 //!
 //! Computes nothing and knows no record.
 
+use dbduel_record::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::figure::Figure;
-use crate::judge::summary::Verdict;
 
 /// The choice among the variants of one contender at one level. The level's verdict is about the chosen one, in later blocks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

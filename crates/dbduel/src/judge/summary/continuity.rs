@@ -1,9 +1,10 @@
 //! What frequent switches do to each contender, and what long turns say instead of a verdict.
 
+use dbduel_record::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Figure, Verdict};
+use super::Figure;
 
 /// The continuity check of a level: load in turns beside load without a switch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -13,6 +13,7 @@ mod statements;
 mod steady;
 mod suite;
 
+use dbduel_record::Verdict;
 use dbduel_record::event::{EndReason, LoadTime};
 use dbduel_record::facts::{Build, Host, SelfTest, Size};
 use dbduel_record::plan::{
@@ -392,46 +393,6 @@ pub struct Stalls {
     pub active_ticks: u64,
     /// A kind of stall that comes less often than once in this time may have gone unseen (95 %), seconds.
     pub unseen_if_rarer_than_s: f64,
-}
-
-/// Who is faster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// More committed transactions per second than the baseline.
-    Faster,
-    /// Fewer.
-    Slower,
-    /// Within the horizon of the baseline.
-    Equivalent,
-    /// The interval allows several answers.
-    Undecided,
-    /// No verdict may be based on this duel.
-    Void,
-}
-
-impl Verdict {
-    /// The verdict on the other one of the two.
-    #[must_use]
-    pub fn reversed(self) -> Self {
-        match self {
-            Self::Faster => Self::Slower,
-            Self::Slower => Self::Faster,
-            Self::Equivalent | Self::Undecided | Self::Void => self,
-        }
-    }
-
-    /// The verdict as people read it.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Faster => "faster",
-            Self::Slower => "slower",
-            Self::Equivalent => "equivalent",
-            Self::Undecided => "undecided",
-            Self::Void => "void",
-        }
-    }
 }
 
 /// Which part of the error probability paid for a verdict.

@@ -2,11 +2,11 @@
 //!
 //! Computes nothing and knows no record.
 
+use dbduel_record::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::figure::Figure;
-use crate::judge::summary::Verdict;
 
 /// A quantity beside throughput that is compared within blocks. The smaller, the better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

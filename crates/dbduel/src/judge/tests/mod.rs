@@ -1,12 +1,13 @@
 //! The judge against synthetic records whose truth is known.
 
 use dbduel_record::Record;
+use dbduel_record::Verdict;
 use dbduel_record::event::{EndReason, Severity, SliceId};
 use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 use dbduel_stats::sequential::{self, BlockTotals, Totals};
 use serde_json::Value;
 
-use super::summary::{Change, Figure, Summary, Verdict};
+use super::summary::{Change, Figure, Summary};
 use super::synthetic::{Scenario, turn_choice};
 use super::{Finding, decide_level, summarise};
 
@@ -200,7 +201,8 @@ fn before_the_first_block_nothing_is_decided_and_nothing_fails() {
     .record();
     let (summary, findings) = summarise(&record);
     assert_eq!(verdicts(&summary), [Verdict::Undecided; 3]);
-    assert!(!decide_level(&record.plan, &record.slices, 0).is_settled());
+    let decision = decide_level(&record.plan, &record.slices, 0);
+    assert_eq!(decision.comparisons[0].verdict, Verdict::Undecided);
     assert!(matches!(
         summary.duels[0].contenders[0].throughput_per_s,
         Figure::NotMeasured { .. }

@@ -11,7 +11,7 @@ use dbduel_record::Plan;
 use dbduel_record::rows::ALL_CLASSES;
 use dbduel_record::store::SliceResult;
 
-use crate::judge::LevelDecision;
+use super::LevelStanding;
 
 /// What a contest is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,7 +71,7 @@ pub struct Standing {
     /// Slices that were lost.
     pub lost: u64,
     /// What is known of each level, by its index.
-    pub levels: BTreeMap<usize, LevelDecision>,
+    pub levels: BTreeMap<usize, LevelStanding>,
     /// What is conducted; absent before the contest begins.
     pub plan: Option<Arc<Plan>>,
 }
@@ -155,7 +155,7 @@ impl Board {
     }
 
     /// What the blocks of a level show by now.
-    pub fn decision(&self, decision: &LevelDecision) {
+    pub fn decision(&self, decision: &LevelStanding) {
         self.lock().levels.insert(decision.level, decision.clone());
     }
 

@@ -18,7 +18,6 @@ use super::Contest;
 use super::phases::Part;
 use super::warm_up::workload_at;
 use crate::interrupt::{self, Urgency};
-use crate::judge::continuity::{DEPARTURE_MIN, departure};
 use crate::lab::expand::{LONG_TURNS_SHARE_MAX, LongTurns, long_turns};
 use crate::lab::observe::Used;
 use crate::report::words;
@@ -187,9 +186,8 @@ impl Contest<'_> {
     fn departed(&self, rounds: &[ContinuityRound]) -> Option<(String, f64)> {
         let contenders = self.config.plan.contenders.iter();
         let departed = contenders.filter_map(|contender| {
-            let departure = departure(rounds, &contender.name)?;
-            let is_shown = departure.is_shown_beyond(DEPARTURE_MIN.ln_1p());
-            is_shown.then(|| (contender.name.clone(), departure.log_ratio.value))
+            let departure = self.referee.departure(rounds, &contender.name)?;
+            Some((contender.name.clone(), departure))
         });
         departed.max_by(|one, other| one.1.abs().total_cmp(&other.1.abs()))
     }

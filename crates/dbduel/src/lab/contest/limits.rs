@@ -3,8 +3,7 @@
 use anyhow::Result;
 use dbduel_record::Record;
 
-use super::Contest;
-use crate::judge::{LevelDecision, open_limits};
+use super::{Contest, LevelStanding};
 
 /// Blocks between two looks at limits, as a share of those that are complete: a look reads the whole record, and where it comes does
 /// not matter, for the intervals hold at every moment.
@@ -24,9 +23,8 @@ impl Contest<'_> {
     ///
     /// # Errors
     /// When the record cannot be read.
-    pub(super) fn look_at_limits(&mut self, decision: &LevelDecision, is_last: bool) -> Result<()> {
-        let limits = self.config.limits;
-        if limits.is_empty() || !decision.is_settled() {
+    pub(super) fn look_at_limits(&mut self, decision: &LevelStanding, is_last: bool) -> Result<()> {
+        if !self.referee.has_limits() || !decision.is_settled() {
             return Ok(());
         }
         let (level, blocks) = (decision.level, decision.blocks_complete);
@@ -42,13 +40,12 @@ impl Contest<'_> {
             return Ok(());
         }
         let record = Record::open(self.config.record)?;
-        let open = open_limits(&record, level, limits);
+        let open = self.referee.open_limits(&record, level);
         if last.is_none() && !open.is_empty() {
             let label = self.config.plan.levels[level].label();
-            let names: Vec<&str> = open.iter().map(|limit| limit.name()).collect();
             self.config.console.say(&format!(
                 "{label}: the verdict stands after {blocks} blocks; measuring on until the limit of {} is decided",
-                names.join(" and of ")
+                open.join(" and of ")
             ));
         }
         let has_open = !open.is_empty();
@@ -60,7 +57,7 @@ impl Contest<'_> {
 
     /// True when no limit asks for more blocks of a level.
     pub(super) fn limits_are_decided(&self, level: usize) -> bool {
-        self.config.limits.is_empty()
+        !self.referee.has_limits()
             || (self.progress.looks.get(&level)).is_some_and(|look| !look.has_open)
     }
 }

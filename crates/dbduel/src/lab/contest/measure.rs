@@ -5,10 +5,11 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_record::event::{EndReason, Event, Finding, Severity, SliceId};
+use dbduel_record::late::{LateShares, late_share};
 use dbduel_record::plan::{Block, SuitePhase};
 use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 use dbduel_record::store::SliceResult;
-use dbduel_record::{Plan, Record};
+use dbduel_record::{Plan, Record, Verdict};
 
 use super::backend::Health;
 use super::board::Phase;
@@ -19,11 +20,8 @@ use super::phases::{self, Part};
 use super::slice::{SliceLabel, SliceSoFar};
 use super::turn::{Outcome, TurnPlace};
 use super::warm_up::workload_at;
-use super::{Contest, ContestConfig};
+use super::{Contest, ContestConfig, LevelStanding, Referee};
 use crate::interrupt::{self, Urgency};
-use crate::judge::champions::champions;
-use crate::judge::levels::search::{self, LateShares, late_shares};
-use crate::judge::{LevelDecision, Verdict, decide_level, used_s};
 use crate::lab::clock;
 use crate::lab::host;
 use crate::report::words;
@@ -67,14 +65,14 @@ pub struct Progress {
 
 impl Progress {
     /// What the journal of `past` says was done.
-    pub fn resume(past: &Record, epoch: u32) -> Self {
+    pub fn resume(referee: &dyn Referee, past: &Record, epoch: u32) -> Self {
         Self {
             epoch,
             in_epoch: BTreeMap::new(),
-            used_s: used_s(past),
+            used_s: past.used_s(),
             begun: past.begun_blocks(),
             rows: past.slices.clone(),
-            late: late_shares(past),
+            late: referee.late_shares(past),
             restarts: 0,
             starts: 0,
             warmed: past.plan.heaviest_level().into_iter().collect(),
@@ -132,21 +130,22 @@ impl Contest<'_> {
     }
 
     /// What the blocks of every level show by now.
-    fn decisions(&mut self) -> Result<Vec<LevelDecision>> {
+    fn decisions(&mut self) -> Result<Vec<LevelStanding>> {
         let plan = self.config.plan;
         let levels = 0..plan.levels.len();
         levels.map(|level| self.decide(plan, level)).collect()
     }
 
     /// What the blocks of a level show by now.
-    fn decide(&mut self, plan: &Plan, level: usize) -> Result<LevelDecision> {
-        let decision = decide_level(plan, &self.progress.rows, level);
+    fn decide(&mut self, plan: &Plan, level: usize) -> Result<LevelStanding> {
+        let rows = &self.progress.rows;
+        let decision = self.referee.decide_level(plan, rows, level);
         self.look_at_limits(&decision, false)?;
         Ok(decision)
     }
 
     /// Why nothing more is measured.
-    fn ending(&self, decisions: &[LevelDecision]) -> EndReason {
+    fn ending(&self, decisions: &[LevelStanding]) -> EndReason {
         let mut all = decisions.iter().enumerate();
         match all.all(|(level, decision)| self.is_settled(level, decision)) {
             true => EndReason::Decided,
@@ -184,7 +183,7 @@ impl Contest<'_> {
     }
 
     /// Measures the levels of a part until they are settled or its time is spent. False when the user stopped it.
-    fn measure_part(&mut self, part: &Part, decisions: &mut [LevelDecision]) -> Result<bool> {
+    fn measure_part(&mut self, part: &Part, decisions: &mut [LevelStanding]) -> Result<bool> {
         let plan = self.config.plan;
         loop {
             let mut has_run = false;
@@ -239,21 +238,22 @@ impl Contest<'_> {
     }
 
     /// True when a level needs no more blocks: its duel is settled or, in a search, its rate is.
-    pub(super) fn is_settled(&self, level: usize, decision: &LevelDecision) -> bool {
+    pub(super) fn is_settled(&self, level: usize, decision: &LevelStanding) -> bool {
         let plan = self.config.plan;
-        match &plan.search {
+        match plan.search {
             None => decision.is_settled() && self.limits_are_decided(level),
-            Some(search) => {
+            Some(_) => {
                 let Progress { rows, late, .. } = &self.progress;
+                let referee = self.referee;
                 // A rate whose blocks are used up, some of them lost, stays as unclear as it is.
-                search::is_settled(plan, search, rows, late, level)
+                referee.is_rate_settled(plan, rows, late, level)
                     || next_block(plan, &self.progress.begun, level).is_none()
             }
         }
     }
 
     /// Says that a level needs no more blocks, and why.
-    fn announce(&mut self, level: usize, decision: &LevelDecision) -> Result<()> {
+    fn announce(&mut self, level: usize, decision: &LevelStanding) -> Result<()> {
         let (label, blocks) = (
             self.config.plan.levels[level].label(),
             decision.blocks_complete,
@@ -282,7 +282,7 @@ impl Contest<'_> {
     }
 
     /// Runs one block; a lost turn ends it. False when the user stopped it.
-    fn run_block(&mut self, block: &Block, decision: &LevelDecision) -> Result<bool> {
+    fn run_block(&mut self, block: &Block, decision: &LevelStanding) -> Result<bool> {
         let plan = self.config.plan;
         self.progress.begun.insert(block.id);
         *self.progress.in_epoch.entry(block.level).or_default() += 1;
@@ -364,7 +364,7 @@ impl Contest<'_> {
         &mut self,
         block: &Block,
         place: TurnPlace,
-        decision: &LevelDecision,
+        decision: &LevelStanding,
     ) -> Result<Outcome> {
         let connected = self.arena.connect_at(
             self.config.plan,
@@ -392,7 +392,9 @@ impl Contest<'_> {
         let plan = self.config.plan;
         match &plan.variants {
             Some(variants) if !variants.is_choosing(block) => {
-                champions(plan, &self.progress.rows, block.level).with_context(|| {
+                let referee = self.referee;
+                let champions = referee.champions(plan, &self.progress.rows, block.level);
+                champions.with_context(|| {
                     let level = plan.levels[block.level].label();
                     format!(
                         "no block of choosing is complete at {level}, so no variant can be chosen"
@@ -481,7 +483,7 @@ impl Contest<'_> {
         let mut latencies = result.latencies.iter();
         let latencies = latencies.find(|interval| interval.class == ALL_CLASSES);
         if let (Some(row), Some(latencies)) = (total, latencies) {
-            let share = search::late_share(objective, row, &latencies.histogram.unpack());
+            let share = late_share(objective, row, &latencies.histogram.unpack());
             self.progress.late.insert(slice, share);
         }
     }

@@ -26,6 +26,7 @@ pub mod prepare;
 mod prove;
 mod provider;
 mod recover;
+mod referee;
 mod search;
 mod slice;
 mod stacks;
@@ -52,7 +53,6 @@ use super::server::{Home, orphans};
 use super::server_host::ServerHosts;
 use crate::console::Console;
 use crate::interrupt;
-use crate::judge::Limit;
 use arena::Arena;
 pub use arena::run_name;
 pub use backend::sandboxed::loaded;
@@ -68,6 +68,7 @@ use observers::Observers;
 use pilot::SteadySeries;
 pub use prepare::{NotComparable, check_settings, rehearse, rehearse_one};
 pub use provider::{Machines, Provider};
+pub use referee::{ComparisonStanding, LevelStanding, Referee};
 
 /// Everything that a contest needs from outside.
 #[derive(Debug)]
@@ -94,8 +95,6 @@ pub struct ContestConfig<'a> {
     pub nats: Option<&'a NatsAccess>,
     /// What it gets its load and its servers from.
     pub provider: &'a dyn Provider,
-    /// Limits that are to be decided as well, before it ends.
-    pub limits: &'a [Limit],
 }
 
 impl ContestConfig<'_> {
@@ -129,15 +128,14 @@ pub fn without_record<T>(
         stacks: false,
         nats: None,
         provider: &Machines,
-        limits: &[],
     })
 }
 
-/// Conducts the contest, or what is left of it.
+/// Conducts the contest, or what is left of it, until `referee` says that enough is measured or the budget is spent.
 ///
 /// # Errors
 /// When it could not be conducted; the journal then says so too, and the record can be resumed.
-pub fn run_contest(config: &ContestConfig<'_>) -> Result<EndReason> {
+pub fn run_contest(config: &ContestConfig<'_>, referee: &dyn Referee) -> Result<EndReason> {
     config.board.begin(config.plan);
     let past = Record::open(config.record)?;
     let epoch = past
@@ -156,7 +154,7 @@ pub fn run_contest(config: &ContestConfig<'_>) -> Result<EndReason> {
         dbduel: env!("CARGO_PKG_VERSION").to_owned(),
         epoch,
     })?;
-    match stage(config, &past, epoch, &mut journal) {
+    match stage(config, referee, &past, epoch, &mut journal) {
         Ok(reason) => {
             journal.event(Event::Ended { reason })?;
             journal.seal()?;
@@ -200,6 +198,7 @@ struct Stopped {
 /// The contest itself. The arena's servers stop when it is dropped, on every way out.
 fn stage(
     config: &ContestConfig<'_>,
+    referee: &dyn Referee,
     past: &Record,
     epoch: u32,
     journal: &mut Journal,
@@ -249,10 +248,11 @@ fn stage(
     let mut evidence = prepare::prepare(config, &hosts, past, &mut arena, journal)?;
     let mut contest = Contest {
         config,
+        referee,
         arena,
         load,
         journal: &mut *journal,
-        progress: Progress::resume(past, epoch),
+        progress: Progress::resume(referee, past, epoch),
         observers,
         warm: Vec::new(),
         statements: kept_statements(past),
@@ -274,6 +274,8 @@ fn stage(
 /// `slice`.
 struct Contest<'c> {
     config: &'c ContestConfig<'c>,
+    /// What decides when enough is measured.
+    referee: &'c dyn Referee,
     arena: Arena,
     load: Box<dyn Load>,
     journal: &'c mut Journal,

@@ -13,10 +13,9 @@ use dbduel_record::event::{EndReason, Event};
 use dbduel_record::plan::SuitePhase;
 use dbduel_record::{Plan, Record};
 
-use super::Contest;
 use super::board::Phase;
+use super::{Contest, LevelStanding};
 use crate::interrupt;
-use crate::judge::LevelDecision;
 use crate::lab::clock;
 use crate::lab::dataset;
 use crate::lab::expand::load_s;
@@ -122,7 +121,7 @@ pub(super) fn reached(past: &Record) -> Option<SuitePhase> {
 
 impl Contest<'_> {
     /// Whether a part has a level that is undecided and time for one of its blocks.
-    pub(super) fn has_work(&self, part: &Part, decisions: &[LevelDecision]) -> bool {
+    pub(super) fn has_work(&self, part: &Part, decisions: &[LevelStanding]) -> bool {
         let mut open = part.levels.iter().filter(|&&level| {
             !self.is_settled(level, &decisions[level]) && self.has_time(part, level)
         });
@@ -134,7 +133,7 @@ impl Contest<'_> {
     ///
     /// # Errors
     /// When a contender cannot be brought back from a failure, the record cannot be written, or the user interrupts.
-    pub(super) fn begin_part(&mut self, part: &Part, decisions: &[LevelDecision]) -> Result<()> {
+    pub(super) fn begin_part(&mut self, part: &Part, decisions: &[LevelStanding]) -> Result<()> {
         let Some(phase) = part.phase else {
             return Ok(());
         };

@@ -25,7 +25,6 @@ use super::backend::Health;
 use super::board::Phase;
 use super::warm_up::rate;
 use crate::interrupt;
-use crate::judge::Limit;
 use crate::lab::drive::SliceEnd;
 use crate::lab::expand::chosen_blocks;
 use crate::report::words;
@@ -170,8 +169,7 @@ impl Contest<'_> {
             let seconds = std::mem::take(&mut self.progress.apart_s);
             let choice = choose(&chosen, &steady, switches, pilot);
             let mut choice = self.without_departure(level, choice)?;
-            let needed = self.config.limits.iter().map(Limit::transactions_needed);
-            let needed = needed.fold(0.0, f64::max);
+            let needed = self.referee.transactions_needed();
             let left_s = chosen.schedule.budget_s - self.progress.used_s;
             let held = repeats_holding(needed, &chosen, &steady, &choice);
             if needed == 0.0 || held.blocks_s <= left_s {

@@ -6,9 +6,9 @@ use dbduel_record::event::{EndReason, Event};
 use dbduel_record::plan::Plan;
 
 use super::load::Load;
+use super::measure::Progress;
 use super::stacks::no_stacks;
 use super::{Contest, ContestConfig};
-use crate::judge::levels::search::next_rate;
 use crate::lab::contest::arena::Arena;
 use crate::lab::expand::blocks_at_rate;
 
@@ -61,7 +61,8 @@ impl Contest<'_> {
     /// The plan with the next rate; nothing when none is wanted or the plan searches for none.
     fn next(&mut self) -> Result<Option<Plan>> {
         let plan = self.config.plan;
-        let Some(rate) = next_rate(plan, &self.progress.rows, &self.progress.late) else {
+        let Progress { rows, late, .. } = &self.progress;
+        let Some(rate) = self.referee.next_rate(plan, rows, late) else {
             return Ok(None);
         };
         let (level, blocks) = blocks_at_rate(plan, rate);

@@ -6,16 +6,15 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use dbduel_load::driver::Dialect;
 use dbduel_load::order::{SliceAnswer, SliceOrder, Tick};
+use dbduel_record::Verdict;
 use dbduel_record::plan::Block;
 use dbduel_record::seed::named_seed;
 
-use super::Contest;
 use super::backend::Health;
 use super::injector::InjectedTime;
 use super::observers::TurnWatch;
 use super::warm_up::{rate, workload_at};
-use crate::judge::summary::Comparison;
-use crate::judge::{LevelDecision, Verdict};
+use super::{ComparisonStanding, Contest, LevelStanding};
 use crate::lab::drive::SliceEnd;
 use crate::lab::observe::Observed;
 use crate::report::words;
@@ -94,7 +93,7 @@ impl Contest<'_> {
         &mut self,
         block: &Block,
         place: TurnPlace,
-        decision: &LevelDecision,
+        decision: &LevelStanding,
     ) -> Result<Outcome> {
         let TurnPlace {
             repeat,
@@ -242,22 +241,22 @@ fn stall(
 }
 
 /// What is known of the level so far, for the progress line.
-fn standing(decision: &LevelDecision) -> String {
+fn standing(decision: &LevelStanding) -> String {
     let comparisons = &decision.comparisons;
     let mut text = match comparisons.len() {
         0..=NAMED_MAX => comparisons.iter().filter_map(compared).collect(),
         _ => decided("comparisons", comparisons.iter().map(|one| one.verdict)),
     };
     if !decision.effects.is_empty() {
-        let effects = decision.effects.iter().map(|effect| effect.verdict);
+        let effects = decision.effects.iter().copied();
         text.push_str(&decided("factors", effects));
     }
     text
 }
 
-fn compared(comparison: &Comparison) -> Option<String> {
-    let (low, high) = comparison.ratio.interval()?;
-    let value = comparison.ratio.value()?;
+fn compared(comparison: &ComparisonStanding) -> Option<String> {
+    let (low, high) = comparison.interval?;
+    let value = comparison.ratio?;
     let name = &comparison.contender;
     Some(format!(", {name} ×{value:.3} [{low:.3}, {high:.3}]"))
 }

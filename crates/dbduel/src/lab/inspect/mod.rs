@@ -25,7 +25,6 @@ use dbduel_load::address::ServerAddress;
 use dbduel_load::driver::{ConnectOptions, SessionStart, TlsMode};
 use dbduel_record::{Record, store};
 
-use crate::judge;
 use crate::lab::host;
 use crate::lab::login::{self, PasswordSource};
 use dump::Content;
@@ -81,12 +80,15 @@ pub enum Origin {
     Servers(Vec<Option<String>>),
 }
 
+/// Makes the case of a record, with the verdicts on it.
+pub type CaseOf = fn(&Record) -> Case;
+
 impl Gathered {
     /// A record, which holds the experiment that it was made by.
     #[must_use]
-    pub fn of_record(record: &Record, title: String) -> Self {
+    pub fn of_record(record: &Record, title: String, case_of: CaseOf) -> Self {
         let path = record.dir.join(store::EXPERIMENT);
-        let case = judge::case(record);
+        let case = case_of(record);
         let origin = match text::whole(&path) {
             Ok(text) => Origin::Experiment { path, text },
             Err(_) => Origin::Servers(vec![None; case.contenders.len()]),
@@ -157,21 +159,25 @@ fn is_on_this_machine(target: &str) -> bool {
 }
 
 /// The contests that a directory holds: it is a record, or published results, which may hold
-/// records too. With them what was left out, and why. Option files in it include from it and from `root`.
+/// records too, of which `case_of` makes cases. With them what was left out, and why. Option files in it include from it and from `root`.
 ///
 /// # Errors
 /// When it holds no contest.
-pub fn directory(path: &Path, root: Option<&Path>) -> Result<(Vec<Gathered>, Vec<String>)> {
+pub fn directory(
+    path: &Path,
+    root: Option<&Path>,
+    case_of: CaseOf,
+) -> Result<(Vec<Gathered>, Vec<String>)> {
     if path.join(store::PLAN).is_file() {
         let record = Record::open(path)?;
-        let only = Gathered::of_record(&record, String::new());
+        let only = Gathered::of_record(&record, String::new(), case_of);
         return Ok((vec![only], Vec::new()));
     }
     let published::Published {
         contests,
         left_out,
         refused,
-    } = published::read(path, root)?;
+    } = published::read(path, root, case_of)?;
     if contests.is_empty() {
         let found = match left_out.len() {
             0 => "no server's variables or settings",

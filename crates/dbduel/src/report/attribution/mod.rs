@@ -2,6 +2,7 @@
 
 pub(super) mod chart;
 
+use dbduel_record::Verdict;
 use dbduel_record::design::{ChangeKind, DesignChange, DesignFactor};
 use serde::Serialize;
 
@@ -9,7 +10,7 @@ use super::terminal::page::{Ink, Page, padded};
 use super::words::{self, RatioUnit};
 use crate::judge::Summary;
 use crate::judge::summary::{
-    Attribution, Change, Duel, FactorEffect, Figure, Interaction, QuantityComparison, Verdict,
+    Attribution, Change, Duel, FactorEffect, Figure, Interaction, QuantityComparison,
 };
 
 /// Headings of the table of effects.

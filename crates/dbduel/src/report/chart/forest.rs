@@ -1,7 +1,9 @@
 //! The ratio of every comparison with its interval, against the horizon.
 
+use dbduel_record::Verdict;
+
 use crate::judge::Summary;
-use crate::judge::summary::{Comparison, Duel, Verdict};
+use crate::judge::summary::{Comparison, Duel};
 use crate::report::words;
 
 use super::frame::{Plot, are_touching, half_width, inside};

@@ -1,5 +1,7 @@
 //! The sentences: how much of what, more or less, and never why.
 
+use dbduel_record::Verdict;
+
 use super::highlights::{Highlight, select_highlights};
 use super::phrases::PHRASES;
 use super::{change, difference, is_certain, unit_of, value};
@@ -7,7 +9,7 @@ use crate::judge::Summary;
 use crate::judge::explain::{
     Cost, Division, Explanation, Latency, Moved, Part, Unit, is_negligible,
 };
-use crate::judge::summary::{Figure, Verdict};
+use crate::judge::summary::Figure;
 use crate::report::words;
 
 const NOTHING_DIFFERS: &str = "No observed resource differs beyond its interval.";

@@ -5,6 +5,7 @@ mod memory;
 mod print;
 mod statements;
 
+use dbduel_record::Verdict;
 use dbduel_record::plan::{BlockForm, SuitePhase};
 use serde::Serialize;
 
@@ -12,7 +13,7 @@ use super::words::{self, RatioUnit};
 use super::{functions, number_of};
 use crate::judge::Summary;
 use crate::judge::summary::{
-    Duel, Figure, GroupComparison, SuiteGroup, SuiteSummary, Verdict, VerdictCounts,
+    Duel, Figure, GroupComparison, SuiteGroup, SuiteSummary, VerdictCounts,
 };
 pub use print::print;
 

@@ -1,5 +1,6 @@
 //! The numbers of a sweep as words, the same in every format.
 
+use dbduel_record::Verdict;
 use dbduel_record::sweep::{Factor, FactorKind, FactorLevel};
 use serde::Serialize;
 
@@ -7,7 +8,6 @@ use crate::judge::records::sweep::{
     CellState, FactorCrossing, FactorCrossings, FactorCurve, SweepSummary, SweptCell,
     SweptExtension,
 };
-use crate::judge::summary::Verdict;
 use crate::report::scaling::sides;
 use crate::report::words::{self, RatioUnit};
 

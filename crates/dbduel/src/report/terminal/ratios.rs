@@ -1,8 +1,10 @@
 //! Latency and cost, and every two contenders, as lines of a terminal.
 
+use dbduel_record::Verdict;
+
 use super::page::{Ink, Page, clean};
 use crate::judge::Summary;
-use crate::judge::summary::{Change, Duel, Figure, PairComparison, QuantityComparison, Verdict};
+use crate::judge::summary::{Change, Duel, Figure, PairComparison, QuantityComparison};
 use crate::report::words::{self, RatioUnit};
 
 /// What is decided about latency and cost, with its interval; the rest is named with the reason.

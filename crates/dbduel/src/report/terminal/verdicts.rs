@@ -1,10 +1,11 @@
 //! The box with the verdicts.
 
 use dbduel_audit::Grade;
+use dbduel_record::Verdict;
 
 use super::page::{Ink, Page, clean, columns_of, padded, wrap};
 use crate::judge::Summary;
-use crate::judge::summary::{Comparison, Figure, Verdict};
+use crate::judge::summary::{Comparison, Figure};
 use crate::report::view::{FindingView, fairness_line};
 use crate::report::words::{self, RatioUnit};
 

@@ -1,9 +1,10 @@
 //! Verdicts as text.
 
+use dbduel_record::Verdict;
 use serde::Serialize;
 
 use crate::judge::Summary;
-use crate::judge::summary::{Comparison, Duel, PaidBy, Verdict};
+use crate::judge::summary::{Comparison, Duel, PaidBy};
 use crate::report::number_of;
 use crate::report::words::{self, RatioUnit};
 

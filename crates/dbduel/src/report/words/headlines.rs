@@ -1,10 +1,12 @@
 //! The contest in one sentence per contender: decided levels first, with sizes, undecided ones last.
 
+use dbduel_record::Verdict;
+
 use super::continuity::contradictions;
 use super::numbers::{multiple, ratio};
 use super::{RatioUnit, clients, joined, ratio_interval, share};
 use crate::judge::Summary;
-use crate::judge::summary::{Comparison, Duel, Verdict};
+use crate::judge::summary::{Comparison, Duel};
 use crate::report::attribution;
 
 /// What depends on the switching first, then one sentence per contender that is compared with the baseline, and those of a designed contest on its factors, without the

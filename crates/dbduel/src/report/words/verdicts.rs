@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use dbduel_record::Verdict;
+
 use super::numbers::latency;
 use super::{RatioUnit, clients, joined, share};
 use crate::judge::Summary;
-use crate::judge::summary::{Change, Comparison, Duel, Quantity, Scope, Verdict};
+use crate::judge::summary::{Change, Comparison, Duel, Quantity, Scope};
 
 /// The verdict of a comparison as a phrase: `faster`, `faster, by less than the horizon`.
 #[must_use]

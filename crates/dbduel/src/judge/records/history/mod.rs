@@ -3,6 +3,7 @@
 //! The ratio, and not throughput itself, is followed: what a machine does from day to day meets the
 //! baseline of the same run alike. Knows neither how records are found nor what is printed.
 
+use dbduel_record::Verdict;
 use dbduel_record::facts::Host;
 use dbduel_record::seed::named_seed;
 use dbduel_stats::StatsError;
@@ -13,7 +14,7 @@ use serde::Serialize;
 use crate::judge::Summary;
 use crate::judge::records::Judged;
 use crate::judge::records::copies::without_copies;
-use crate::judge::summary::{Comparison, Figure, Quantity, Verdict};
+use crate::judge::summary::{Comparison, Figure, Quantity};
 
 /// Newest runs in which a change still raises an alarm.
 const ALARM_RUNS: usize = 2 * SIDE_MIN;

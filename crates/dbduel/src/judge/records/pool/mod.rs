@@ -9,6 +9,7 @@ mod same_duel;
 mod tests;
 
 use dbduel_record::Record;
+use dbduel_record::Verdict;
 use dbduel_record::facts::Host;
 use dbduel_stats::pool::{Pooled, Stratum, pool as pool_strata};
 use dbduel_stats::{Estimate, StatsError};
@@ -17,7 +18,7 @@ use dbduel_text::counts;
 use super::Judged;
 use super::copies::without_copies;
 use crate::judge::summarise;
-use crate::judge::summary::{Change, Comparison, Figure, How, Quantity, Verdict};
+use crate::judge::summary::{Change, Comparison, Figure, How, Quantity};
 pub use document::{MachineRatio, Pool, PooledComparison, PooledMachine, PooledQuantity};
 
 /// Machines below which an interval exists and says little.

@@ -7,14 +7,15 @@
 mod summary;
 
 use dbduel_record::Record;
+use dbduel_record::Verdict;
 use dbduel_record::event::{EndReason, Event};
 use dbduel_record::sweep::{Factor, SweepPlan};
+use dbduel_record::used::Extensions;
 
 use crate::judge::evidence::Evidence;
-use crate::judge::evidence::used::{Extensions, extensions};
 use crate::judge::levels::crossing::{Size, certain_crossings};
 use crate::judge::levels::scaling::bounds;
-use crate::judge::summary::{Comparison, Measures, SCHEMA_VERSION, Verdict};
+use crate::judge::summary::{Comparison, Measures, SCHEMA_VERSION};
 use crate::judge::{IDENTITY, Summary, summarise};
 pub use summary::{
     CellState, FactorCrossing, FactorCrossings, FactorCurve, FactorPoint, SweepSummary, SweptCell,
@@ -104,7 +105,7 @@ fn extension(record: &Record) -> Option<SweptExtension> {
         count,
         used_s,
         blocks,
-    } = extensions(record)?;
+    } = record.extensions()?;
     Some(SweptExtension {
         count,
         used_s,

@@ -2,11 +2,12 @@
 //!
 //! Computes nothing; a number never stands without its interval or the reason why it has none.
 
+use dbduel_record::Verdict;
 use dbduel_record::sweep::Factor;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::judge::summary::{Bounds, Figure, Verdict};
+use crate::judge::summary::{Bounds, Figure};
 
 /// Everything that a report on a sweep says, in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

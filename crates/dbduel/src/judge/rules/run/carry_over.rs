@@ -10,7 +10,6 @@ use dbduel_text::percent;
 use super::RunEvidence;
 use crate::judge::duel::log_ratios::throughput;
 use crate::judge::evidence::blocks::CompleteBlock;
-use crate::judge::evidence::slice_of;
 
 /// Probability that a run without any such trace is told of one.
 const ALPHA: f64 = 0.01;
@@ -73,7 +72,7 @@ fn transient_s(run: &RunEvidence<'_>, level: usize, contender: usize) -> Option<
             block.block.order[*position] == contender && !block.block.continues(*position)
         });
         switched.map(|(_, row)| {
-            let ticks = run.evidence.ticks(slice_of(row)).iter();
+            let ticks = run.evidence.ticks(row.slice()).iter();
             ticks.map(|tick| tick.ok as f64 / tick.length_s).collect()
         })
     });

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use dbduel_audit::Finding;
+use dbduel_record::Verdict;
 use dbduel_record::event::{EndReason, Event, Severity, SliceId};
 use dbduel_text::counts;
 
 use super::RunEvidence;
-use crate::judge::evidence::used::extensions;
-use crate::judge::summary::{Comparison, Scope, Summary, Verdict};
+use crate::judge::summary::{Comparison, Scope, Summary};
 use crate::judge::workloads::has_fixed_work;
 
 /// Complaints that are quoted; the rest is counted.
@@ -225,7 +225,7 @@ impl StartsAgain {
 }
 
 pub fn extended(run: &RunEvidence<'_>) -> Vec<Finding> {
-    let Some(extensions) = extensions(run.evidence.record) else {
+    let Some(extensions) = run.evidence.record.extensions() else {
         return Vec::new();
     };
     let claim = format!(

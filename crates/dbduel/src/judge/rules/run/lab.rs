@@ -7,7 +7,6 @@ use dbduel_stats::stalls::{StallCount, compare_stalls};
 use dbduel_text::percent;
 
 use super::RunEvidence;
-use crate::judge::evidence::slice_of;
 use crate::judge::injected::stopped_share;
 use crate::judge::summary::Duel;
 
@@ -66,7 +65,7 @@ pub fn starved(run: &RunEvidence<'_>) -> Vec<Finding> {
         let waits: Vec<Vec<f64>> = (0..run.summary.contenders.len())
             .map(|contender| {
                 let shares = rows_of(run, duel, contender).into_iter().filter_map(|row| {
-                    let wait_s = run.evidence.reading(slice_of(row), "load", "cpu_wait_s")?;
+                    let wait_s = run.evidence.reading(row.slice(), "load", "cpu_wait_s")?;
                     Some(wait_s / (threads * row.measured_s))
                 });
                 shares.collect()

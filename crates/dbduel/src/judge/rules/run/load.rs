@@ -9,7 +9,6 @@ use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 use dbduel_text::{counts, percent};
 
 use super::RunEvidence;
-use crate::judge::evidence::slice_of;
 use crate::judge::summary::{Duel, Measures};
 
 /// Share of given-up transactions from which there is no verdict.
@@ -227,9 +226,9 @@ pub fn unfinished(run: &RunEvidence<'_>) -> Vec<Finding> {
             continue;
         }
         let name = measures.contender.as_str();
-        let slices: BTreeSet<SliceId> = counted_rows(run, duel).map(slice_of).collect();
+        let slices: BTreeSet<SliceId> = counted_rows(run, duel).map(SliceRow::slice).collect();
         let rows = run.evidence.record.slices.iter().filter(|row| {
-            row.contender == name && row.class != ALL_CLASSES && slices.contains(&slice_of(row))
+            row.contender == name && row.class != ALL_CLASSES && slices.contains(&row.slice())
         });
         let mut by_class: BTreeMap<&str, u64> = BTreeMap::new();
         for row in rows.filter(|row| row.unfinished > 0) {
@@ -261,7 +260,7 @@ pub fn saturated(run: &RunEvidence<'_>) -> Vec<Finding> {
     for duel in &run.summary.duels {
         let worst = counted_rows(run, duel)
             .filter_map(|row| {
-                let share = run.evidence.cpu_s(slice_of(row), "load")? / (threads * row.measured_s);
+                let share = run.evidence.cpu_s(row.slice(), "load")? / (threads * row.measured_s);
                 Some((share, row))
             })
             .max_by(|one, other| one.0.total_cmp(&other.0));
@@ -304,7 +303,7 @@ pub fn stalled(run: &RunEvidence<'_>) -> Vec<Finding> {
     for duel in &run.summary.duels {
         let stalls: Vec<(f64, &SliceRow)> = counted_rows(run, duel)
             .filter_map(|row| {
-                let stalled_s = run.evidence.reading(slice_of(row), "load", "stalled_s")?;
+                let stalled_s = run.evidence.reading(row.slice(), "load", "stalled_s")?;
                 (stalled_s > 0.0).then_some((stalled_s, row))
             })
             .collect();
@@ -338,7 +337,7 @@ pub fn left_out(run: &RunEvidence<'_>) -> Vec<Finding> {
     let found = run.summary.duels.iter().filter_map(|duel| {
         let mut of_each: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
         for row in counted_rows(run, duel) {
-            let left_out_s = run.evidence.reading(slice_of(row), "lab", "left_out_s");
+            let left_out_s = run.evidence.reading(row.slice(), "lab", "left_out_s");
             let own = of_each.entry(&row.contender).or_default();
             own.0 += left_out_s.unwrap_or_default();
             own.1 += row.measured_s;
@@ -376,7 +375,7 @@ pub fn lag(run: &RunEvidence<'_>) -> Vec<Finding> {
         let lags: Vec<(f64, &SliceRow)> = counted_rows(run, duel)
             .filter_map(|row| {
                 Some((
-                    run.evidence.reading(slice_of(row), "load", "lag_us_p99")?,
+                    run.evidence.reading(row.slice(), "load", "lag_us_p99")?,
                     row,
                 ))
             })

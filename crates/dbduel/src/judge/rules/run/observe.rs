@@ -8,7 +8,7 @@ use dbduel_text::counts;
 use dbduel_text::percent;
 
 use super::RunEvidence;
-use crate::judge::evidence::{WINDOW_ERROR, Window, slice_of};
+use crate::judge::evidence::{WINDOW_ERROR, Window};
 
 /// Share of the slices whose counters were read over another time from which costs are doubted.
 const WINDOWS_DOUBT: f64 = 0.1;
@@ -26,7 +26,7 @@ pub fn idle_memory(run: &RunEvidence<'_>) -> Vec<Finding> {
             let rows = blocks.flat_map(|block| block.slices_of(index));
             let (mut faults, mut waited_s, mut watched_s) = (0.0, 0.0, 0.0);
             for row in rows {
-                let slice = slice_of(row);
+                let slice = row.slice();
                 let of = |source, metric| evidence.reading(slice, source, metric);
                 let (Some(own), Some(waits_s)) = (
                     of("server", "major_faults_count"),
@@ -72,7 +72,7 @@ pub fn window(run: &RunEvidence<'_>) -> Vec<Finding> {
             (Window::Engine, "the engine"),
         ] {
             let shares = rows.iter();
-            let shares = shares.filter_map(|row| run.evidence.watched_share(slice_of(row), window));
+            let shares = shares.filter_map(|row| run.evidence.watched_share(row.slice(), window));
             let off: Vec<f64> = shares
                 .filter(|share| (share - 1.0).abs() > WINDOW_ERROR)
                 .collect();

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use dbduel_audit::Finding;
 use dbduel_record::Plan;
+use dbduel_record::Verdict;
 use dbduel_record::event::Severity;
 use dbduel_stats::attribution::{FACTORS_MAX, FactorialDesign};
 
 use super::RunEvidence;
 use crate::judge::settings::{is_same_value, variable_name};
-use crate::judge::summary::Verdict;
 
 /// Names of what differs that a claim lists.
 const NAMED: usize = 4;

@@ -1,6 +1,7 @@
 //! Rules about how far a verdict carries.
 
 use dbduel_audit::Finding;
+use dbduel_record::Verdict;
 use dbduel_record::event::Severity;
 use dbduel_text::percent;
 
@@ -10,7 +11,7 @@ use dbduel_stats::trend::{DRIFT_ALPHA, Trend, linear_trend};
 use super::RunEvidence;
 use super::steady::level_word;
 use crate::judge::duel::overturn::{UNSEEN_STALL_S, clearance, unseen_stall_share};
-use crate::judge::summary::{Comparison, Duel, Figure, Measures, Stalls, Verdict};
+use crate::judge::summary::{Comparison, Duel, Figure, Measures, Stalls};
 
 /// Active time per contender below which a verdict is called short-sighted, seconds.
 const ACTIVE_S: f64 = 300.0;

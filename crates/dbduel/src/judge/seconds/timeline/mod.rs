@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::tracks::{self, Checkpoint, Track};
+use crate::judge::evidence::Evidence;
 use crate::judge::evidence::blocks::LevelBlocks;
-use crate::judge::evidence::{Evidence, slice_of};
 use axis::{Clock, thin};
 
 /// Entries of the schedule at most; more cannot be told apart on a page.
@@ -167,7 +167,7 @@ pub fn timeline(evidence: &Evidence<'_>) -> Timeline {
         .collect();
     let ran: Vec<(Ran, SliceId)> = placed
         .iter()
-        .map(|(ran, row)| (*ran, slice_of(row)))
+        .map(|(ran, row)| (*ran, row.slice()))
         .collect();
     Timeline {
         origin_ms: clock.origin_ms,
@@ -211,7 +211,7 @@ fn finished<'a>(evidence: &Evidence<'a>) -> Vec<&'a SliceRow> {
 /// From the begin of a slice to its end, seconds; of one in several turns from the first to the last.
 fn extent_s(evidence: &Evidence<'_>, row: &SliceRow) -> f64 {
     let block = &evidence.plan().blocks[row.block as usize];
-    let last = evidence.ticks(slice_of(row)).last();
+    let last = evidence.ticks(row.slice()).last();
     match last.filter(|_| block.repeats > 1) {
         Some(last) => last.offset_s + last.length_s,
         None => row.measured_s,
@@ -353,7 +353,7 @@ fn busy(rows: &[&SliceRow], warm_ups: &[(u64, WarmUp)], apart: &[(u64, Apart)]) 
 }
 
 fn stretch(ran: &Ran, row: &SliceRow, evidence: &Evidence<'_>) -> Stretch {
-    let slice: SliceId = slice_of(row);
+    let slice: SliceId = row.slice();
     Stretch {
         start_s: ran.start_s,
         length_s: ran.length_s,

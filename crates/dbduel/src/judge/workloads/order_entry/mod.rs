@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Workload;
 use crate::judge::classes::ClassRows;
+use crate::judge::evidence::Evidence;
 use crate::judge::evidence::figures::ratio_over_slices;
-use crate::judge::evidence::{Evidence, slice_of};
 use crate::judge::summary::{Figure, How};
 
 /// Order entry, as the judge sees it.
@@ -135,7 +135,7 @@ fn cell<'e>(
     let alpha = 1.0 - plan.decision.confidence;
     let totals: Vec<&SliceRow> = evidence.levels[level].slices_of(contender).collect();
     let new_orders = by_class.in_slices(&totals, NEW_ORDER);
-    let slices = totals.iter().map(|row| slice_of(row));
+    let slices = totals.iter().map(|row| row.slice());
     let rolled_back: Option<Vec<f64>> = slices
         .map(|slice| evidence.reading(slice, "load", "rolled_back"))
         .collect();

@@ -16,10 +16,10 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use dbduel_audit::ServerEvidence;
 use dbduel_audit::finding::at_most;
-use dbduel_record::store;
+use dbduel_record::{Record, store};
 
 use super::includes::Includes;
-use super::{Gathered, Subject};
+use super::{CaseOf, Gathered, Subject};
 use contests::distinct;
 use runs::Reading;
 
@@ -42,10 +42,17 @@ pub struct Published {
 ///
 /// # Errors
 /// When the directory cannot be read.
-pub fn read(directory: &Path, root: Option<&Path>) -> Result<Published> {
+pub fn read(directory: &Path, root: Option<&Path>, case_of: CaseOf) -> Result<Published> {
     let reading = Reading::of(directory)?;
     let mut left_out = reading.left_out;
-    let mut contests = reading.records;
+    let mut contests = Vec::new();
+    for path in reading.records {
+        let title = path.display().to_string();
+        match Record::open(&path) {
+            Ok(record) => contests.push(Gathered::of_record(&record, title, case_of)),
+            Err(error) => left_out.add(&title, error.to_string()),
+        }
+    }
     let includes = Includes::from(std::iter::once(directory).chain(root));
     contests.extend(contests::of(
         directory,

@@ -5,13 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use dbduel_record::{Record, store};
+use dbduel_record::store;
 
 use super::names::{Moment, NO_OWNER, is_repeat, moment, owner_of, server_of, version_of};
 use super::server_files::ServerFiles;
 use crate::lab::inspect::dump::{self, Content};
 use crate::lab::inspect::includes::Includes;
-use crate::lab::inspect::{Gathered, text};
+use crate::lab::inspect::text;
 
 /// Folders nested deeper than this are not looked into.
 const DEPTH_MAX: usize = 6;
@@ -75,7 +75,8 @@ impl LeftOut {
 pub struct Reading {
     /// The runs, in the order of their folders.
     pub runs: Vec<Run>,
-    pub records: Vec<Gathered>,
+    /// Directories of records.
+    pub records: Vec<PathBuf>,
     /// What could not be used.
     pub left_out: LeftOut,
     /// Files that are no readable text, and why.
@@ -112,7 +113,7 @@ impl Reading {
     /// Reads a folder. Returns its files when they are those of one server or of none; otherwise they are kept as runs.
     fn folder(&mut self, path: &Path, place: &[String]) -> Result<Option<OfOne>> {
         if path.join(store::PLAN).is_file() {
-            self.record(path);
+            self.records.push(path.to_owned());
             return Ok(None);
         }
         let known_runs = self.runs.len();
@@ -291,14 +292,6 @@ impl Reading {
                 self.refused.push(error.to_string());
                 None
             }
-        }
-    }
-
-    fn record(&mut self, path: &Path) {
-        let title = path.display().to_string();
-        match Record::open(path) {
-            Ok(record) => self.records.push(Gathered::of_record(&record, title)),
-            Err(error) => self.left_out.add(&title, error.to_string()),
         }
     }
 }

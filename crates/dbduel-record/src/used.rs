@@ -1,0 +1,76 @@
+//! How much of its budget a record has used, and what of that in its extensions.
+//!
+//! Counted is load: warm-ups, guards, slices and rounds of the continuity check, lost ones too. What a killed process had begun and not written
+//! down is in no record, and is not counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::Record;
+use crate::event::{Event, SliceId, Stamped};
+use crate::plan::Block;
+use crate::rows::ALL_CLASSES;
+
+/// What a record got beyond its plan.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Extensions {
+    /// How often it was given more.
+    pub count: usize,
+    /// Load since the first time, seconds.
+    pub used_s: f64,
+    /// Complete blocks that were begun since.
+    pub blocks: usize,
+}
+
+impl Record {
+    /// Seconds of load that were used of the budget.
+    #[must_use]
+    pub fn used_s(&self) -> f64 {
+        used_in_s(self, &self.events)
+    }
+
+    /// The extensions; nothing when there are none.
+    #[must_use]
+    pub fn extensions(&self) -> Option<Extensions> {
+        let is_one = |event: &&Stamped| matches!(event.what, Event::Extended { .. });
+        let first = self.events.iter().position(|event| is_one(&event))?;
+        let since = &self.events[first..];
+        let finished = since.iter().filter_map(|event| match event.what {
+            Event::SliceFinished { slice, .. } => Some(slice),
+            _ => None,
+        });
+        let finished: BTreeSet<SliceId> = finished.collect();
+        // No block is begun twice, so one with all its slices here was begun here.
+        let is_complete = |block: &&Block| {
+            let mut positions = 0..block.order.len() as u32;
+            positions.all(|position| {
+                finished.contains(&SliceId {
+                    block: block.id,
+                    position,
+                })
+            })
+        };
+        Some(Extensions {
+            count: since.iter().filter(is_one).count(),
+            used_s: used_in_s(self, since),
+            blocks: self.plan.blocks.iter().filter(is_complete).count(),
+        })
+    }
+}
+
+/// Seconds of load that these entries of the record's journal tell of.
+fn used_in_s(record: &Record, events: &[Stamped]) -> f64 {
+    let totals = record.slices.iter().filter(|row| row.class == ALL_CLASSES);
+    let slice_s: BTreeMap<SliceId, f64> = totals
+        .map(|row| (row.slice(), row.guard_s + row.measured_s))
+        .collect();
+    let seconds = events.iter().map(|event| match &event.what {
+        Event::WarmedUp { seconds, .. }
+        | Event::SliceLost { seconds, .. }
+        | Event::BlockAbandoned { seconds, .. } => *seconds,
+        Event::TurnsChosen { choice, .. } => choice.seconds,
+        Event::ContinuityRound(round) => round.seconds,
+        Event::SliceFinished { slice, .. } => slice_s.get(slice).copied().unwrap_or(0.0),
+        _ => 0.0,
+    });
+    seconds.sum()
+}

@@ -1,0 +1,44 @@
+//! The answer of a comparison.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Who is faster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// More committed transactions per second than the baseline.
+    Faster,
+    /// Fewer.
+    Slower,
+    /// Within the horizon of the baseline.
+    Equivalent,
+    /// The interval allows several answers.
+    Undecided,
+    /// No verdict may be based on this duel.
+    Void,
+}
+
+impl Verdict {
+    /// The verdict on the other one of the two.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        match self {
+            Self::Faster => Self::Slower,
+            Self::Slower => Self::Faster,
+            Self::Equivalent | Self::Undecided | Self::Void => self,
+        }
+    }
+
+    /// The verdict as people read it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::Equivalent => "equivalent",
+            Self::Undecided => "undecided",
+            Self::Void => "void",
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The judge as the referee of a contest: stopping and judging are one piece of code.
+
+use dbduel_record::event::ContinuityRound;
+use dbduel_record::late::LateShares;
+use dbduel_record::rows::SliceRow;
+use dbduel_record::{Plan, Record};
+
+use crate::judge::continuity::{DEPARTURE_MIN, departure};
+use crate::judge::levels::search;
+use crate::judge::{self, Limit};
+use crate::lab::contest::{ComparisonStanding, LevelStanding, Referee};
+
+/// The judge, with the limits that a contest is to decide besides.
+#[derive(Debug, Default)]
+pub struct Judge {
+    /// Limits of `--fail-if`.
+    pub limits: Vec<Limit>,
+}
+
+impl Referee for Judge {
+    fn decide_level(&self, plan: &Plan, rows: &[SliceRow], level: usize) -> LevelStanding {
+        let decision = judge::decide_level(plan, rows, level);
+        let comparisons = decision.comparisons.into_iter();
+        LevelStanding {
+            level,
+            blocks_complete: decision.blocks_complete,
+            comparisons: comparisons
+                .map(|comparison| ComparisonStanding {
+                    verdict: comparison.verdict,
+                    ratio: comparison.ratio.value(),
+                    interval: comparison.ratio.interval(),
+                    contender: comparison.contender,
+                    because: comparison.because,
+                })
+                .collect(),
+            effects: decision.effects.iter().map(|one| one.verdict).collect(),
+        }
+    }
+
+    fn has_limits(&self) -> bool {
+        !self.limits.is_empty()
+    }
+
+    fn open_limits(&self, record: &Record, level: usize) -> Vec<&'static str> {
+        let open = judge::open_limits(record, level, &self.limits);
+        open.into_iter().map(Limit::name).collect()
+    }
+
+    fn transactions_needed(&self) -> f64 {
+        let needed = self.limits.iter().map(Limit::transactions_needed);
+        needed.fold(0.0, f64::max)
+    }
+
+    fn champions(&self, plan: &Plan, rows: &[SliceRow], level: usize) -> Option<Vec<usize>> {
+        judge::champions::champions(plan, rows, level)
+    }
+
+    fn late_shares(&self, record: &Record) -> LateShares {
+        search::late_shares(record)
+    }
+
+    fn is_rate_settled(
+        &self,
+        plan: &Plan,
+        rows: &[SliceRow],
+        late: &LateShares,
+        level: usize,
+    ) -> bool {
+        search::is_settled(plan, rows, late, level)
+    }
+
+    fn next_rate(&self, plan: &Plan, rows: &[SliceRow], late: &LateShares) -> Option<f64> {
+        search::next_rate(plan, rows, late)
+    }
+
+    fn departure(&self, rounds: &[ContinuityRound], contender: &str) -> Option<f64> {
+        let departure = departure(rounds, contender)?;
+        let is_shown = departure.is_shown_beyond(DEPARTURE_MIN.ln_1p());
+        is_shown.then_some(departure.log_ratio.value)
+    }
+}
