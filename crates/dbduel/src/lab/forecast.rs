@@ -7,10 +7,10 @@ use anyhow::{Result, bail};
 use dbduel_load::fill::Extent;
 use dbduel_load::workloads::Workload;
 use dbduel_record::plan::Parameters;
+use dbduel_text::counts;
 use serde_json::Value;
 
 use super::host;
-use crate::report::words;
 
 /// Rows per second that were loaded where server and load shared two processors; only a size to reckon with.
 const ROWS_S: f64 = 250_000.0;
@@ -79,9 +79,9 @@ impl Need {
         bail!(
             "the data of `{}` will take about {} below `{}`, where {} are free; {lower}make room",
             workload.name(),
-            words::bytes(self.expected_bytes as u64),
+            dbduel_text::bytes(self.expected_bytes as u64),
             path.display(),
-            words::bytes(free)
+            dbduel_text::bytes(free)
         );
     }
 }
@@ -96,10 +96,10 @@ pub fn sentence(extent: Extent, parameters: &Parameters) -> String {
     };
     format!(
         "{} rows, about {} on disk{compressed}, about {} at {} rows/s",
-        words::count(extent.rows),
-        words::bytes(extent.disk_bytes),
-        words::duration(extent.rows as f64 / ROWS_S),
-        words::count(ROWS_S as u64)
+        counts::of(extent.rows),
+        dbduel_text::bytes(extent.disk_bytes),
+        dbduel_text::duration(extent.rows as f64 / ROWS_S),
+        counts::of(ROWS_S as u64)
     )
 }
 

@@ -12,8 +12,6 @@ use std::time::{Duration, Instant, SystemTime};
 use dbduel_record::event::{Finding, Severity};
 use nix::time::{ClockId, clock_gettime};
 
-use crate::report::words;
-
 /// Difference between two clocks that is never reported, seconds.
 const STEP_S: f64 = 1.0;
 /// Rate at which a time service may move the wall clock without its being set, as a share of the time that passes.
@@ -189,7 +187,7 @@ fn set(by_s: f64) -> Finding {
         format!(
             "The machine's clock was set {way} by {} during the run. Times in the record continue from before, and durations are \
              right; a server that times its waits by that clock may have waited too long or not at all.",
-            words::duration(by)
+            dbduel_text::duration(by)
         ),
         "Let the time service settle before a run, and look at the throughput around that time.",
     )
@@ -201,7 +199,7 @@ fn behind(by_s: f64) -> Finding {
         Severity::Note,
         format!(
             "The machine's clock is {} behind the last entry of the record, from which its times continue.",
-            words::duration(by_s)
+            dbduel_text::duration(by_s)
         ),
         "Set the machine's clock.",
     )
@@ -213,7 +211,7 @@ fn suspended(for_s: f64) -> Finding {
         Severity::Doubt,
         format!(
             "The machine was suspended for {} during the run; a slice that was running then is lost.",
-            words::duration(for_s)
+            dbduel_text::duration(for_s)
         ),
         "Keep the machine awake during a run, for example with `systemd-inhibit`.",
     )

@@ -13,6 +13,7 @@ use dbduel_record::plan::{TurnChoice, TurnReason};
 use dbduel_record::rows::ALL_CLASSES;
 use dbduel_record::seed::named_seed;
 use dbduel_record::{Plan, Record};
+use dbduel_text::percent;
 
 use super::Contest;
 use super::phases::Part;
@@ -20,7 +21,6 @@ use super::warm_up::workload_at;
 use crate::interrupt::{self, Urgency};
 use crate::lab::expand::{LONG_TURNS_SHARE_MAX, LongTurns, long_turns};
 use crate::lab::observe::Used;
-use crate::report::words;
 
 /// Rounds of a rehearsal; with fewer than the least nothing is concluded.
 const ROUNDS: u32 = 6;
@@ -163,10 +163,10 @@ impl Contest<'_> {
             self.config.console.say(&format!(
                 "{}: throughput of {contender} in turns of {} is {} of that without a switch{}",
                 self.config.plan.levels[level].label(),
-                words::duration(choice.turn_s),
-                words::share(log_ratio.exp()),
+                dbduel_text::duration(choice.turn_s),
+                percent::of(log_ratio.exp()),
                 match longer_s > choice.turn_s {
-                    true => format!("; turns of {} next", words::duration(longer_s)),
+                    true => format!("; turns of {} next", dbduel_text::duration(longer_s)),
                     false => String::new(),
                 }
             ));

@@ -11,11 +11,11 @@ use dbduel_record::event::Event;
 use dbduel_record::plan::Block;
 use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 use dbduel_record::{Plan, Record};
+use dbduel_text::percent;
 
 use super::Contest;
 use super::pilot::DRAINED_SHARE_MAX;
 use crate::lab::expand::load_s;
-use crate::report::words;
 
 /// Blocks of one length of turns from which a share is taken: a single stall is no rate.
 const BLOCKS_MIN: usize = 3;
@@ -115,9 +115,9 @@ impl Contest<'_> {
         self.config.console.say(&format!(
             "{}: turns lengthened to {}; {} of client time was in transactions after planned ends (limit {})",
             plan.levels[level].label(),
-            words::duration(choice.turn_s * f64::from(longer)),
-            words::share(drained_share),
-            words::share(DRAINED_SHARE_MAX)
+            dbduel_text::duration(choice.turn_s * f64::from(longer)),
+            percent::of(drained_share),
+            percent::of(DRAINED_SHARE_MAX)
         ));
         self.journal.event(Event::TurnsLengthened {
             level,

@@ -24,7 +24,6 @@ use super::{Contest, ContestConfig, LevelStanding, Referee};
 use crate::interrupt::{self, Urgency};
 use crate::lab::clock;
 use crate::lab::host;
-use crate::report::words;
 
 /// How far the contest is.
 #[derive(Debug)]
@@ -176,7 +175,7 @@ impl Contest<'_> {
         if ending == Some(EndReason::BudgetSpent) {
             self.config.console.say(&format!(
                 "the budget has {} left, too little for warm-ups and a block",
-                words::duration((plan.schedule.budget_s - self.progress.used_s).max(0.0))
+                dbduel_text::duration((plan.schedule.budget_s - self.progress.used_s).max(0.0))
             ));
         }
         Ok(ending)

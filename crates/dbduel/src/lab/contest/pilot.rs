@@ -27,7 +27,6 @@ use super::warm_up::rate;
 use crate::interrupt;
 use crate::lab::drive::SliceEnd;
 use crate::lab::expand::chosen_blocks;
-use crate::report::words;
 
 /// Resolution of the series from which the scatter is predicted, seconds.
 pub const TICK_S: f64 = 0.02;
@@ -179,8 +178,8 @@ impl Contest<'_> {
                     "{}: a rule needs {needed:.0} transactions in each slice, and {BLOCKS_FOR_LIMITS:.0} blocks of such slices take \
                      {}; the budget has {} left, so the rule may stay undecided",
                     chosen.levels[level].label(),
-                    words::duration(held.blocks_s),
-                    words::duration(left_s.max(0.0))
+                    dbduel_text::duration(held.blocks_s),
+                    dbduel_text::duration(left_s.max(0.0))
                 ));
             }
             choices.push((level, TurnChoice { seconds, ..choice }));
@@ -195,8 +194,8 @@ impl Contest<'_> {
             self.config.console.say(&format!(
                 "{}: turns of {}, guard {}",
                 chosen.levels[level].label(),
-                words::duration(choice.turn_s),
-                words::duration(choice.guard_s)
+                dbduel_text::duration(choice.turn_s),
+                dbduel_text::duration(choice.guard_s)
             ));
             self.journal.event(Event::TurnsChosen {
                 level,

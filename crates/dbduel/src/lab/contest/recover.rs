@@ -18,7 +18,6 @@ use crate::lab::clock;
 use crate::lab::drive::LoadHostMissing;
 use crate::lab::facts::{Moment, keep};
 use crate::lab::server_host::ServerHostMissing;
-use crate::report::words;
 
 /// The pause before the second attempt; each further one is twice as long as the one before. A server that shuts down in order, as
 /// PostgreSQL does when one of its processes died, refuses clients meanwhile, and what is left of it may refuse the next start.
@@ -60,7 +59,7 @@ impl Contest<'_> {
                 let name = &self.config.plan.contenders[contender].name;
                 bail!(
                     "`{name}` could not be brought back within {}: {error}; its log is {}",
-                    words::duration(patience.as_secs_f64()),
+                    dbduel_text::duration(patience.as_secs_f64()),
                     self.arena.log_of(contender)
                 );
             }

@@ -17,7 +17,6 @@ use super::warm_up::{rate, workload_at};
 use super::{ComparisonStanding, Contest, LevelStanding};
 use crate::lab::drive::SliceEnd;
 use crate::lab::observe::Observed;
-use crate::report::words;
 
 /// Share of a turn in which load threads may have stalled that does not end up outside of the measured time; with more of it the slice is lost.
 const STALLED_SHARE_MAX: f64 = 0.05;
@@ -192,7 +191,7 @@ impl Contest<'_> {
         if workload.has_fixed_work(parameters) && !answer.is_finished {
             return Ok(Outcome::Stalled(format!(
                 "its clients did not do the work of the slice in {}; raise `slice`",
-                words::duration(answer.measured_s)
+                dbduel_text::duration(answer.measured_s)
             )));
         }
         if is_watched && plan.turns.contains_key(&block.level) {
@@ -220,7 +219,7 @@ fn stall(
     suspended: Duration,
 ) -> Option<String> {
     if suspended >= SUSPENDED_MIN {
-        let suspended = words::duration(suspended.as_secs_f64());
+        let suspended = dbduel_text::duration(suspended.as_secs_f64());
         return Some(format!("the machine was suspended for {suspended}"));
     }
     if let Some(why) = answer

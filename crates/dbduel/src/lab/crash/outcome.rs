@@ -4,7 +4,6 @@ use dbduel_powercut::CutModel;
 use serde::Serialize;
 
 use super::verdict::CutVerdict;
-use crate::report::words::count;
 
 /// One contender.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -157,8 +156,8 @@ impl CutOutcome {
             .unwrap_or_else(|| {
                 format!(
                     "{} of {} commits, the first is {}",
-                    count(verdict.lost.unwrap_or(0)),
-                    count(self.acknowledged),
+                    dbduel_text::counts::of(verdict.lost.unwrap_or(0)),
+                    dbduel_text::counts::of(self.acknowledged),
                     verdict.example.as_deref().unwrap_or("unknown")
                 )
             });

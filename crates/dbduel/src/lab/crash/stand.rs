@@ -21,7 +21,6 @@ use crate::lab::contest::ContestConfig;
 use crate::lab::contest::durability::weaker_promise;
 use crate::lab::host;
 use crate::lab::server::{DATABASE, RunningServer, Sandbox, StartError, file_sizes};
-use crate::report::words;
 
 /// A contender's sandbox whose data directory is a place to mount images at.
 pub struct Stand<'a> {
@@ -244,8 +243,8 @@ fn check_memory(contest: &ContestConfig<'_>, contender: &str, data: &Path) -> Re
         Some(memory) if needed > memory => bail!(
             "power cuts keep the data directory of `{contender}` and its writes in memory, up to {}, and this machine has {}; \
              use smaller tables",
-            words::bytes(needed),
-            words::bytes(memory)
+            dbduel_text::bytes(needed),
+            dbduel_text::bytes(memory)
         ),
         _ => Ok(()),
     }

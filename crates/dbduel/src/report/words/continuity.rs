@@ -1,6 +1,7 @@
 //! What frequent switches change: whether an answer depends on them, and each contender in turns against the same without a switch.
 
-use super::numbers::multiple;
+use dbduel_text::multiple;
+
 use super::{duration, share};
 use crate::judge::Summary;
 use crate::judge::summary::{Comparison, Continuity, Contradiction, Duel, Figure};

@@ -1,8 +1,8 @@
 //! Figures: values with the doubt about them, in one unit and with the same digits.
 
 use dbduel_text::percent;
+use dbduel_text::{NEAR_ONE, latency_unit, multiple, number, ratio};
 
-use super::numbers::{NEAR_ONE, latency_unit, multiple, number, ratio};
 use crate::judge::summary::{Figure, How};
 
 /// What stands where nothing was measured.

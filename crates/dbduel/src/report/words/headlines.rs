@@ -1,9 +1,9 @@
 //! The contest in one sentence per contender: decided levels first, with sizes, undecided ones last.
 
 use dbduel_record::Verdict;
+use dbduel_text::{multiple, ratio};
 
 use super::continuity::contradictions;
-use super::numbers::{multiple, ratio};
 use super::{RatioUnit, clients, joined, ratio_interval, share};
 use crate::judge::Summary;
 use crate::judge::summary::{Comparison, Duel};

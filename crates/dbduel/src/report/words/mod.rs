@@ -6,42 +6,25 @@ mod continuity;
 mod course;
 mod figures;
 mod headlines;
-mod numbers;
 mod verdicts;
 
 pub use continuity::{continuity, contradictions};
 pub use course::{course, courses, is_unsettled};
 pub use dbduel_text::counts::{of as count, things};
 pub use dbduel_text::percent::of as share;
+pub use dbduel_text::{
+    FIRM_SPACE, bytes, bytes_of, bytes_tick, bytes_unit, duration, joined, joined_texts, large,
+    latency, latency_tick, latency_unit, number, ratio, trimmed, trimmed_fine, units_kept,
+};
 pub use figures::{
     NOT_MEASURED, RatioUnit, doubt, latency_doubt, off_centre, rate_doubt, ratio_interval,
     ratio_value, ratio_values, value,
 };
 pub use headlines::headlines;
-pub use numbers::{
-    FIRM_SPACE, bytes, bytes_of, bytes_tick, bytes_unit, duration, large, latency, latency_tick,
-    latency_unit, number, ratio, trimmed, trimmed_fine, units_kept,
-};
 pub use verdicts::{
     change_sign, identical, level, own_resolution, pairs_note, quantities_note, ranking, scope,
     sign, verdict, verdict_unit,
 };
-
-/// Texts with commas and an "and".
-#[must_use]
-pub fn joined_texts(texts: &[String]) -> String {
-    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    joined(&texts)
-}
-
-#[must_use]
-pub fn joined(labels: &[&str]) -> String {
-    match labels {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [start @ .., last] => format!("{} and {last}", start.join(", ")),
-    }
-}
 
 /// `1 client`, `16 clients`.
 #[must_use]

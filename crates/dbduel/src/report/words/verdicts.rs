@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use dbduel_record::Verdict;
+use dbduel_text::latency;
 
-use super::numbers::latency;
 use super::{RatioUnit, clients, joined, share};
 use crate::judge::Summary;
 use crate::judge::summary::{Change, Comparison, Duel, Quantity, Scope};

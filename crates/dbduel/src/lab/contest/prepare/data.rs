@@ -8,6 +8,7 @@ use dbduel_record::Record;
 use dbduel_record::event::{Event, LoadTime};
 use dbduel_record::facts::FileSizes;
 use dbduel_record::plan::Contender;
+use dbduel_text::counts;
 
 use crate::lab::clock;
 use crate::lab::contest::backend::ContenderServer;
@@ -15,7 +16,6 @@ use crate::lab::contest::journal::Journal;
 use crate::lab::contest::{ContestConfig, conditions};
 use crate::lab::dataset;
 use crate::lab::snapshots::Description;
-use crate::report::words;
 
 /// What a contender holds before its workload's tables are looked for.
 pub enum Content {
@@ -104,7 +104,7 @@ pub fn ready(
     config.console.say(&format!(
         "{}: {} rows {verb} in {seconds:.1} s{}",
         resident.name,
-        words::count(digest.rows),
+        counts::of(digest.rows),
         files.map_or_else(String::new, on_disk)
     ));
     journal.event(Event::DatasetReady {
@@ -125,8 +125,8 @@ pub fn ready(
 fn on_disk(files: FileSizes) -> String {
     format!(
         ", {} of data on disk ({} with redo, undo, temporary, log and system files)",
-        words::bytes(files.data.allocated_bytes),
-        words::bytes(files.total().allocated_bytes)
+        dbduel_text::bytes(files.data.allocated_bytes),
+        dbduel_text::bytes(files.total().allocated_bytes)
     )
 }
 

@@ -1,9 +1,9 @@
 //! Numbers with their units.
 
-use dbduel_text::{counts, percent};
+use crate::{counts, percent};
 
 /// Ratios that are written as percentages.
-pub(super) const NEAR_ONE: std::ops::Range<f64> = 0.5..2.0;
+pub const NEAR_ONE: std::ops::Range<f64> = 0.5..2.0;
 
 /// Multiples with three decimals: with fewer, differences of a percent would look like none.
 const DISTINCT: std::ops::Range<f64> = 0.9..1.1;
@@ -185,7 +185,7 @@ pub fn ratio(ratio: f64) -> String {
 }
 
 /// A ratio as a multiple: `2.41×`, near one with the digits of a percentage: `0.995×`.
-pub(super) fn multiple(ratio: f64) -> String {
+pub fn multiple(ratio: f64) -> String {
     match DISTINCT.contains(&ratio) {
         true => format!("{ratio:.3}×"),
         false => format!("{}×", number(ratio)),
