@@ -27,7 +27,13 @@ pub type LateShares = BTreeMap<SliceId, Late>;
 /// proportion to the time.
 #[must_use]
 pub fn late_share(objective: &Objective, row: &SliceRow, latencies: &Histogram<u64>) -> Late {
-    let in_time = latencies.count_between(0, (1e3 * objective.latency_us) as u64) as f64;
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a limit beyond all latencies saturates"
+    )]
+    let limit_ns = (1e3 * objective.latency_us) as u64;
+    let in_time = latencies.count_between(0, limit_ns) as f64;
     let due = row.due as f64;
     let too_young = match row.drained_s {
         Some(_) => 0.0,

@@ -41,7 +41,7 @@ impl Record {
         let finished: BTreeSet<SliceId> = finished.collect();
         // No block is begun twice, so one with all its slices here was begun here.
         let is_complete = |block: &&Block| {
-            let mut positions = 0..block.order.len() as u32;
+            let mut positions = (0..).take(block.order.len());
             positions.all(|position| {
                 finished.contains(&SliceId {
                     block: block.id,
