@@ -10,10 +10,8 @@ mod faulty_files;
 mod fleet;
 mod home;
 mod hosts;
-mod interrupt;
 mod judge;
 mod lab;
-mod random;
 mod referee;
 mod report;
 #[cfg(test)]
@@ -24,6 +22,7 @@ use dbduel_load::address::AddressError;
 use dbduel_load::workloads::UnknownWorkload;
 use dbduel_load::workloads::completion::CompletionError;
 use dbduel_load::workloads::parameters::ParameterError;
+use dbduel_machine::interrupt::{self, Interrupted};
 use dbduel_nats::AddressError as NatsAddressError;
 use dbduel_record::store::RecordError;
 
@@ -32,7 +31,6 @@ use commands::init::InitError;
 use commands::run::{NotARecord, Unreadable};
 use commands::selftest::UnfitInjection;
 use exit::Exit;
-use interrupt::Interrupted;
 use judge::records::pool::NotOneDuel;
 use lab::contest::NotComparable;
 use lab::crash::NotCuttable;

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
+use dbduel_machine::host;
+use dbduel_machine::interrupt::{self, Urgency};
 
 use super::nats::NatsArguments;
 use super::run::clear_leftovers;
@@ -17,8 +19,6 @@ use crate::fleet::agent::{Agent, Offer, plain_name};
 use crate::fleet::work::Worker;
 use crate::home;
 use crate::hosts::service::{self, Service};
-use crate::interrupt::{self, Urgency};
-use crate::lab::host;
 
 /// Between two looks at signals of an agent that takes no cells.
 const POLL: Duration = Duration::from_millis(100);

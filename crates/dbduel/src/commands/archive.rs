@@ -101,7 +101,7 @@ fn scratch_folder() -> std::io::Result<PathBuf> {
     let name = format!(
         "dbduel-archive-{}-{:x}",
         std::process::id(),
-        crate::random::fresh_seed()
+        dbduel_machine::random::fresh_seed()
     );
     let folder = std::env::temp_dir().join(name);
     std::fs::DirBuilder::new().mode(0o700).create(&folder)?;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use dbduel_load::drive::take_standard_input;
+use dbduel_machine::interrupt;
 
 use super::nats::OptionalNatsArguments;
 use super::run::clear_leftovers;
@@ -13,7 +14,6 @@ use crate::console::Console;
 use crate::exit::Exit;
 use crate::home;
 use crate::hosts::servers::serve;
-use crate::interrupt;
 
 /// Options of `dbduel serve`.
 #[derive(Debug, Args)]

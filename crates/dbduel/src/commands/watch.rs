@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use dbduel_machine::interrupt::{self, Urgency};
+use dbduel_machine::random::secret;
 use dbduel_record::Record;
 use dbduel_record::store::{EVENTS, PLAN};
 use dbduel_record::sweep::{SweepPlan, cell_dir};
@@ -20,9 +22,7 @@ use super::http::{Loopback, Reply, Server};
 use super::sweep;
 use crate::console;
 use crate::exit::Exit;
-use crate::interrupt::{self, Urgency};
 use crate::judge;
-use crate::random::secret;
 use crate::report;
 
 /// Options of `dbduel watch`.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use dbduel_load::workloads::parameters::ScriptAccess;
+use dbduel_machine::host;
 use dbduel_record::{Plan, manifest};
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,6 @@ use super::permitted;
 use crate::lab::expand::{Surroundings, expand};
 use crate::lab::experiment::document::Troubles;
 use crate::lab::experiment::{Experiment, ExperimentFile};
-use crate::lab::host;
 
 /// Characters of a digest that people see.
 const SHOWN_DIGITS: usize = 10;

@@ -12,7 +12,7 @@ use nix::sys::prctl;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::interrupt::{self, Urgency};
+use dbduel_machine::interrupt::{self, Urgency};
 
 /// Between two looks at the child, which is being measured.
 const POLL: Duration = Duration::from_millis(200);

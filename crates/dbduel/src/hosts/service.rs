@@ -13,6 +13,7 @@ use anyhow::{Context as _, Result, bail};
 use dbduel_load::monotonic;
 use dbduel_load::order::Answer;
 use dbduel_load::share::HostShare;
+use dbduel_machine::interrupt::{self, Urgency};
 use dbduel_nats::{Link, Nats};
 use dbduel_record::facts::{Host, ServerHost};
 use nix::sys::prctl;
@@ -25,7 +26,6 @@ use super::{
 };
 use crate::console;
 use crate::fleet::agent::Agent;
-use crate::interrupt::{self, Urgency};
 use crate::judge::IDENTITY;
 use crate::lab::drive::NatsAccess;
 use crate::lab::server::{Home, orphans};

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use dbduel_machine::host;
 use dbduel_record::Plan;
 use dbduel_record::event::{Finding, Severity};
 use dbduel_record::plan::LoadProcess;
 use dbduel_text::counts::things;
 
-use super::host;
 use super::server::{Meaning, ServerName};
 
 /// A finding where the polling threads of a plan take every processor that its servers may use on this machine.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
+use dbduel_machine::interrupt;
 use dbduel_record::Plan;
 use dbduel_record::design::{Design, DesignFactor};
 
@@ -14,7 +15,6 @@ use super::experiment::document::Located;
 use super::experiment::{Experiment, ExperimentFile};
 use super::server::Home;
 use crate::console::Console;
-use crate::interrupt;
 
 /// The plan of a designed contest all of whose servers start, with as many factors as that allows.
 ///

@@ -8,13 +8,13 @@ use anyhow::{Context as _, Result};
 use dbduel_load::driver::{Connection, TlsMode};
 use dbduel_load::fill::{self, Digest, FillError, FillWatch, Place};
 use dbduel_load::workloads::{Moment, Verification, Workload};
+use dbduel_machine::interrupt;
 use dbduel_record::Plan;
 use dbduel_record::event::{Finding, LoadTime, Severity};
 use dbduel_record::plan::Parameters;
 
 use super::contest::ContenderServer;
 use super::server::{Progress, ProgressUnit};
-use crate::interrupt;
 
 /// Parallel connections that load one dataset.
 const CONNECTIONS: u32 = 8;

@@ -14,6 +14,9 @@ use dbduel_load::monotonic;
 use dbduel_load::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder, Tick};
 use dbduel_load::session::Session;
 use dbduel_load::share::HostShare;
+use dbduel_machine::clock;
+use dbduel_machine::interrupt::{self, Urgency};
+use dbduel_machine::random::secret;
 use dbduel_nats::{Nats, NatsAddress};
 use dbduel_record::commits::CommitRange;
 use dbduel_record::facts::LoadHost;
@@ -21,9 +24,6 @@ use dbduel_record::plan;
 use dbduel_record::statements::StatementExample;
 
 use super::line_process::{self, LineProcess};
-use crate::interrupt::{self, Urgency};
-use crate::lab::clock;
-use crate::random::secret;
 
 /// Time beyond what an order allows itself before the load process counts as stuck.
 const GRACE: Duration = Duration::from_secs(15);

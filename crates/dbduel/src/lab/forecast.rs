@@ -10,7 +10,7 @@ use dbduel_record::plan::Parameters;
 use dbduel_text::counts;
 use serde_json::Value;
 
-use super::host;
+use dbduel_machine::host;
 
 /// Rows per second that were loaded where server and load shared two processors; only a size to reckon with.
 const ROWS_S: f64 = 250_000.0;

@@ -9,8 +9,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use crate::lab::clock;
 use anyhow::{Context as _, Result};
+use dbduel_machine::clock;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

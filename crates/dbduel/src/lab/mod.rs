@@ -1,7 +1,6 @@
 //! The half that makes records: from an experiment to servers under load.
 
 pub mod busy_poll;
-pub mod clock;
 pub mod combinations;
 pub mod contest;
 pub mod crash;
@@ -11,7 +10,6 @@ pub mod expand;
 pub mod experiment;
 pub mod facts;
 pub mod forecast;
-pub mod host;
 pub mod inspect;
 pub mod interpreted;
 pub mod line_process;

@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_machine::clock;
 use dbduel_record::Plan;
 use dbduel_record::event::LoadTime;
 use dbduel_record::plan::{Contender, Parameters, Setting};
@@ -11,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use super::experiment::normalised_name;
 use super::server::{Home, Progress, clear_unfinished, copy_tree, tree_size, unfinished};
-use crate::lab::clock;
 
 /// Raised when the same parameters give other content, or other statistics of it.
 const CONTENT_VERSION: u32 = 2;

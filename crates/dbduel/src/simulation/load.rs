@@ -6,6 +6,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use dbduel_load::order::{ClassAnswer, OpenOrder, SliceAnswer, SliceOrder, Tick};
 use dbduel_load::session::Session;
+use dbduel_machine::clock::{self, Clocks};
 use dbduel_record::commits::CommitRange;
 use dbduel_record::facts::LoadHost;
 use dbduel_record::latency;
@@ -15,7 +16,6 @@ use dbduel_record::statements::StatementExample;
 
 use super::pass_s;
 use super::world::{Clients, Shared, World};
-use crate::lab::clock::{self, Clocks};
 use crate::lab::contest::Load;
 use crate::lab::drive::SliceEnd;
 

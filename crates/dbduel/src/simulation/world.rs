@@ -8,14 +8,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dbduel_machine::clock::{Clocks, simulated};
+use dbduel_machine::interrupt;
 use dbduel_record::plan::Contender;
 use dbduel_stats::random::RandomStream;
 use dbduel_stats::simulate::{Machine, NASTY, QUIET, TYPICAL};
 
 use super::faults::Fault;
 use crate::faulty_files::FaultyFiles;
-use crate::interrupt;
-use crate::lab::clock::{Clocks, simulated};
 
 /// How long a call takes.
 const CALL: Duration = Duration::from_millis(1);

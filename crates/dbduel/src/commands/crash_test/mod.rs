@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use dbduel_load::workloads::parameters::ScriptAccess;
+use dbduel_machine::interrupt::{self, Interrupted};
 use dbduel_powercut::{CutModel, mount};
 use dbduel_record::foreign::read_text;
 
@@ -18,7 +19,6 @@ use super::run::{Unreadable, clear_leftovers, new_place, surroundings};
 use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::home;
-use crate::interrupt::{self, Interrupted};
 use crate::lab::contest::board::Board;
 use crate::lab::contest::{ContestConfig, Machines};
 use crate::lab::crash::{self, CrashConfig, Images};

@@ -14,29 +14,30 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::{Address, ServerAddress};
+use dbduel_load::cancel::Cancel;
 use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
 use dbduel_load::executor::policy::threads_among_others;
 use dbduel_load::fill::{self, Extent, FillError, FillWatch, Place, RESUME};
 use dbduel_load::order::{OpenOrder, SliceOrder, Tick};
 use dbduel_load::workloads::parameters::{self, ScriptAccess};
 use dbduel_load::workloads::{self, UnusableData, VerifyError, Workload, completion};
+use dbduel_machine::host;
+use dbduel_machine::interrupt::{self, Interrupted, Urgency};
+use dbduel_machine::random::fresh_seed;
 use dbduel_record::commits::{CommitRange, CommitRow, to_csv};
 use dbduel_record::plan::{self, Arrival, LoadLevel, Parameters};
 
 use super::connection::{connect, endpoint, tls};
 use crate::console::{self, Console};
 use crate::exit::Exit;
-use crate::interrupt::{self, Interrupted, Urgency};
 use crate::lab::busy_poll;
 use crate::lab::contest::now_ms;
 use crate::lab::dataset::watch_over;
 use crate::lab::drive::{LoadProcess, SliceEnd};
 use crate::lab::expand::DATASET_SEED;
 use crate::lab::forecast::{self, Need};
-use crate::lab::host;
 use crate::lab::interpreted;
 use crate::lab::login;
-use crate::random::fresh_seed;
 use crate::report::words::{count, duration};
 pub use arguments::Arguments;
 use arguments::LoadArrival;
@@ -246,7 +247,7 @@ impl Job {
                 .map(str::to_owned)
                 .or_else(|| login::any_database(self.address.dialect)),
             tls: self.tls.clone(),
-            cancel: interrupt::cancel(),
+            cancel: Cancel::when(interrupt::gives_up),
             ..ConnectOptions::default()
         };
         connect(&self.address.place, &self.credentials, &options)
@@ -354,7 +355,7 @@ impl Job {
     /// Drops the workload's tables; the database stays.
     fn cleanup(&self) -> Result<()> {
         let watch = FillWatch {
-            cancel: interrupt::cancel(),
+            cancel: Cancel::when(interrupt::gives_up),
             ..FillWatch::default()
         };
         fill::clear(self.workload, &self.parameters, &self.place(), &watch)

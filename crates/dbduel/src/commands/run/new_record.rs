@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::workloads::script;
+use dbduel_machine::host;
 use dbduel_record::store::SELFTEST;
 use dbduel_record::{Plan, RecordWriter};
 
 use crate::commands::selftest::store;
 use crate::lab::contest;
 use crate::lab::experiment::ExperimentFile;
-use crate::lab::host;
 use crate::lab::server::Home;
 
 /// Runs of one experiment that may begin within a second.

@@ -7,12 +7,12 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use dbduel_load::fill::Extent;
 use dbduel_load::workloads;
+use dbduel_machine::host;
 use dbduel_record::Plan;
 use dbduel_record::plan::{Contender, Parameters, Setting, Workload};
 use dbduel_record::sweep::SweepPlan;
 
 use crate::lab::forecast::{Need, copies_with_snapshot, sentence};
-use crate::lab::host;
 use crate::lab::server::{Home, Meaning, ServerName, install};
 use crate::report::words;
 

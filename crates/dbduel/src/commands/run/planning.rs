@@ -4,15 +4,15 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use dbduel_load::workloads::parameters::ScriptAccess;
+use dbduel_machine::host;
+use dbduel_machine::random::fresh_seed;
 use dbduel_record::Plan;
 
 use crate::lab::contest::NotComparable;
 use crate::lab::expand::{Surroundings, expand, expand_cell, expand_sweep};
 use crate::lab::experiment::{Experiment, ExperimentFile};
-use crate::lab::host;
 use crate::lab::inspect::planned;
 use crate::lab::server::{Home, ServerName, install};
-use crate::random::fresh_seed;
 
 /// Parses and completes an experiment that may run elsewhere; of a sweep, its first cell with an equal share of the
 /// budget. A script that is the workload may do as much as `scripts` says.

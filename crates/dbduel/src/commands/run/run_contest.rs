@@ -4,13 +4,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use dbduel_machine::interrupt;
 use dbduel_record::event::EndReason;
 use dbduel_record::{Plan, RecordWriter, manifest};
 
 use super::RunOptions;
 use crate::commands::fail_if::FailIf;
 use crate::console::Console;
-use crate::interrupt;
 use crate::lab::contest::{self, ContestConfig};
 use crate::lab::experiment::ExperimentFile;
 use crate::lab::server::{Home, orphans};

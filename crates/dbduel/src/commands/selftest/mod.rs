@@ -16,13 +16,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
+use dbduel_machine::interrupt;
 use dbduel_record::facts::{Resolution, SelfTest};
 use dbduel_record::plan::InjectedStalls;
 
 use crate::console;
 use crate::exit::Exit;
 use crate::home;
-use crate::interrupt;
 use crate::lab::experiment::check_stalls;
 use crate::lab::experiment::quantity::{self, duration, share};
 use crate::lab::server::{Home, ServerName, Silent, install};

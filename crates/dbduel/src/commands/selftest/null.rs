@@ -5,13 +5,13 @@ use dbduel_load::driver::TlsMode;
 use dbduel_load::mock_server::{MockServer, Role};
 use dbduel_load::order::{OpenOrder, SliceOrder};
 use dbduel_load::workloads::{self, parameters};
+use dbduel_machine::interrupt;
 use dbduel_record::facts::NullCost;
 use dbduel_record::plan::{Arrival, LoadProcess as LoadPlan, Parameters, Workload};
 use dbduel_record::rows::ALL_CLASSES;
 use dbduel_stats::mean::series_mean;
 
 use super::duel::Match;
-use crate::interrupt;
 use crate::lab::drive::{LoadProcess, SliceEnd};
 
 /// What the load process calls the null server.

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use dbduel_machine::host;
 use dbduel_record::facts::SelfTest;
 use dbduel_record::whole::write_whole;
 
-use crate::lab::host;
 use crate::lab::server::Home;
 
 /// Everybody may read it.

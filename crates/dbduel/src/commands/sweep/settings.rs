@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result};
 use dbduel_load::workloads::parameters::ScriptAccess;
+use dbduel_machine::interrupt;
 use dbduel_record::Plan;
 use dbduel_record::sweep::{FactorKind, SweepPlan};
 
 use crate::commands::run;
 use crate::console::Console;
-use crate::interrupt;
 use crate::lab::contest;
 use crate::lab::expand::expand_cell;
 use crate::lab::experiment::ExperimentFile;

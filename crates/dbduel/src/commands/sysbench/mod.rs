@@ -27,10 +27,10 @@ mod table;
 
 use clap::Args;
 use dbduel_load::lua::options_text;
+use dbduel_machine::random::fresh_seed;
 
 use crate::console;
 use crate::exit::Exit;
-use crate::random::fresh_seed;
 use general::General;
 use logger::Logger;
 use parsed_options::{ParsedOptions, Words};

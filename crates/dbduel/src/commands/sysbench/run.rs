@@ -9,13 +9,13 @@ use dbduel_load::bridge::{script, threads};
 use dbduel_load::executor::policy::threads_among_others;
 use dbduel_load::lua::ScriptClients;
 use dbduel_load::machine::Machine;
+use dbduel_machine::host;
 
 use super::Stop;
 use super::general::General;
 use super::load::Load;
 use super::page::{self, Style};
 use super::run_loop::{self, Reports};
-use crate::lab::host;
 
 /// The exit code of clients that did not get ready in time.
 const TIMED_OUT: u8 = 2;

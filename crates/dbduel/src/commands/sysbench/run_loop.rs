@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use dbduel_load::cancel::Cancel;
 use dbduel_load::run::{Gate, IntervalStats};
+use dbduel_machine::interrupt::{self, Urgency};
 
 use super::Stop;
 use super::general::General;
 use super::load::Load;
 use super::page::{self, Style, View};
 use crate::console;
-use crate::interrupt::{self, Urgency};
 
 /// The exit code of a run that was forced to end, or did not get ready.
 const TIMED_OUT: u8 = 2;

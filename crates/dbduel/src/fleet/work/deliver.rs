@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use dbduel_machine::interrupt::{self, Urgency};
 use dbduel_nats::Delivery;
 
 use super::place::{Finished, record_of, remove};
@@ -11,7 +12,6 @@ use super::{Worker, acknowledged};
 use crate::console;
 use crate::fleet::archive::Packed;
 use crate::fleet::cell::{CellOutcome, CellResult, key};
-use crate::interrupt::{self, Urgency};
 
 /// A record that cannot be delivered is kept for the next start of the agent after this time.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(3600);

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use dbduel_machine::interrupt::{self, Urgency};
 use dbduel_nats::{Delivery, NatsError};
 use dbduel_record::whole::write_whole;
 
@@ -18,7 +19,6 @@ use super::archive::RecordArchive;
 use super::cell::{self, Cell, CellEntry, CellOutcome, CellResult, Failure, key};
 use super::child::{self, ChildEnd};
 use crate::console;
-use crate::interrupt::{self, Urgency};
 use crate::lab::contest::now_ms;
 use crate::lab::server::Home;
 

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_machine::interrupt;
 use dbduel_record::foreign::{DOCUMENT_BYTES_MAX, read_text};
 use dbduel_record::whole::write_whole;
 use serde::{Deserialize, Serialize};
 
 use crate::console;
 use crate::fleet::cell::CellEntry;
-use crate::interrupt;
 use crate::lab::server::Home;
 
 /// The contest of an agent that was killed has this time to end.

@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::Address;
 use dbduel_load::driver::{ConnectOptions, Connection};
+use dbduel_machine::host;
+use dbduel_machine::interrupt;
 use dbduel_record::Plan;
 use dbduel_record::event::LoadTime;
 
@@ -21,11 +23,9 @@ use super::super::write_answer;
 use super::shared::{self, snapshots};
 use super::{HostObserved, ServerAnswer, ServerOrder, ServerTask, StartedServer};
 use crate::console;
-use crate::interrupt;
 use crate::lab::contest::backend::Health;
 use crate::lab::contest::{Backend as _, Sandboxed, sandboxed};
 use crate::lab::drive::NatsAccess;
-use crate::lab::host;
 use crate::lab::observe::{Observer, Subject, Watch, write_accounting};
 use crate::lab::server::{
     DATABASE, Home, RefusedSetting, RunningServer, ServerName, Silent, StartError, file_sizes,

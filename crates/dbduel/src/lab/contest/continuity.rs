@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use dbduel_load::order::{SliceAnswer, SliceOrder};
+use dbduel_machine::interrupt::{self, Urgency};
 use dbduel_record::event::{ContinuityRound, Event, LoadStretch};
 use dbduel_record::plan::{TurnChoice, TurnReason};
 use dbduel_record::rows::ALL_CLASSES;
@@ -18,7 +19,6 @@ use dbduel_text::percent;
 use super::Contest;
 use super::phases::Part;
 use super::warm_up::workload_at;
-use crate::interrupt::{self, Urgency};
 use crate::lab::expand::{LONG_TURNS_SHARE_MAX, LongTurns, long_turns};
 use crate::lab::observe::Used;
 

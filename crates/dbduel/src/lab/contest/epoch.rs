@@ -3,10 +3,10 @@
 //! A restart alone can move a server by a percent, so a verdict about servers needs several.
 
 use anyhow::Result;
+use dbduel_machine::interrupt;
 use dbduel_record::event::Event;
 
 use super::Contest;
-use crate::interrupt;
 use crate::lab::server::Progress as _;
 
 impl Contest<'_> {

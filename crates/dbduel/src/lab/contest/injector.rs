@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use dbduel_machine::clock;
 use dbduel_record::plan::{InjectedStalls, Injection};
 use dbduel_record::seed::named_seed;
 use dbduel_stats::random::RandomStream;
 use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
-use crate::lab::clock;
 use crate::lab::server::signal_tree;
 
 /// How long the turns of a server with a handicap had it stopped and awake, guard and drain included.

@@ -10,7 +10,7 @@ use dbduel_record::files::FileSystem;
 use dbduel_record::store::{SliceResult, contender_dir};
 use dbduel_record::{RecordError, RecordWriter};
 
-use crate::lab::clock::{Clocks, RecordClock};
+use dbduel_machine::clock::{Clocks, RecordClock};
 
 /// Appends to the record.
 #[derive(Debug)]

@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_machine::clock;
+use dbduel_machine::host;
+use dbduel_machine::interrupt::{self, Urgency};
 use dbduel_record::event::{EndReason, Event, Finding, Severity, SliceId};
 use dbduel_record::late::{LateShares, late_share};
 use dbduel_record::plan::{Block, SuitePhase};
@@ -21,9 +24,6 @@ use super::slice::{SliceLabel, SliceSoFar};
 use super::turn::{Outcome, TurnPlace};
 use super::warm_up::workload_at;
 use super::{Contest, ContestConfig, LevelStanding, Referee};
-use crate::interrupt::{self, Urgency};
-use crate::lab::clock;
-use crate::lab::host;
 
 /// How far the contest is.
 #[derive(Debug)]

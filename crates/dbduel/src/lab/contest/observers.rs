@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use dbduel_machine::host;
 use dbduel_record::Plan;
 use dbduel_record::event::{Finding, Severity};
 use dbduel_record::facts::LoadHost;
@@ -16,7 +17,6 @@ use super::load::Load;
 use super::measure::finding;
 use super::{Contest, ContestConfig};
 use crate::hosts::servers::HostObserved;
-use crate::lab::host;
 use crate::lab::observe::{Observed, Observer, Subject, Used, Watch, write_accounting};
 use crate::lab::server_host::RemoteWatch;
 

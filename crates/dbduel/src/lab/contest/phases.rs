@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dbduel_load::{fill, workloads};
+use dbduel_machine::clock;
+use dbduel_machine::interrupt;
 use dbduel_record::event::{EndReason, Event};
 use dbduel_record::plan::SuitePhase;
 use dbduel_record::{Plan, Record};
 
 use super::board::Phase;
 use super::{Contest, LevelStanding};
-use crate::interrupt;
-use crate::lab::clock;
 use crate::lab::dataset;
 use crate::lab::expand::load_s;
 use crate::lab::server::Progress as _;

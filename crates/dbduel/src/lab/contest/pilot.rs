@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 
 use anyhow::Result;
 use dbduel_load::order::{SliceAnswer, SliceOrder, Tick};
+use dbduel_machine::interrupt;
 use dbduel_record::Plan;
 use dbduel_record::event::Event;
 use dbduel_record::latency;
@@ -24,7 +25,6 @@ use super::Contest;
 use super::backend::Health;
 use super::board::Phase;
 use super::warm_up::rate;
-use crate::interrupt;
 use crate::lab::drive::SliceEnd;
 use crate::lab::expand::chosen_blocks;
 

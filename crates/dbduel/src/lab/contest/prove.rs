@@ -4,6 +4,7 @@
 //! data that it loads are in a snapshot when the contest wants them.
 
 use anyhow::{Context as _, Result};
+use dbduel_machine::clock;
 use dbduel_powercut::{CutModel, mount};
 use dbduel_record::Record;
 use dbduel_record::event::Severity;
@@ -14,7 +15,6 @@ use dbduel_record::store::PROOF;
 use super::ContestConfig;
 use super::journal::Journal;
 use super::measure::finding;
-use crate::lab::clock;
 use crate::lab::crash::{self, ContenderOutcome, CrashConfig};
 
 /// Cuts the power of each contender whose proof the record does not have, and keeps what was left.

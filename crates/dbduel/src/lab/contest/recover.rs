@@ -5,6 +5,8 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use dbduel_load::address::Address;
 use dbduel_load::session::Session;
+use dbduel_machine::clock;
+use dbduel_machine::interrupt;
 use dbduel_record::event::{Event, Severity};
 use dbduel_record::{Record, RecordError};
 
@@ -13,8 +15,6 @@ use super::backend::Health;
 use super::board::Phase;
 use super::durability;
 use super::measure::finding;
-use crate::interrupt;
-use crate::lab::clock;
 use crate::lab::drive::LoadHostMissing;
 use crate::lab::facts::{Moment, keep};
 use crate::lab::server_host::ServerHostMissing;

@@ -2,6 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use dbduel_load::order::{ClassAnswer, Orchestration, SliceAnswer};
+use dbduel_machine::clock::RecordClock;
 use dbduel_record::event::SliceId;
 use dbduel_record::latency::{self, Interval, Packed};
 use dbduel_record::rows::{
@@ -11,7 +12,6 @@ use dbduel_record::store::SliceResult;
 
 use super::injector::InjectedTime;
 use super::turn::Turn;
-use crate::lab::clock::RecordClock;
 use crate::lab::observe::Observed;
 
 /// What the turns of a slice brought so far.

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 use dbduel_load::order::SliceOrder;
+use dbduel_machine::clock;
+use dbduel_machine::interrupt;
 use dbduel_record::Plan;
 use dbduel_record::event::{Event, Finding, Severity};
 use dbduel_record::plan::SuitePhase;
@@ -17,8 +19,6 @@ use dbduel_record::store::stacks_file;
 
 use super::Contest;
 use super::measure::finding;
-use crate::interrupt;
-use crate::lab::clock;
 use crate::lab::drive::SliceEnd;
 use crate::lab::observe::{Missing, stacks};
 use crate::lab::server::Progress as _;

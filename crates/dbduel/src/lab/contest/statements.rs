@@ -9,6 +9,7 @@ use anyhow::{Error, Result};
 use dbduel_load::driver::Connection;
 use dbduel_load::introspection;
 use dbduel_load::order::SliceOrder;
+use dbduel_machine::interrupt;
 use dbduel_record::plan::Arrival;
 use dbduel_record::seed::named_seed;
 use dbduel_record::statements::{ExplainedStatement, LevelStatements, StatementExample};
@@ -16,7 +17,6 @@ use dbduel_record::store::STATEMENTS;
 
 use super::Contest;
 use super::warm_up::workload_at;
-use crate::interrupt;
 
 /// Load from which the statements are taken, seconds.
 const SAMPLE_S: f64 = 0.3;

@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::order::{SliceAnswer, SliceOrder, Tick};
 use dbduel_load::workloads::{self, Workload};
+use dbduel_machine::interrupt;
 use dbduel_record::Plan;
 use dbduel_record::event::Event;
 use dbduel_record::plan::Arrival;
@@ -19,7 +20,6 @@ use super::backend::Health;
 use super::board::Phase;
 use super::phases::warm_up_s;
 use super::pilot::{self, SteadySeries};
-use crate::interrupt;
 use crate::lab::drive::SliceEnd;
 
 /// Steps of a warm-up that are kept, at most.

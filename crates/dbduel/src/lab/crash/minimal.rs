@@ -94,7 +94,7 @@ impl Minimal<'_> {
         metadata_until: usize,
         fate: CutFate,
     ) -> Result<bool> {
-        crate::interrupt::check()?;
+        dbduel_machine::interrupt::check()?;
         let image = self.replay.image(&self.without(lost, metadata_until));
         let promised = self.load.promised(self.replay.position());
         let verdict = stand.restart(image, &promised)?;

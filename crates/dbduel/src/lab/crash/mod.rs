@@ -14,14 +14,14 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use dbduel_load::workloads;
+use dbduel_machine::clock;
+use dbduel_machine::interrupt;
 use dbduel_powercut::{CutModel, Replay, Selection, positions};
 use dbduel_record::plan::{Contender, Workload};
 use dbduel_record::seed::named_seed;
 
 use super::contest::{self, ContestConfig};
 use super::server::{Meaning, Progress as _, ServerName, orphans};
-use crate::interrupt;
-use crate::lab::clock;
 use minimal::Minimal;
 pub use outcome::{ContenderOutcome, CutFate, CutOutcome, KeptImage};
 use stand::Stand;

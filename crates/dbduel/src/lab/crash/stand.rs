@@ -7,19 +7,20 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::Address;
+use dbduel_load::cancel::Cancel;
 use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
 use dbduel_load::order::OpenOrder;
 use dbduel_load::workloads::{self, Workload};
+use dbduel_machine::host;
+use dbduel_machine::interrupt;
 use dbduel_powercut::mount::Mount;
 use dbduel_powercut::{Image, Volume, read_tree};
 use dbduel_record::plan::{self, Contender, Parameters};
 
 use super::traced_load::{Promised, TRACE_BYTES_MAX};
 use super::verdict::{self, CutVerdict};
-use crate::interrupt;
 use crate::lab::contest::ContestConfig;
 use crate::lab::contest::durability::weaker_promise;
-use crate::lab::host;
 use crate::lab::server::{DATABASE, RunningServer, Sandbox, StartError, file_sizes};
 
 /// A contender's sandbox whose data directory is a place to mount images at.
@@ -183,7 +184,7 @@ impl<'a> Stand<'a> {
             dialect: self.dialect,
             database: Some(DATABASE.to_owned()),
             statement_deadline: Duration::from_secs_f64(self.contest.plan.limits.statement_s),
-            cancel: interrupt::cancel(),
+            cancel: Cancel::when(interrupt::gives_up),
             ..ConnectOptions::default()
         };
         Ok(Connection::connect(&address, &credentials, &options)?)

@@ -7,6 +7,8 @@ use anyhow::{Context as _, Result, bail};
 use dbduel_load::commit_log::{Acknowledged, CommitLog};
 use dbduel_load::monotonic;
 use dbduel_load::order::SliceOrder;
+use dbduel_machine::clock;
+use dbduel_machine::interrupt;
 use dbduel_powercut::{Change, Event, Trace, Volume};
 use dbduel_record::commits::CommitRange;
 use dbduel_record::seed::named_seed;
@@ -14,8 +16,6 @@ use dbduel_record::seed::named_seed;
 use super::CrashConfig;
 use super::outcome::{ContenderOutcome, LoadOutcome};
 use super::stand::Stand;
-use crate::interrupt;
-use crate::lab::clock;
 use crate::lab::contest::durability::weaker_promise;
 use crate::lab::drive::{LoadProcess, SliceEnd};
 

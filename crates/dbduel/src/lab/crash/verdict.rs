@@ -6,12 +6,12 @@ use anyhow::Result;
 use dbduel_load::driver::Connection;
 use dbduel_load::fill;
 use dbduel_load::workloads::Moment;
+use dbduel_machine::interrupt;
 use serde::Serialize;
 
 use super::pages;
 use super::stand::{OnVolume, Stand};
 use super::traced_load::Promised;
-use crate::interrupt;
 use crate::lab::server::StartError;
 
 /// Most complaints of one kind that are kept.

@@ -1,12 +1,12 @@
 //! What only some experiments ask for: planned restarts, a known handicap, confinement, an objective, a proof of durability.
 
+use dbduel_machine::host;
 use dbduel_powercut::mount;
 use dbduel_record::plan::{Contender, Injection, Schedule, Workload};
 
 use super::super::crash;
 use super::super::experiment::document::{Located, Report};
 use super::super::experiment::{self, Experiment, InjectedStops};
-use super::super::host;
 use super::super::server::{Meaning, ServerName};
 use super::Surroundings;
 use super::schedule::budget_for;

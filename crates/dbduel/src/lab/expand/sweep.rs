@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use dbduel_audit::option_value;
+use dbduel_machine::host;
 use dbduel_record::plan::IoLimit;
 use dbduel_record::seed::named_seed;
 use dbduel_record::sweep::{Factor, FactorKind, FactorLevel, SweepCell, SweepPlan};
@@ -19,7 +20,6 @@ use super::super::experiment::document::{Located, Report, Trouble, Troubles};
 use super::super::experiment::{
     Experiment, ExperimentFile, ServerCores, Setting, SweptFactor, SweptLevel, SweptTarget,
 };
-use super::super::host;
 use super::super::server::{Meaning, ServerName};
 use super::blocks::permutation;
 use super::schedule::BUDGET_S;

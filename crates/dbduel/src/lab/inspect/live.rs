@@ -7,11 +7,12 @@ use anyhow::{Context as _, Result};
 use dbduel_audit::evidence::Connection as Link;
 use dbduel_audit::{ServerEvidence, Texts};
 use dbduel_load::address::{Address, ServerAddress};
+use dbduel_load::cancel::Cancel;
 use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, SQLITE_SHOW_SETTINGS};
+use dbduel_machine::interrupt;
 use dbduel_record::Plan;
 use dbduel_record::plan::Contender;
 
-use crate::interrupt;
 use crate::lab::facts::answers;
 use crate::lab::login::{self, PasswordSource};
 use crate::lab::server::{POSTGRESQL_SETTINGS, PROBE};
@@ -30,7 +31,7 @@ pub fn read(
     let options = ConnectOptions {
         dialect: address.dialect,
         database: login::any_database(address.dialect),
-        cancel: interrupt::cancel(),
+        cancel: Cancel::when(interrupt::gives_up),
         ..options.clone()
     };
     let mut connection = login::connect(&address.place, credentials, &options, source)?;

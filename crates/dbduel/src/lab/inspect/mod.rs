@@ -23,9 +23,9 @@ use dbduel_audit::{
 };
 use dbduel_load::address::ServerAddress;
 use dbduel_load::driver::{ConnectOptions, SessionStart, TlsMode};
+use dbduel_machine::host;
 use dbduel_record::{Record, store};
 
-use crate::lab::host;
 use crate::lab::login::{self, PasswordSource};
 use dump::Content;
 use includes::Includes;

@@ -7,6 +7,7 @@ use dbduel_audit::{Case, Machine, Product, ServerEvidence, Version, expected, se
 use dbduel_load::address::ServerAddress;
 use dbduel_load::driver::{Dialect, sqlite_version};
 use dbduel_load::workloads;
+use dbduel_machine::host;
 use dbduel_record::Plan;
 use dbduel_record::facts::Host;
 use dbduel_record::plan::{Contender, Workload};
@@ -15,7 +16,6 @@ use super::live;
 use crate::lab::contest::sandboxed::check_workload;
 use crate::lab::experiment::ExperimentFile;
 use crate::lab::experiment::document::{Trouble, Troubles};
-use crate::lab::host;
 use crate::lab::server::{
     self, Home, Meaning, SQLITE, ServerName, ServerProduct, Setting, install, refused_by_lab,
 };

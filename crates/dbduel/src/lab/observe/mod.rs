@@ -174,7 +174,7 @@ mod tests {
     fn samplers_have_a_name_a_sentence_and_metrics_with_units_that_stand_once() {
         let subject = Subject {
             pid: Some(std::process::id()),
-            disk: crate::lab::host::disk_of(std::path::Path::new("/tmp")),
+            disk: dbduel_machine::host::disk_of(std::path::Path::new("/tmp")),
             ..Subject::default()
         };
         let (mut names, mut seen) = (BTreeSet::new(), BTreeSet::new());

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use dbduel_load::driver::{Connection, Dialect, QueryError};
 use dbduel_load::executor::policy::processor_time;
+use dbduel_machine::clock;
 
 use super::activity::Activity;
 use super::engine::EngineLook;
@@ -18,7 +19,6 @@ use super::states::{Scanner, State};
 use super::waits::{WaitLook, Waits};
 use super::watch::{Observed, Observer, Reading};
 use super::{Kind, Missing, Pace, Subject};
-use crate::lab::clock;
 
 /// Between two looks at the threads, at the least.
 const STATES_EVERY: Duration = Duration::from_millis(50);

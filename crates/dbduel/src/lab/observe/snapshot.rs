@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
+use dbduel_machine::clock;
+
 use super::{Kind, Missing, Pace, SAMPLERS, Subject, Value, Whose};
-use crate::lab::clock;
 
 /// The values of every sampler at one moment.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use anstream::adapter::strip_str;
 use anyhow::{Context, Result, bail};
+use dbduel_machine::clock;
+use dbduel_machine::interrupt;
 
 use super::copy::tree_size;
 use super::progress::{Progress, ProgressUnit};
-use crate::interrupt;
-use crate::lab::clock;
 
 /// How much of a program's output is kept; what comes later is read and thrown away.
 const CAPTURE_BYTES: u64 = 32 << 20;

@@ -8,11 +8,11 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use dbduel_machine::interrupt::{self, Interrupted};
 use nix::errno::Errno;
 use nix::unistd::{Whence, lseek};
 
 use super::progress::{Progress, ProgressUnit};
-use crate::interrupt::{self, Interrupted};
 
 /// What a copy did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use dbduel_machine::clock;
 use dbduel_powercut::mount::detach;
 use dbduel_record::files::{Change, FileSystem};
 use nix::sys::signal::Signal;
@@ -18,7 +19,6 @@ use super::home::{Home, create_private_dir, write_whole};
 use super::process::{self, ProcessIdentity, poll_until, signal_one, signal_tree, tree};
 use super::products::{self, PRODUCTS, ServerProduct};
 use super::sandbox::{Owner, data_of};
-use crate::lab::clock;
 
 const POLL: Duration = Duration::from_millis(20);
 const KILL_DEADLINE: Duration = Duration::from_secs(30);

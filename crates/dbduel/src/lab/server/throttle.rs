@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_machine::host;
 use dbduel_record::plan::IoLimit;
 
 use super::process::ProcessIdentity;
-use crate::lab::host;
 
 /// Where this process goes when the group that it is in must hold no process itself.
 const OWN_GROUP: &str = "dbduel-lab";

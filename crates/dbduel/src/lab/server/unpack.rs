@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_machine::interrupt;
 use dbduel_record::foreign;
 
 use zip::ZipArchive;
@@ -16,7 +17,6 @@ use zip::ZipArchive;
 use super::command::Tool;
 use super::confined::{Root, below};
 use super::progress::{Progress, ProgressUnit};
-use crate::interrupt;
 
 const DEADLINE: Duration = Duration::from_secs(1800);
 /// Far beyond any server, bytes.

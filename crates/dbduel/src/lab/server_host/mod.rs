@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
+use dbduel_machine::interrupt;
 use dbduel_record::{Plan, facts};
 
 use super::drive::{NatsAccess, PAUSE, orchestrator};
@@ -14,9 +15,8 @@ use super::line_process::{self, LineProcess};
 use super::server::{Home, Progress, RefusedSetting, ServerName, Setting};
 use crate::hosts::servers::shared::servers::{PackedServer, is_sent};
 use crate::hosts::servers::{ServerAnswer, ServerOrder};
-use crate::interrupt;
 
-use crate::lab::clock;
+use dbduel_machine::clock;
 pub use remote_server::{RemoteServer, RemoteWatch};
 
 /// The agent of a host obeys after this time at the latest, or the link has said why not.

@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use dbduel_load::address::Address;
 use dbduel_load::driver::Credentials;
 use dbduel_load::workloads;
+use dbduel_machine::clock;
 use dbduel_record::event::LoadTime;
 use dbduel_record::facts::FileSizes;
 use dbduel_record::plan::{Contender, Injection, Limits};
@@ -23,7 +24,6 @@ use super::super::snapshots::Description;
 use super::{ServerHost, ServerHostMissing, ServerHosts, checked, lock};
 use crate::hosts::servers::shared::servers::PackedServer;
 use crate::hosts::servers::{HostObserved, ServerAnswer, ServerOrder, ServerTask, StartedServer};
-use crate::lab::clock;
 
 /// What a host does at once, with the time that lines take which are sent again.
 const SHORT: Duration = Duration::from_secs(60);

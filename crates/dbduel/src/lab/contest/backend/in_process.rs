@@ -3,6 +3,7 @@
 use anyhow::{Context as _, Result};
 use dbduel_load::address::Address;
 use dbduel_load::driver::{Credentials, Dialect, Settings, sqlite_version};
+use dbduel_machine::clock;
 use dbduel_record::Record;
 use dbduel_record::event::{LoadTime, Severity};
 use dbduel_record::facts::FileSizes;
@@ -14,7 +15,6 @@ use super::super::measure::finding;
 use super::super::prepare::{Content, is_dataset_known};
 use super::sandboxed::{check_workload, folder};
 use super::{Backend, ServerTexts};
-use crate::lab::clock;
 use crate::lab::contest::ContestConfig;
 use crate::lab::server::{Build, DatabaseFile, database_file_id, file_sizes};
 use crate::lab::snapshots::{self, Description, Snapshots};

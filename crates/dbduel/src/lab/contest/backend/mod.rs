@@ -10,7 +10,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dbduel_load::address::Address;
+use dbduel_load::cancel::Cancel;
 use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect};
+use dbduel_machine::clock;
+use dbduel_machine::interrupt;
 use dbduel_record::Record;
 use dbduel_record::event::LoadTime;
 use dbduel_record::facts::FileSizes;
@@ -19,8 +22,6 @@ use dbduel_record::plan::{Contender, Injection, Limits, Plan};
 use super::ContestConfig;
 use super::injector::InjectedTime;
 use super::prepare::Content;
-use crate::interrupt;
-use crate::lab::clock;
 use crate::lab::server::{Build, DATABASE};
 use crate::lab::server_host::RemoteWatch;
 
@@ -249,7 +250,7 @@ impl ContenderServer {
             dialect: self.dialect,
             database: Some(self.database.clone()),
             statement_deadline: statement,
-            cancel: interrupt::cancel(),
+            cancel: Cancel::when(interrupt::gives_up),
             ..ConnectOptions::default()
         };
         Connection::connect(&address, &credentials, &options)

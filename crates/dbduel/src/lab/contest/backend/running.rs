@@ -5,9 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use dbduel_load::address::{Address, ServerAddress};
+use dbduel_load::cancel::Cancel;
 use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect};
 use dbduel_load::fill;
 use dbduel_load::workloads::Workload;
+use dbduel_machine::clock;
+use dbduel_machine::interrupt;
+use dbduel_machine::random::secret;
 use dbduel_record::Record;
 use dbduel_record::event::LoadTime;
 use dbduel_record::facts::FileSizes;
@@ -16,8 +20,6 @@ use dbduel_record::plan::{Contender, Limits, Plan};
 use super::super::journal::Journal;
 use super::super::prepare::{Content, Origin, is_dataset_known, ready, trouble};
 use super::{Backend, ContenderServer, ServerTexts};
-use crate::interrupt;
-use crate::lab::clock;
 use crate::lab::contest::ContestConfig;
 use crate::lab::dataset;
 use crate::lab::expand::same_server;
@@ -25,7 +27,6 @@ use crate::lab::experiment;
 use crate::lab::facts::scalar;
 use crate::lab::login::{self, PasswordSource};
 use crate::lab::server::{Build, DATABASE};
-use crate::random::secret;
 
 /// A server somewhere else: not started, frozen or stopped by us.
 pub struct Running {
@@ -119,7 +120,7 @@ pub fn visit(
         dialect: address.dialect,
         database: login::any_database(address.dialect),
         statement_deadline: statement,
-        cancel: interrupt::cancel(),
+        cancel: Cancel::when(interrupt::gives_up),
         ..ConnectOptions::default()
     };
     let mut connection = login::connect(

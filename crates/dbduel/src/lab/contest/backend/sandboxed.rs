@@ -8,6 +8,8 @@ use anyhow::{Context as _, Result, bail};
 use dbduel_load::address::Address;
 use dbduel_load::driver::{Credentials, Dialect};
 use dbduel_load::workloads::{self, parameters};
+use dbduel_machine::clock;
+use dbduel_machine::interrupt;
 use dbduel_record::Record;
 use dbduel_record::event::{Finding, LoadTime, Severity};
 use dbduel_record::facts::FileSizes;
@@ -18,8 +20,6 @@ use super::super::injector::{InjectedTime, SlowdownInjector};
 use super::super::measure::finding;
 use super::super::prepare::{Content, is_dataset_known, trouble};
 use super::{Backend, ContenderServer, Health, ServerTexts, origin};
-use crate::interrupt;
-use crate::lab::clock;
 use crate::lab::contest::ContestConfig;
 use crate::lab::dataset;
 use crate::lab::server::{

@@ -6,10 +6,10 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use dbduel_audit::ServerEvidence;
 use dbduel_load::driver::Dialect;
+use dbduel_machine::interrupt;
 use dbduel_record::plan::Contender;
 
 use super::read_settings;
-use crate::interrupt;
 use crate::lab::contest::ContestConfig;
 use crate::lab::contest::arena::run_name;
 use crate::lab::contest::backend::{ContenderServer, in_process, sandboxed};

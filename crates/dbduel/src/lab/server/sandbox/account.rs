@@ -9,15 +9,16 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use dbduel_load::address::Address;
+use dbduel_load::cancel::Cancel;
 use dbduel_load::driver::{
     ConnectError, ConnectOptions, Connection, Credentials, Dialect, QueryError,
 };
 use dbduel_load::fill::create_database;
+use dbduel_machine::interrupt;
+use dbduel_machine::random::secret;
 use dbduel_record::files::FileSystem;
 
 use super::super::home::write_whole;
-use crate::interrupt;
-use crate::random::secret;
 
 /// The account that the lab works with.
 pub const USER: &str = "dbduel";
@@ -153,7 +154,7 @@ fn connect(
             database: (dialect == Dialect::PostgreSql).then(|| DATABASE.to_owned()),
             deadline: ATTEMPT,
             statement_deadline: statement,
-            cancel: interrupt::cancel(),
+            cancel: Cancel::when(interrupt::gives_up),
             ..ConnectOptions::default()
         },
     )

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use dbduel_machine::random::secret;
 use dbduel_record::files::{Change, FileSystem};
 use dbduel_record::plan::IoLimit;
 
@@ -33,7 +34,6 @@ use super::progress::Progress;
 use super::settings::Setting;
 use super::throttle::Throttle;
 use super::user_namespace;
-use crate::random::secret;
 
 pub use account::{Account, DATABASE, USER};
 pub use config::refused_by_lab;

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use dbduel_load::driver::{ConnectOptions, Connection, Dialect};
+use dbduel_machine::clock;
 use dbduel_record::plan::Limits;
 use nix::sys::signal::Signal;
 
@@ -15,7 +16,6 @@ use super::super::process::{ProcessIdentity, poll_until, signal_one, tree};
 use super::super::progress::Silent;
 use super::super::{Build, Home, RefusedSetting, Setting, install, orphans};
 use super::{DATABASE, Owner, RunningServer, Sandbox};
-use crate::lab::clock;
 
 const LIMITS: Limits = Limits {
     server_start_s: 60.0,

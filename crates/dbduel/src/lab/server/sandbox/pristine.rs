@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use dbduel_machine::random::secret;
 use dbduel_record::files::LocalFiles;
 
 use super::super::build::Build;
@@ -14,7 +15,6 @@ use super::super::home::{Home, clear_unfinished, create_private_dir, unfinished}
 use super::super::products::ServerProduct;
 use super::super::progress::Progress;
 use super::super::settings::Setting;
-use crate::random::secret;
 
 /// How much of the digest is in a folder's name.
 const DIGEST_DIGITS: usize = 12;

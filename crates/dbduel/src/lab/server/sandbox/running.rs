@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use dbduel_load::address::Address;
 use dbduel_load::driver::Credentials;
+use dbduel_machine::clock;
 use dbduel_record::files::FileSystem;
 use nix::sys::signal::Signal;
 
@@ -18,7 +19,6 @@ use super::account::Account;
 use super::freeze::Stopper;
 use super::start::{StartError, identify, tail};
 use super::{Owner, Sandbox};
-use crate::lab::clock;
 
 const POLL: Duration = Duration::from_millis(10);
 /// A stopped process may first have to finish a read or write of the disk.

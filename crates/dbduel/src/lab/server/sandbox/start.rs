@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use dbduel_load::driver::{ConnectError, Connection, Dialect};
+use dbduel_machine::clock;
+use dbduel_machine::interrupt;
 use dbduel_record::plan::Limits;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -24,8 +26,6 @@ use super::super::throttle::Throttle;
 use super::account::Account;
 use super::running::RunningServer;
 use super::{Owner, Sandbox, read_back};
-use crate::interrupt;
-use crate::lab::clock;
 
 /// Files that every server may open: the limit is part of what is held equal. Higher limits, which containers like to
 /// give, make old servers reserve memory for each of a billion files.

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use dbduel_machine::clock;
 
 use super::super::command::Tool;
 use super::super::home::Home;
 use super::super::progress::Progress;
 use super::apt_sources::{HostRelease, Scope, derive, own_sources};
-use crate::lab::clock;
 
 const UPDATE_DEADLINE: Duration = Duration::from_secs(600);
 const ASK_DEADLINE: Duration = Duration::from_secs(120);

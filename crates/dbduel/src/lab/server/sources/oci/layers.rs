@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_machine::interrupt;
 use dbduel_record::foreign;
 use flate2::read::MultiGzDecoder;
 use tar::{Archive, EntryType};
@@ -17,7 +18,6 @@ use super::super::super::command::Tool;
 use super::super::super::confined::{Entry, Root};
 use super::super::super::progress::{Progress, ProgressUnit};
 use super::super::super::tar_extensions::BoundedExtensions;
-use crate::interrupt;
 
 /// How the name of what a layer removes begins.
 const WHITEOUT: &[u8] = b".wh.";

@@ -101,9 +101,10 @@ pub(super) fn clocks() -> Option<Clocks> {
     NOW.with_borrow(|now| now.map(|now| now.clocks))
 }
 
+#[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::clock;
+    use crate::clock;
 
     #[test]
     fn simulated_time_passes_when_it_is_let_and_on_its_thread_alone() {

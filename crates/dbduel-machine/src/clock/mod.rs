@@ -4,7 +4,7 @@
 //! cannot be set and that counts while the machine sleeps. So the difference of two stamps is a duration. Where the wall
 //! clock was set meanwhile the stamps differ from it, and that is a finding.
 
-#[cfg(test)]
+#[cfg(feature = "simulated")]
 pub mod simulated;
 
 use std::time::{Duration, Instant, SystemTime};
@@ -24,7 +24,7 @@ const MOMENT: Duration = Duration::from_millis(5);
 /// Now, on the clock that cannot be set.
 #[must_use]
 pub fn now() -> Instant {
-    #[cfg(test)]
+    #[cfg(feature = "simulated")]
     if let Some(instant) = simulated::now() {
         return instant;
     }
@@ -45,7 +45,7 @@ pub fn system_time() -> SystemTime {
 
 /// Waits.
 pub fn sleep(time: Duration) {
-    #[cfg(test)]
+    #[cfg(feature = "simulated")]
     if simulated::pass(time) {
         return;
     }
@@ -67,7 +67,7 @@ impl Clocks {
     /// Those of this machine now.
     #[must_use]
     pub fn now() -> Self {
-        #[cfg(test)]
+        #[cfg(feature = "simulated")]
         if let Some(clocks) = simulated::clocks() {
             return clocks;
         }

@@ -5,7 +5,6 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use dbduel_load::cancel::Cancel;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
 static RECEIVED: AtomicU8 = AtomicU8::new(0);
@@ -32,7 +31,7 @@ extern "C" fn count(_: nix::libc::c_int) {
 
 /// Asks for an end, as a signal does.
 pub fn request() {
-    #[cfg(test)]
+    #[cfg(feature = "simulated")]
     if simulated::request() {
         return;
     }
@@ -45,7 +44,7 @@ pub fn request() {
 /// # Errors
 /// When the system refuses the handler.
 pub fn install() -> nix::Result<()> {
-    #[cfg(test)]
+    #[cfg(feature = "simulated")]
     if simulated::received().is_some() {
         return Ok(());
     }
@@ -70,7 +69,7 @@ pub fn install() -> nix::Result<()> {
 #[must_use]
 pub fn urgency() -> Urgency {
     let received = RECEIVED.load(Ordering::Relaxed);
-    #[cfg(test)]
+    #[cfg(feature = "simulated")]
     let received = simulated::received().unwrap_or(received);
     match received {
         0 => Urgency::None,
@@ -114,7 +113,7 @@ impl Drop for Measuring {
 }
 
 fn finish_first(finishes: bool) {
-    #[cfg(test)]
+    #[cfg(feature = "simulated")]
     if simulated::finish_first(finishes) {
         return;
     }
@@ -125,7 +124,7 @@ fn finish_first(finishes: bool) {
 #[must_use]
 pub fn gives_up() -> bool {
     let finishes = FINISHES.load(Ordering::Relaxed);
-    #[cfg(test)]
+    #[cfg(feature = "simulated")]
     let finishes = simulated::finishes().unwrap_or(finishes);
     match finishes {
         true => urgency() == Urgency::Stop,
@@ -133,13 +132,8 @@ pub fn gives_up() -> bool {
     }
 }
 
-/// Gives up what a blocking connection waits for, see [`gives_up`].
-pub fn cancel() -> Cancel {
-    Cancel::when(gives_up)
-}
-
 /// A simulated user, who interrupts what one thread does and nothing else.
-#[cfg(test)]
+#[cfg(feature = "simulated")]
 pub mod simulated {
     use std::cell::Cell;
 
