@@ -1,8 +1,6 @@
 //! Digests the sources that derive a report from a record, so that `dbduel verify` can tell a report that was edited from
-//! one that another build derived. Tells the unit tests, which cannot ignore themselves while they run, which programs
-//! there are.
+//! one that another build derived.
 
-use std::env;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,7 +24,6 @@ const ENDINGS: &[&str] = &["rs", "html", "css", "js", "toml", "tsv", "lock"];
 const CHARACTERS: usize = 8;
 
 fn main() -> io::Result<()> {
-    look_for_programs();
     let mut files = Vec::new();
     let is_package = Path::new(IN_PACKAGE[0]).is_file();
     let others = if is_package { IN_PACKAGE } else { IN_CHECKOUT };
@@ -47,30 +44,6 @@ fn main() -> io::Result<()> {
         &digest[..CHARACTERS]
     );
     Ok(())
-}
-
-/// Programs that unit tests run, of those that not every machine has.
-const PROGRAMS: &[&str] = &["chromium", "curl", "perf", "postgres", "python3"];
-/// Where Debian puts PostgreSQL, not on the path: one folder for each major version below this one.
-const POSTGRESQL_VERSIONS: &str = "/usr/lib/postgresql";
-
-/// Sets `has_program = "NAME"` for each that is on the path or, as PostgreSQL, where Debian puts it.
-fn look_for_programs() {
-    println!("cargo::rerun-if-env-changed=PATH");
-    let path = env::var_os("PATH").unwrap_or_default();
-    let mut folders: Vec<PathBuf> = env::split_paths(&path).collect();
-    if let Ok(versions) = fs::read_dir(POSTGRESQL_VERSIONS) {
-        println!("cargo::rerun-if-changed={POSTGRESQL_VERSIONS}");
-        folders.extend(versions.flatten().map(|version| version.path().join("bin")));
-    }
-    for name in PROGRAMS {
-        println!("cargo::rustc-check-cfg=cfg(has_program, values(\"{name}\"))");
-        let mut places = folders.iter().map(|folder| folder.join(name));
-        if let Some(program) = places.find(|place| place.is_file()) {
-            println!("cargo::rerun-if-changed={}", program.display());
-            println!("cargo::rustc-cfg=has_program=\"{name}\"");
-        }
-    }
 }
 
 /// Adds a source, or those below a folder.

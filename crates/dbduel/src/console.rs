@@ -8,11 +8,11 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anstream::{AutoStream, ColorChoice};
+use dbduel_server::{Progress, ProgressUnit};
 use dbduel_text::{escaped_json, visible, visible_inked};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use crate::lab::server::{Progress, ProgressUnit};
 use crate::report::words;
 
 /// Least time between two plain progress lines of one stage.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
-use crate::lab::server::Home;
+use dbduel_server::Home;
 
 /// The place that the user named, or the one that the desktop conventions give.
 ///

@@ -5,8 +5,6 @@
 mod commands;
 mod console;
 mod exit;
-#[cfg(test)]
-mod faulty_files;
 mod fleet;
 mod home;
 mod hosts;
@@ -30,12 +28,12 @@ use commands::CommandLine;
 use commands::init::InitError;
 use commands::run::{NotARecord, Unreadable};
 use commands::selftest::UnfitInjection;
+use dbduel_server::NameError;
 use exit::Exit;
 use judge::records::pool::NotOneDuel;
 use lab::contest::NotComparable;
 use lab::crash::NotCuttable;
 use lab::experiment::document::Troubles;
-use lab::server::NameError;
 
 fn main() -> Exit {
     CommandLine::parse().execute().unwrap_or_else(|error| {

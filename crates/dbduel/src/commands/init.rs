@@ -13,13 +13,13 @@ use dbduel_load::workloads::parameters::{self, ScriptAccess};
 use dbduel_load::workloads::{self, Workload};
 use dbduel_record::Plan;
 use dbduel_record::event::Severity;
+use dbduel_server::{ARCHIVE_ENDINGS, Home, Meaning, ServerName};
 
 use super::run::plan_of;
 use crate::console;
 use crate::exit::Exit;
 use crate::home;
 use crate::lab::inspect::planned;
-use crate::lab::server::{ARCHIVE_ENDINGS, Home, Meaning, ServerName};
 
 /// Options of `dbduel init`.
 #[derive(Debug, Args)]

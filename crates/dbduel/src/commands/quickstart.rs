@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use dbduel_load::workloads::parameters::ScriptAccess;
+use dbduel_server::{Home, ServerName, Silent, install};
 
 use super::run;
 use crate::console;
 use crate::exit::Exit;
 use crate::home;
 use crate::lab::experiment::ExperimentFile;
-use crate::lab::server::{Home, ServerName, Silent, install};
 
 /// Options of `dbduel quickstart`.
 #[derive(Debug, Args)]

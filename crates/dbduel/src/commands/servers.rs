@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Subcommand;
 use dbduel_load::driver::sqlite_version;
+use dbduel_server::{Home, SOURCES, SQLITE, ServerName, install};
 
 use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::home;
-use crate::lab::server::{Home, SOURCES, SQLITE, ServerName, install};
 
 /// What `dbduel servers` does.
 #[derive(Debug, Subcommand)]

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use dbduel_nats::{Nats, Objects};
 use dbduel_record::Record;
+use dbduel_server::{clear_unfinished, unfinished};
 use serde::{Deserialize, Serialize};
 
 use super::cell::short;
 use super::pack;
 use crate::judge;
-use crate::lab::server::{clear_unfinished, unfinished};
 use crate::report::words;
 
 const STORE: &str = "dbduel-records";

@@ -11,7 +11,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use tar::{Archive, Builder, EntryType, Header};
 
-use crate::lab::server::tar_extensions::BoundedExtensions;
+use dbduel_server::tar_extensions::BoundedExtensions;
 
 /// Largest record that is unpacked, bytes.
 const BYTES_MAX: u64 = 16 << 30;

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use dbduel_load::workloads::{completion, script};
 use dbduel_record::{Plan, plan};
+use dbduel_server::{Meaning, ServerName, leaves_folder, reserved};
 use serde_json::Value;
 
 use crate::lab::experiment::document::{Report, Troubles};
@@ -14,7 +15,6 @@ use crate::lab::experiment::{
     Schedule, Search, Setting, Suite, SuiteWorkload, SweptFactor, SweptLevel, SweptTarget,
     Workload, WrittenParameter, normalised_name,
 };
-use crate::lab::server::{Meaning, ServerName, leaves_folder, reserved};
 
 /// Settings with these words in their names may name programs, or hold statements that are run as an administrator.
 const REFUSED_WORDS: &[&str] = &["command", "cmd", "init", "wsrep"];

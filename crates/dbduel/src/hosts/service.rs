@@ -16,6 +16,7 @@ use dbduel_load::share::HostShare;
 use dbduel_machine::interrupt::{self, Urgency};
 use dbduel_nats::{Link, Nats};
 use dbduel_record::facts::{Host, ServerHost};
+use dbduel_server::{Home, orphans};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 
@@ -28,7 +29,6 @@ use crate::console;
 use crate::fleet::agent::Agent;
 use crate::judge::IDENTITY;
 use crate::lab::drive::NatsAccess;
-use crate::lab::server::{Home, orphans};
 use crate::lab::{drive, line_process};
 
 /// A link that is not heard for so long has gone, and its work is ended.

@@ -8,7 +8,7 @@ use dbduel_record::event::{Finding, Severity};
 use dbduel_record::plan::LoadProcess;
 use dbduel_text::counts::things;
 
-use super::server::{Meaning, ServerName};
+use dbduel_server::{Meaning, ServerName};
 
 /// A finding where the polling threads of a plan take every processor that its servers may use on this machine.
 #[must_use]

@@ -12,9 +12,9 @@ use dbduel_machine::interrupt;
 use dbduel_record::Plan;
 use dbduel_record::event::{Finding, LoadTime, Severity};
 use dbduel_record::plan::Parameters;
+use dbduel_server::{Progress, ProgressUnit};
 
 use super::contest::ContenderServer;
-use super::server::{Progress, ProgressUnit};
 
 /// Parallel connections that load one dataset.
 const CONNECTIONS: u32 = 8;

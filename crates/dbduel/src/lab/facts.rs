@@ -8,7 +8,7 @@ use dbduel_load::introspection;
 use dbduel_record::store::{STATUS_AFTER, STATUS_BEFORE, stints};
 use dbduel_record::{RecordWriter, tsv};
 
-use super::server::{COUNTERS, FactQuery, ServerProduct, VARIABLES, Version, recognise};
+use dbduel_server::{COUNTERS, FactQuery, ServerProduct, VARIABLES, Version, recognise};
 
 /// When the facts are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

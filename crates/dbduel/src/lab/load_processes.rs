@@ -13,10 +13,10 @@ use dbduel_record::commits::CommitRange;
 use dbduel_record::facts::LoadHost;
 use dbduel_record::plan::LoadProcess as Written;
 use dbduel_record::statements::StatementExample;
+use dbduel_server::runs_in_process;
 
 use super::contest::Load;
 use super::drive::{LoadProcess, NatsAccess, SliceEnd};
-use super::server::runs_in_process;
 
 /// All of them. Dropped means ended.
 #[derive(Debug)]

@@ -17,6 +17,5 @@ pub mod load_processes;
 pub mod login;
 pub mod observe;
 pub mod pgpass;
-pub mod server;
 pub mod server_host;
 pub mod snapshots;

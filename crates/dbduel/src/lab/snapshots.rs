@@ -8,10 +8,10 @@ use dbduel_machine::clock;
 use dbduel_record::Plan;
 use dbduel_record::event::LoadTime;
 use dbduel_record::plan::{Contender, Parameters, Setting};
+use dbduel_server::{Home, Progress, clear_unfinished, copy_tree, tree_size, unfinished};
 use serde::{Deserialize, Serialize};
 
 use super::experiment::normalised_name;
-use super::server::{Home, Progress, clear_unfinished, copy_tree, tree_size, unfinished};
 
 /// Raised when the same parameters give other content, or other statistics of it.
 const CONTENT_VERSION: u32 = 2;
@@ -309,8 +309,8 @@ impl Snapshots {
 
 #[cfg(test)]
 mod tests {
-    use super::super::server::Silent;
     use super::*;
+    use dbduel_server::Silent;
     use std::time::Duration;
 
     #[test]

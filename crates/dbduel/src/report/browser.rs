@@ -4,6 +4,8 @@
 
 #[cfg(test)]
 mod tests {
+    use dbduel_test_attribute::needs_program;
+
     use std::io::Write as _;
     use std::process::{Command, Stdio};
 
@@ -192,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(not(has_program = "chromium"), ignore = "no Chromium on this machine")]
+    #[needs_program("chromium")]
     fn a_reader_sees_values_stretches_time_and_switches_series_off() {
         let scenario = Scenario::duel().observed(Observation::doublewrite());
         let found = visit(&page(&scenario.record()));
@@ -223,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(not(has_program = "chromium"), ignore = "no Chromium on this machine")]
+    #[needs_program("chromium")]
     fn nothing_is_cut_on_narrow_and_wide_windows() {
         let mut scenario = Scenario::duel().observed(Observation::doublewrite());
         scenario.clients = vec![1, 16, 256];
@@ -259,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(not(has_program = "chromium"), ignore = "no Chromium on this machine")]
+    #[needs_program("chromium")]
     fn words_stand_out_on_light_and_dark_screens_and_on_paper() {
         let scenario = Scenario::duel().observed(Observation::doublewrite());
         let page = page(&scenario.record());
@@ -273,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(not(has_program = "chromium"), ignore = "no Chromium on this machine")]
+    #[needs_program("chromium")]
     fn names_that_are_markup_ten_kilobytes_or_right_to_left_stay_text() {
         let mut scenario = Scenario::duel().observed(Observation::doublewrite());
         scenario.sides[0].name = format!(
@@ -287,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(not(has_program = "chromium"), ignore = "no Chromium on this machine")]
+    #[needs_program("chromium")]
     fn a_day_is_a_page_of_a_few_megabytes_that_opens() {
         let mut scenario = Scenario::duel().observed(Observation::doublewrite());
         scenario.sides[1].stalls_per_s = 0.01;

@@ -2,7 +2,7 @@
 
 use dbduel_stats::random::RandomStream;
 
-use crate::faulty_files::Fault as FileFault;
+use dbduel_testkit::faulty_files::Fault as FileFault;
 
 /// Kinds of faults: eleven that strike at a call, and four at a change of a file.
 pub const KINDS: usize = 15;

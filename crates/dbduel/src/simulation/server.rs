@@ -8,12 +8,12 @@ use dbduel_record::Record;
 use dbduel_record::event::LoadTime;
 use dbduel_record::facts::FileSizes;
 use dbduel_record::plan::{Contender, Limits, Plan};
+use dbduel_server::{Build, DatabaseFile};
 
 use super::world::{ServerState, Shared, World};
 use crate::lab::contest::ContestConfig;
 use crate::lab::contest::backend::{Backend, Health, ServerTexts};
 use crate::lab::contest::prepare::Content;
-use crate::lab::server::{Build, DatabaseFile};
 
 /// How long a start takes, seconds.
 const START_S: f64 = 0.3;

@@ -13,9 +13,9 @@ use dbduel_machine::interrupt;
 use dbduel_record::plan::Contender;
 use dbduel_stats::random::RandomStream;
 use dbduel_stats::simulate::{Machine, NASTY, QUIET, TYPICAL};
+use dbduel_testkit::faulty_files::FaultyFiles;
 
 use super::faults::Fault;
-use crate::faulty_files::FaultyFiles;
 
 /// How long a call takes.
 const CALL: Duration = Duration::from_millis(1);

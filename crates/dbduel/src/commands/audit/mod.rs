@@ -15,6 +15,7 @@ use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_machine::host;
 use dbduel_machine::interrupt;
 use dbduel_record::Plan;
+use dbduel_server::Home;
 
 use super::connection;
 use crate::console::{self, Console};
@@ -24,7 +25,6 @@ use crate::judge;
 use crate::lab::contest;
 use crate::lab::experiment::ExperimentFile;
 use crate::lab::inspect::{self, Gathered, Origin, Subject, planned};
-use crate::lab::server::Home;
 pub use arguments::Arguments;
 use arguments::{AuditContest, AuditSide};
 use dbduel_audit::codes::{check_subject, check_waiver};

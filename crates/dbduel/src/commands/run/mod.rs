@@ -21,6 +21,7 @@ use dbduel_record::foreign::read_text;
 use dbduel_record::store::{EXPERIMENT, PLAN};
 use dbduel_record::sweep::SWEEP;
 use dbduel_record::{Plan, Record};
+use dbduel_server::Home;
 use serde_json::json;
 
 use super::fail_if::{self, FailIf};
@@ -41,7 +42,6 @@ use crate::lab::drive::NatsAccess;
 use crate::lab::expand::{Surroundings, expand};
 use crate::lab::experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
 use crate::lab::interpreted;
-use crate::lab::server::Home;
 pub use extension::{extend, may_be_extended};
 pub use new_record::{create, create_at, new_place};
 pub use outcome::{exit_of, is_undecided};

@@ -10,11 +10,11 @@ use dbduel_load::workloads::script;
 use dbduel_machine::host;
 use dbduel_record::store::SELFTEST;
 use dbduel_record::{Plan, RecordWriter};
+use dbduel_server::Home;
 
 use crate::commands::selftest::store;
 use crate::lab::contest;
 use crate::lab::experiment::ExperimentFile;
-use crate::lab::server::Home;
 
 /// Runs of one experiment that may begin within a second.
 const PLACES_MAX: u32 = 100;

@@ -11,9 +11,9 @@ use dbduel_machine::host;
 use dbduel_record::Plan;
 use dbduel_record::plan::{Contender, Parameters, Setting, Workload};
 use dbduel_record::sweep::SweepPlan;
+use dbduel_server::{Home, Meaning, ServerName, install};
 
 use crate::lab::forecast::{Need, copies_with_snapshot, sentence};
-use crate::lab::server::{Home, Meaning, ServerName, install};
 use crate::report::words;
 
 /// Columns of the names before a line's text.

@@ -7,12 +7,12 @@ use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_machine::host;
 use dbduel_machine::random::fresh_seed;
 use dbduel_record::Plan;
+use dbduel_server::{Home, ServerName, install};
 
 use crate::lab::contest::NotComparable;
 use crate::lab::expand::{Surroundings, expand, expand_cell, expand_sweep};
 use crate::lab::experiment::{Experiment, ExperimentFile};
 use crate::lab::inspect::planned;
-use crate::lab::server::{Home, ServerName, install};
 
 /// Parses and completes an experiment that may run elsewhere; of a sweep, its first cell with an equal share of the
 /// budget. A script that is the workload may do as much as `scripts` says.

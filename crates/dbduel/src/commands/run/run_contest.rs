@@ -7,13 +7,13 @@ use anyhow::{Context as _, Result};
 use dbduel_machine::interrupt;
 use dbduel_record::event::EndReason;
 use dbduel_record::{Plan, RecordWriter, manifest};
+use dbduel_server::{Home, orphans};
 
 use super::RunOptions;
 use crate::commands::fail_if::FailIf;
 use crate::console::Console;
 use crate::lab::contest::{self, ContestConfig};
 use crate::lab::experiment::ExperimentFile;
-use crate::lab::server::{Home, orphans};
 use crate::referee::Judge;
 
 /// Time that a server left behind by a killed run gets to end by itself.

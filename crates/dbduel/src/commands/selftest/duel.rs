@@ -10,6 +10,7 @@ use dbduel_record::event::EndReason;
 use dbduel_record::facts::Resolution;
 use dbduel_record::plan::InjectedStalls;
 use dbduel_record::rows::ALL_CLASSES;
+use dbduel_server::{Home, Meaning, ServerName};
 
 use super::Arguments;
 use crate::commands::{record_reports, run};
@@ -18,7 +19,6 @@ use crate::judge::records::steadiness::{Steadiness, steadiness};
 use crate::judge::summary::Comparison;
 use crate::judge::{Summary, decide_level};
 use crate::lab::experiment::ExperimentFile;
-use crate::lab::server::{Home, Meaning, ServerName};
 use crate::report::words;
 
 /// Contenders of the duel.

@@ -19,13 +19,13 @@ use clap::Args;
 use dbduel_machine::interrupt;
 use dbduel_record::facts::{Resolution, SelfTest};
 use dbduel_record::plan::InjectedStalls;
+use dbduel_server::{Home, ServerName, Silent, install};
 
 use crate::console;
 use crate::exit::Exit;
 use crate::home;
 use crate::lab::experiment::check_stalls;
 use crate::lab::experiment::quantity::{self, duration, share};
-use crate::lab::server::{Home, ServerName, Silent, install};
 use crate::report::words;
 use duel::Match;
 

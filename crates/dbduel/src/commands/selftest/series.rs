@@ -3,13 +3,13 @@
 use anyhow::Result;
 use dbduel_record::Verdict;
 use dbduel_record::facts::{SelfTest, SelfTestSeries};
+use dbduel_server::Home;
 use dbduel_stats::proportion::proportion;
 
 use super::duel::{Match, Outcome};
 use super::steadiness::{self, Tally};
 use crate::console;
 use crate::exit::Exit;
-use crate::lab::server::Home;
 use crate::report::words;
 
 /// Probability that the interval of a share is wrong.

@@ -8,7 +8,7 @@ use dbduel_machine::host;
 use dbduel_record::facts::SelfTest;
 use dbduel_record::whole::write_whole;
 
-use crate::lab::server::Home;
+use dbduel_server::Home;
 
 /// Everybody may read it.
 const MODE: u32 = 0o644;

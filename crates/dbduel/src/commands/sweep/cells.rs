@@ -10,6 +10,7 @@ use dbduel_record::Record;
 use dbduel_record::event::EndReason;
 use dbduel_record::store::PLAN;
 use dbduel_record::sweep::{SweepCell, SweepPlan, cell_dir};
+use dbduel_server::Home;
 
 use super::leftover_budget::{self, Standing};
 use super::reports::{PAGE, begun_record, rendered, write_reports};
@@ -22,7 +23,6 @@ use crate::judge;
 use crate::judge::records::sweep::is_over;
 use crate::lab::expand::expand_cell;
 use crate::lab::experiment::ExperimentFile;
-use crate::lab::server::Home;
 use crate::report::words;
 
 /// Share of a cell's time that the report on all cells may take when it ends.

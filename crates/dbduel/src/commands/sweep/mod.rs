@@ -16,6 +16,7 @@ use dbduel_record::foreign::read_text_below;
 use dbduel_record::store::EXPERIMENT;
 use dbduel_record::sweep::{SWEEP, SweepPlan};
 use dbduel_record::whole::{remove_half_written, write_whole};
+use dbduel_server::Home;
 
 use super::fail_if::FailIf;
 use super::run::{self, RunOptions};
@@ -24,7 +25,6 @@ use crate::exit::Exit;
 use crate::lab::busy_poll;
 use crate::lab::expand::expand_sweep;
 use crate::lab::experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
-use crate::lab::server::Home;
 use cells::Sweep;
 pub use reports::{page, report};
 

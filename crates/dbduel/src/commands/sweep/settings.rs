@@ -8,6 +8,7 @@ use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_machine::interrupt;
 use dbduel_record::Plan;
 use dbduel_record::sweep::{FactorKind, SweepPlan};
+use dbduel_server::Home;
 
 use crate::commands::run;
 use crate::console::Console;
@@ -15,7 +16,6 @@ use crate::lab::contest;
 use crate::lab::expand::expand_cell;
 use crate::lab::experiment::ExperimentFile;
 use crate::lab::experiment::document::Troubles;
-use crate::lab::server::Home;
 
 /// Refuses a sweep with a cell that is void by its file, and one with a setting that its server does not take.
 ///

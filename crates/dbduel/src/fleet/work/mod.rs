@@ -11,6 +11,7 @@ use anyhow::{Context as _, Result};
 use dbduel_machine::interrupt::{self, Urgency};
 use dbduel_nats::{Delivery, NatsError};
 use dbduel_record::whole::write_whole;
+use dbduel_server::Home;
 
 use self::place::{FILE_MODE, Finished, read_finished, record_of, remove, results_of, wait_for};
 use super::Fleet;
@@ -20,7 +21,6 @@ use super::cell::{self, Cell, CellEntry, CellOutcome, CellResult, Failure, key};
 use super::child::{self, ChildEnd};
 use crate::console;
 use crate::lab::contest::now_ms;
-use crate::lab::server::Home;
 
 /// One wait for a cell.
 const TAKE_WAIT: Duration = Duration::from_secs(2);

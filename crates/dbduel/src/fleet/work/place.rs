@@ -8,11 +8,11 @@ use anyhow::{Context as _, Result, bail};
 use dbduel_machine::interrupt;
 use dbduel_record::foreign::{DOCUMENT_BYTES_MAX, read_text};
 use dbduel_record::whole::write_whole;
+use dbduel_server::Home;
 use serde::{Deserialize, Serialize};
 
 use crate::console;
 use crate::fleet::cell::CellEntry;
-use crate::lab::server::Home;
 
 /// The contest of an agent that was killed has this time to end.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(180);

@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 pub use observed::HostObserved;
 
 use crate::lab::contest::InjectedTime;
-use crate::lab::server::Build;
 use crate::lab::snapshots::Description;
+use dbduel_server::Build;
 
 /// What is to be done with the server of one contender.
 #[derive(Debug, Serialize, Deserialize)]

@@ -18,6 +18,9 @@ use dbduel_machine::host;
 use dbduel_machine::interrupt;
 use dbduel_record::Plan;
 use dbduel_record::event::LoadTime;
+use dbduel_server::{
+    DATABASE, Home, RefusedSetting, RunningServer, ServerName, Silent, StartError, file_sizes,
+};
 
 use super::super::write_answer;
 use super::shared::{self, snapshots};
@@ -27,9 +30,6 @@ use crate::lab::contest::backend::Health;
 use crate::lab::contest::{Backend as _, Sandboxed, sandboxed};
 use crate::lab::drive::NatsAccess;
 use crate::lab::observe::{Observer, Subject, Watch, write_accounting};
-use crate::lab::server::{
-    DATABASE, Home, RefusedSetting, RunningServer, ServerName, Silent, StartError, file_sizes,
-};
 use crate::lab::snapshots::{Description, Snapshots};
 use crate::report::words;
 

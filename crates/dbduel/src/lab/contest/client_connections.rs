@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use dbduel_load::driver::{Connection, Dialect};
+use dbduel_server::USER;
 
 use super::Contest;
-use crate::lab::server::USER;
 
 impl Contest<'_> {
     /// Ends the connections that clients of other machines have to an awake contender, with the transactions in them. Without

@@ -9,6 +9,7 @@ use dbduel_machine::interrupt::{self, Urgency};
 use dbduel_record::Record;
 use dbduel_record::event::{EndReason, Event, Severity};
 use dbduel_record::facts::Size;
+use dbduel_server::Progress as _;
 
 use super::arena::Arena;
 use super::backend::{ContenderServer, Health};
@@ -17,7 +18,6 @@ use super::measure::finding;
 use super::{ContestConfig, conditions, durability, journal};
 use crate::lab::dataset;
 use crate::lab::facts::{Moment, keep};
-use crate::lab::server::Progress as _;
 use crate::lab::server_host::ServerHostMissing;
 
 /// Wakes one server after the other, keeps what it says, stops it when it is ours, and removes their sandboxes, and the tables

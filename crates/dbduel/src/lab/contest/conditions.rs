@@ -4,12 +4,12 @@
 use anyhow::{Result, bail};
 use dbduel_load::workloads::{Moment, Verification, Workload};
 use dbduel_record::facts::{Condition, Conditions};
+use dbduel_server::Progress as _;
 
 use super::ContestConfig;
 use super::backend::ContenderServer;
 use super::journal::Journal;
 use crate::lab::dataset;
-use crate::lab::server::Progress as _;
 
 /// Looks before the first transaction. `restored` as in [`dbduel_record::Event::DatasetReady`].
 ///

@@ -5,9 +5,9 @@
 use anyhow::Result;
 use dbduel_machine::interrupt;
 use dbduel_record::event::Event;
+use dbduel_server::Progress as _;
 
 use super::Contest;
-use crate::lab::server::Progress as _;
 
 impl Contest<'_> {
     /// True when this epoch has all its blocks of `level`; never without planned epochs.

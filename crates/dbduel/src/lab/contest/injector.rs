@@ -15,7 +15,7 @@ use dbduel_stats::random::RandomStream;
 use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
-use crate::lab::server::signal_tree;
+use dbduel_server::signal_tree;
 
 /// How long the turns of a server with a handicap had it stopped and awake, guard and drain included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]

@@ -44,13 +44,13 @@ use dbduel_record::facts::Host;
 use dbduel_record::statements::ContenderStatements;
 use dbduel_record::store::HOST;
 use dbduel_record::{Plan, Record};
+use dbduel_server::{Home, orphans};
 
 use super::busy_poll;
 use super::drive::NatsAccess;
 use super::experiment::document::Troubles;
 use super::experiment::{Experiment, ExperimentFile};
 use super::interpreted;
-use super::server::{Home, orphans};
 use super::server_host::ServerHosts;
 use crate::console::Console;
 use arena::Arena;

@@ -14,12 +14,12 @@ use dbduel_machine::interrupt;
 use dbduel_record::event::{EndReason, Event};
 use dbduel_record::plan::SuitePhase;
 use dbduel_record::{Plan, Record};
+use dbduel_server::Progress as _;
 
 use super::board::Phase;
 use super::{Contest, LevelStanding};
 use crate::lab::dataset;
 use crate::lab::expand::load_s;
-use crate::lab::server::Progress as _;
 
 /// The phases as they follow each other.
 const ORDER: [SuitePhase; 5] = [

@@ -6,12 +6,12 @@ use anyhow::Result;
 use dbduel_load::driver::Dialect;
 use dbduel_load::locked_memory::keep_in_memory;
 use dbduel_record::event::Finding;
+use dbduel_server::{Meaning, ServerName};
 
 use super::ContestConfig;
 use super::backend::{ContenderServer, Sandboxed, in_process, remote, sandboxed};
 use super::load::Load;
 use crate::lab::load_processes::LoadProcesses;
-use crate::lab::server::{Meaning, ServerName};
 use crate::lab::server_host::ServerHosts;
 
 /// Gives a contest its load and its servers.

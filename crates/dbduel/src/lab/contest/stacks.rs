@@ -16,12 +16,12 @@ use dbduel_record::event::{Event, Finding, Severity};
 use dbduel_record::plan::SuitePhase;
 use dbduel_record::seed::named_seed;
 use dbduel_record::store::stacks_file;
+use dbduel_server::Progress as _;
 
 use super::Contest;
 use super::measure::finding;
 use crate::lab::drive::SliceEnd;
 use crate::lab::observe::{Missing, stacks};
-use crate::lab::server::Progress as _;
 
 /// Load before the first sample, seconds.
 const GUARD_S: f64 = 1.0;

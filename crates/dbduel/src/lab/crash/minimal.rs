@@ -7,13 +7,13 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use dbduel_powercut::{Change, Event, Fragment, Replay, Selection, minimise, write_tree};
+use dbduel_server::Progress as _;
 
 use super::Images;
 use super::outcome::{CutFate, CutOutcome, KeptImage};
 use super::stand::Stand;
 use super::traced_load::TracedLoad;
 use crate::console::Console;
-use crate::lab::server::Progress as _;
 
 /// Folder with the disk.
 const DISK: &str = "data";

@@ -19,9 +19,9 @@ use dbduel_machine::interrupt;
 use dbduel_powercut::{CutModel, Replay, Selection, positions};
 use dbduel_record::plan::{Contender, Workload};
 use dbduel_record::seed::named_seed;
+use dbduel_server::{Meaning, Progress as _, ServerName, orphans};
 
 use super::contest::{self, ContestConfig};
-use super::server::{Meaning, Progress as _, ServerName, orphans};
 use minimal::Minimal;
 pub use outcome::{ContenderOutcome, CutFate, CutOutcome, KeptImage};
 use stand::Stand;

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
+use dbduel_server::Tool;
 
 use super::stand::Stand;
-use crate::lab::server::Tool;
 
 /// The program of MySQL and MariaDB.
 pub const PROGRAM: &str = "innochecksum";
@@ -41,7 +41,7 @@ pub fn bad_pages(stand: &Stand<'_>, most: usize) -> Result<Vec<String>> {
 fn tablespaces(stand: &Stand<'_>) -> Vec<PathBuf> {
     let data = stand.data();
     let mut files = vec![data.join("ibdata1")];
-    let folder = data.join(crate::lab::server::DATABASE);
+    let folder = data.join(dbduel_server::DATABASE);
     if let Ok(entries) = std::fs::read_dir(folder) {
         let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
         files.extend(paths.filter(|path| path.extension().is_some_and(|ext| ext == "ibd")));

@@ -16,12 +16,12 @@ use dbduel_machine::interrupt;
 use dbduel_powercut::mount::Mount;
 use dbduel_powercut::{Image, Volume, read_tree};
 use dbduel_record::plan::{self, Contender, Parameters};
+use dbduel_server::{DATABASE, RunningServer, Sandbox, StartError, file_sizes};
 
 use super::traced_load::{Promised, TRACE_BYTES_MAX};
 use super::verdict::{self, CutVerdict};
 use crate::lab::contest::ContestConfig;
 use crate::lab::contest::durability::weaker_promise;
-use crate::lab::server::{DATABASE, RunningServer, Sandbox, StartError, file_sizes};
 
 /// A contender's sandbox whose data directory is a place to mount images at.
 pub struct Stand<'a> {

@@ -7,12 +7,12 @@ use dbduel_load::driver::Connection;
 use dbduel_load::fill;
 use dbduel_load::workloads::Moment;
 use dbduel_machine::interrupt;
+use dbduel_server::StartError;
 use serde::Serialize;
 
 use super::pages;
 use super::stand::{OnVolume, Stand};
 use super::traced_load::Promised;
-use crate::lab::server::StartError;
 
 /// Most complaints of one kind that are kept.
 const COMPLAINTS_MAX: usize = 5;

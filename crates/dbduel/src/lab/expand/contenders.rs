@@ -5,10 +5,10 @@ use std::path::Path;
 use dbduel_load::driver::{SettingError, check_setting};
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::{Contender, Parameters, Setting, Workload};
+use dbduel_server::{Meaning, ServerName};
 
 use super::super::experiment::document::Report;
 use super::super::experiment::{self, Experiment, normalised_name};
-use super::super::server::{Meaning, ServerName};
 use super::hosts::server_host;
 
 pub(super) fn complete_contender(

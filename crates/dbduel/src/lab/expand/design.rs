@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use dbduel_record::design::{ChangeKind, Design, DesignChange, DesignFactor};
+use dbduel_server::{Meaning, ServerName};
 use dbduel_stats::attribution::FactorialDesign;
 
 use super::super::experiment::attribute::{Attribute, WrittenFactor};
@@ -13,7 +14,6 @@ use super::super::experiment::{
     self, Contender, Experiment, ExperimentFile, Setting, WrittenParameter, normalised_name,
     resolved,
 };
-use super::super::server::{Meaning, ServerName};
 
 /// How the server is called among the factors.
 const SERVER: &str = "server";

@@ -3,11 +3,11 @@
 use dbduel_machine::host;
 use dbduel_powercut::mount;
 use dbduel_record::plan::{Contender, Injection, Schedule, Workload};
+use dbduel_server::{Meaning, ServerName};
 
 use super::super::crash;
 use super::super::experiment::document::{Located, Report};
 use super::super::experiment::{self, Experiment, InjectedStops};
-use super::super::server::{Meaning, ServerName};
 use super::Surroundings;
 use super::schedule::budget_for;
 

@@ -13,6 +13,7 @@ use dbduel_record::plan::IoLimit;
 use dbduel_record::seed::named_seed;
 use dbduel_record::sweep::{Factor, FactorKind, FactorLevel, SweepCell, SweepPlan};
 use dbduel_record::{FormatVersion, Plan};
+use dbduel_server::{Meaning, ServerName};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
 
@@ -20,7 +21,6 @@ use super::super::experiment::document::{Located, Report, Trouble, Troubles};
 use super::super::experiment::{
     Experiment, ExperimentFile, ServerCores, Setting, SweptFactor, SweptLevel, SweptTarget,
 };
-use super::super::server::{Meaning, ServerName};
 use super::blocks::permutation;
 use super::schedule::BUDGET_S;
 use super::{Surroundings, counted, expand, product};

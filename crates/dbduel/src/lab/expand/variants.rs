@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 
 use dbduel_record::plan::Schedule;
 use dbduel_record::variants::{VariantGroup, Variants};
+use dbduel_server::{Meaning, ServerName};
 
 use super::super::experiment::document::{Located, Report, Troubles};
 use super::super::experiment::{
     Contender, Experiment, ExperimentFile, Rates, Setting, normalised_name, resolved,
 };
-use super::super::server::{Meaning, ServerName};
 use super::schedule::{block_s, warm_ups_s};
 use super::{counted, product};
 

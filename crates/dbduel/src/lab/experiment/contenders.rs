@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use dbduel_server::reserved;
 use dbduel_text::visible;
 use toml::de::DeValue;
 
@@ -10,7 +11,6 @@ use super::document::{Located, Report, Section, describe, nearest, string};
 use super::hosts::agent_name;
 use super::workload::read_parameters;
 use super::{Contender, Setting, normalised_name};
-use crate::lab::server::reserved;
 
 /// Longest name of a contender, characters.
 const NAME_CHARACTERS_MAX: usize = 60;

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use dbduel_load::workloads::script::OPTION;
 use dbduel_record::plan::IoLimit;
+use dbduel_server::reserved;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -17,7 +18,6 @@ use super::workload::parameter;
 use super::{
     Contender, ServerCores, SweptFactor, SweptLevel, SweptTarget, Workload, normalised_name,
 };
-use crate::lab::server::reserved;
 
 /// Keys of `[load]` that make load levels, which every cell has anyway.
 const LOAD_KEYS: [&str; 3] = ["clients", "rate", "arrival"];

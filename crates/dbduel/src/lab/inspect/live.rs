@@ -12,10 +12,10 @@ use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, SQLI
 use dbduel_machine::interrupt;
 use dbduel_record::Plan;
 use dbduel_record::plan::Contender;
+use dbduel_server::{POSTGRESQL_SETTINGS, PROBE};
 
 use crate::lab::facts::answers;
 use crate::lab::login::{self, PasswordSource};
-use crate::lab::server::{POSTGRESQL_SETTINGS, PROBE};
 
 /// Asks the server at `address`, which is called `name`.
 ///

@@ -11,14 +11,14 @@ use dbduel_machine::host;
 use dbduel_record::Plan;
 use dbduel_record::facts::Host;
 use dbduel_record::plan::{Contender, Workload};
+use dbduel_server::{
+    self, Home, Meaning, SQLITE, ServerName, ServerProduct, Setting, install, refused_by_lab,
+};
 
 use super::live;
 use crate::lab::contest::sandboxed::check_workload;
 use crate::lab::experiment::ExperimentFile;
 use crate::lab::experiment::document::{Trouble, Troubles};
-use crate::lab::server::{
-    self, Home, Meaning, SQLITE, ServerName, ServerProduct, Setting, install, refused_by_lab,
-};
 
 /// A setting that its server does not take or that the lab keeps for itself, or a workload that is not written for the server.
 #[derive(Debug, thiserror::Error)]
@@ -257,7 +257,8 @@ fn predicted(
 ) -> Result<ServerEvidence> {
     let mut evidence = expected(&contender.name, product, version, machine)
         .context("no defaults are recorded for this product")?;
-    let dialect = server::by_name(product.word()).map_or(Dialect::Sqlite, ServerProduct::dialect);
+    let dialect =
+        dbduel_server::by_name(product.word()).map_or(Dialect::Sqlite, ServerProduct::dialect);
     check_workload(plan, contender, dialect, &version.to_string()).map_err(|error| {
         RefusedInPlan {
             contender: contender.name.clone(),
@@ -295,8 +296,8 @@ fn predicted(
 /// Why the lab or the server refuses it.
 fn set(evidence: &mut ServerEvidence, setting: &Setting) -> Result<(), String> {
     let version = evidence.version;
-    let version = server::Version::new(version.major, version.minor, version.patch);
-    let product = server::by_name(evidence.product.word());
+    let version = dbduel_server::Version::new(version.major, version.minor, version.patch);
+    let product = dbduel_server::by_name(evidence.product.word());
     let by_lab = product.and_then(|product| refused_by_lab(setting, version, product));
     match by_lab {
         Some(why) => Err(format!("`{}` cannot be set: {why}", setting.name)),

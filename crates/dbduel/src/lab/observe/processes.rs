@@ -2,8 +2,9 @@
 
 use std::fs;
 
+use dbduel_server::forked_by;
+
 use super::{Missing, Subject, pid_of};
-use crate::lab::server::forked_by;
 
 /// A look is repeated so often when processes begin or end meanwhile.
 const ATTEMPTS_MAX: u32 = 4;

@@ -10,8 +10,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
+use dbduel_server::{Tool, forked_by};
+
 use super::Missing;
-use crate::lab::server::{Tool, forked_by};
 
 /// Samples per second and processor; odd, so that no timer of the server keeps step with it.
 pub const HERTZ: f64 = 397.0;
@@ -145,6 +146,8 @@ fn part(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use dbduel_test_attribute::needs_program;
+
     use super::*;
 
     /// What `perf script` said of a MariaDB 10.11, shortened.
@@ -187,7 +190,7 @@ ib_pg_flush-2
     }
 
     #[test]
-    #[cfg_attr(not(has_program = "perf"), ignore = "no perf on this machine")]
+    #[needs_program("perf")]
     fn a_process_that_works_has_stacks_where_perf_may_look() {
         let mut busy = std::process::Command::new("sh")
             .args(["-c", "while :; do :; done"])

@@ -11,10 +11,10 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
+use dbduel_server::forked_by;
 use nix::libc;
 
 use super::Missing;
-use crate::lab::server::forked_by;
 
 /// What a thread was doing when it was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -9,10 +9,10 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow};
 use dbduel_machine::interrupt;
 use dbduel_record::{Plan, facts};
+use dbduel_server::{Home, Progress, RefusedSetting, ServerName, Setting};
 
 use super::drive::{NatsAccess, PAUSE, orchestrator};
 use super::line_process::{self, LineProcess};
-use super::server::{Home, Progress, RefusedSetting, ServerName, Setting};
 use crate::hosts::servers::shared::servers::{PackedServer, is_sent};
 use crate::hosts::servers::{ServerAnswer, ServerOrder};
 

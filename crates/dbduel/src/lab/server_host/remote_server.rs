@@ -14,12 +14,12 @@ use dbduel_record::event::LoadTime;
 use dbduel_record::facts::FileSizes;
 use dbduel_record::plan::{Contender, Injection, Limits};
 use dbduel_record::{Plan, Record};
+use dbduel_server::{Build, Home, Progress, ServerName};
 
 use super::super::contest::backend::sandboxed::located;
 use super::super::contest::backend::{Backend, Health, ServerTexts, origin};
 use super::super::contest::prepare::{Content, is_dataset_known};
 use super::super::contest::{ContestConfig, InjectedTime};
-use super::super::server::{Build, Home, Progress, ServerName};
 use super::super::snapshots::Description;
 use super::{ServerHost, ServerHostMissing, ServerHosts, checked, lock};
 use crate::hosts::servers::shared::servers::PackedServer;

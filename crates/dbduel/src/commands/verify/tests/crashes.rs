@@ -13,9 +13,9 @@ use dbduel_record::latency::{Interval, Packed, new_histogram};
 use dbduel_record::rows::{ErrorRow, SliceRow, TickRow};
 use dbduel_record::store::{STATUS_AFTER, STATUS_BEFORE, SliceResult};
 use dbduel_record::{Event, Plan};
+use dbduel_testkit::faulty_files::{Fault, FaultyFiles};
 
 use super::*;
-use crate::faulty_files::{Fault, FaultyFiles};
 use crate::judge::synthetic::Scenario;
 
 /// Slices of the first run, of the one that resumes it, and of the one after the fault.

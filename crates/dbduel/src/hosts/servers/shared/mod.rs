@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::lab::server::{Home, Tool, clear_unfinished, create_private_dir, unfinished};
+use dbduel_server::{Home, Tool, clear_unfinished, create_private_dir, unfinished};
 
 /// Hosts of one contest want it within this time.
 const KEEP: Duration = Duration::from_secs(24 * 3600);

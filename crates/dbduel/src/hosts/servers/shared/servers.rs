@@ -4,14 +4,14 @@
 use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
+use dbduel_server::{
+    Artifact, Build, Home, Meaning, Progress, ServerName, digests_of_file, install,
+    received_archive, unneeded_files,
+};
 
 use super::{BYTES_MAX, KEEP, PrivateFolder, tar};
 use crate::fleet::permitted::server_objection;
 use crate::lab::drive::NatsAccess;
-use crate::lab::server::{
-    Artifact, Build, Home, Meaning, Progress, ServerName, digests_of_file, install,
-    received_archive, unneeded_files,
-};
 
 const BUCKET: &str = "dbduel-servers";
 const ABOUT: &str = "dbduel: servers of contests, sent to their hosts";

@@ -4,10 +4,10 @@
 
 use anyhow::{Result, ensure};
 use dbduel_record::foreign;
+use dbduel_server::{Home, Silent};
 
 use super::{BYTES_MAX, KEEP, PrivateFolder, tar};
 use crate::lab::drive::NatsAccess;
-use crate::lab::server::{Home, Silent};
 use crate::lab::snapshots::{DATA, DESCRIPTION, Description, Snapshots};
 
 const BUCKET: &str = "dbduel-snapshots";

@@ -8,6 +8,7 @@ use dbduel_record::Record;
 use dbduel_record::event::{LoadTime, Severity};
 use dbduel_record::facts::FileSizes;
 use dbduel_record::plan::{Contender, Limits, Plan};
+use dbduel_server::{Build, DatabaseFile, database_file_id, file_sizes};
 
 use super::super::arena::run_name;
 use super::super::journal::Journal;
@@ -16,7 +17,6 @@ use super::super::prepare::{Content, is_dataset_known};
 use super::sandboxed::{check_workload, folder};
 use super::{Backend, ServerTexts};
 use crate::lab::contest::ContestConfig;
-use crate::lab::server::{Build, DatabaseFile, database_file_id, file_sizes};
 use crate::lab::snapshots::{self, Description, Snapshots};
 
 /// What loading the file of a contender depends on, as a name.

@@ -18,11 +18,11 @@ use dbduel_record::Record;
 use dbduel_record::event::LoadTime;
 use dbduel_record::facts::FileSizes;
 use dbduel_record::plan::{Contender, Injection, Limits, Plan};
+use dbduel_server::{Build, DATABASE};
 
 use super::ContestConfig;
 use super::injector::InjectedTime;
 use super::prepare::Content;
-use crate::lab::server::{Build, DATABASE};
 use crate::lab::server_host::RemoteWatch;
 
 pub use sandboxed::Sandboxed;

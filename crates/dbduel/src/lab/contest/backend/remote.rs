@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context as _, Result};
 use dbduel_record::event::{Finding, Severity};
 use dbduel_record::plan::{Contender, Plan};
+use dbduel_server::Progress as _;
 
 use super::super::arena::run_name;
 use super::super::journal::Journal;
@@ -12,7 +13,6 @@ use super::super::measure::finding;
 use super::super::observers::bytes_written_by_disk;
 use super::sandboxed::{check_workload, located, remark};
 use crate::lab::contest::ContestConfig;
-use crate::lab::server::Progress as _;
 use crate::lab::server_host::{RemoteServer, ServerHosts};
 
 /// Has the host fetch the server if need be, make its sandbox, and let it check its settings. Returns what the server remarks on

@@ -16,6 +16,7 @@ use dbduel_record::Record;
 use dbduel_record::event::LoadTime;
 use dbduel_record::facts::FileSizes;
 use dbduel_record::plan::{Contender, Limits, Plan};
+use dbduel_server::{Build, DATABASE};
 
 use super::super::journal::Journal;
 use super::super::prepare::{Content, Origin, is_dataset_known, ready, trouble};
@@ -26,7 +27,6 @@ use crate::lab::expand::same_server;
 use crate::lab::experiment;
 use crate::lab::facts::scalar;
 use crate::lab::login::{self, PasswordSource};
-use crate::lab::server::{Build, DATABASE};
 
 /// A server somewhere else: not started, frozen or stopped by us.
 pub struct Running {

@@ -14,6 +14,10 @@ use dbduel_record::Record;
 use dbduel_record::event::{Finding, LoadTime, Severity};
 use dbduel_record::facts::FileSizes;
 use dbduel_record::plan::{Contender, Injection, Limits, Plan};
+use dbduel_server::{
+    self, Build, Home, Notice, Progress, RefusedSetting, RunningServer, Sandbox, ServerName,
+    ServerProduct, StartError, file_sizes,
+};
 
 use super::super::arena::run_name;
 use super::super::injector::{InjectedTime, SlowdownInjector};
@@ -22,10 +26,6 @@ use super::super::prepare::{Content, is_dataset_known, trouble};
 use super::{Backend, ContenderServer, Health, ServerTexts, origin};
 use crate::lab::contest::ContestConfig;
 use crate::lab::dataset;
-use crate::lab::server::{
-    self, Build, Home, Notice, Progress, RefusedSetting, RunningServer, Sandbox, ServerName,
-    ServerProduct, StartError, file_sizes,
-};
 use crate::lab::snapshots::{self, Description, Snapshots};
 
 /// Room for connections that every server gets; some cap their thread cache by it.
@@ -320,7 +320,7 @@ pub fn fetch(
     contender: &Contender,
     name: &ServerName,
 ) -> Result<Build> {
-    let build = server::install::install(name, home, progress)?;
+    let build = dbduel_server::install::install(name, home, progress)?;
     let product = build.product()?;
     let version = build.version.to_string();
     check_workload(plan, contender, product.dialect(), &version)
@@ -557,7 +557,7 @@ fn check_connections(plan: &Plan, contender: &Contender) -> Result<(), RefusedSe
         return Ok(());
     }
     Err(RefusedSetting {
-        setting: server::Setting::of_plan(setting),
+        setting: dbduel_server::Setting::of_plan(setting),
         said: format!(
             "{clients} clients and dbduel itself need {} connections; raise it, or leave it out",
             clients + 1
@@ -577,7 +577,7 @@ fn complete_settings(
     plan: &Plan,
     contender: &Contender,
     product: &dyn ServerProduct,
-) -> Vec<server::Setting> {
+) -> Vec<dbduel_server::Setting> {
     let mut clients = largest_level(plan);
     if plan.hosts.is_some() {
         // Connections of a host that was cut off end when the server notices.
@@ -596,8 +596,11 @@ fn complete_settings(
     let plumbing = needed
         .into_iter()
         .filter(|(name, _)| !is_written(name))
-        .map(|(name, value)| server::Setting::new(name, Some(&value.to_string())));
-    let own = contender.settings.iter().map(server::Setting::of_plan);
+        .map(|(name, value)| dbduel_server::Setting::new(name, Some(&value.to_string())));
+    let own = contender
+        .settings
+        .iter()
+        .map(dbduel_server::Setting::of_plan);
     plumbing.chain(own).collect()
 }
 

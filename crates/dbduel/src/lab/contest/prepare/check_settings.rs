@@ -8,13 +8,13 @@ use dbduel_audit::ServerEvidence;
 use dbduel_load::driver::Dialect;
 use dbduel_machine::interrupt;
 use dbduel_record::plan::Contender;
+use dbduel_server::{Meaning, Progress as _, ServerName, orphans};
 
 use super::read_settings;
 use crate::lab::contest::ContestConfig;
 use crate::lab::contest::arena::run_name;
 use crate::lab::contest::backend::{ContenderServer, in_process, sandboxed};
 use crate::lab::inspect::live;
-use crate::lab::server::{Meaning, Progress as _, ServerName, orphans};
 
 /// Asks every contender's server, one at a time. `config.record` names the sandboxes and need not exist.
 ///

@@ -17,6 +17,7 @@ use dbduel_machine::interrupt;
 use dbduel_record::event::Severity;
 use dbduel_record::foreign::read_text;
 use dbduel_record::{Record, RecordError};
+use dbduel_server::{Meaning, ServerName, runs_in_process};
 
 use super::ContestConfig;
 use super::arena::Arena;
@@ -26,7 +27,6 @@ use super::journal::Journal;
 use super::measure::finding;
 use crate::lab::experiment::EXPERIMENT_BYTES_MAX;
 use crate::lab::experiment::document::{Trouble, Troubles};
-use crate::lab::server::{Meaning, ServerName, runs_in_process};
 use crate::lab::server_host::ServerHosts;
 
 pub use check_settings::{check_settings, rehearse, rehearse_one};

@@ -9,6 +9,7 @@ use dbduel_load::driver::{Connection, Dialect};
 use dbduel_load::workloads::Workload;
 use dbduel_record::event::{Event, Finding, Severity};
 use dbduel_record::{Record, facts};
+use dbduel_server::last_mention;
 
 use crate::lab::contest::backend::ContenderServer;
 use crate::lab::contest::journal::Journal;
@@ -18,7 +19,6 @@ use crate::lab::dataset;
 use crate::lab::facts::{Moment, identify, keep, keep_schema, scalar};
 use crate::lab::inspect;
 use crate::lab::inspect::planned::ask_for;
-use crate::lab::server::last_mention;
 
 /// Interviews a server that runs; returns what the audit wants to know. The answers of the first start
 /// are the ones of the record.

@@ -309,7 +309,7 @@ mod tests {
             fs::write(path, vec![1_u8; *bytes]).unwrap();
         }
         let sizes = file_sizes(folder.path()).unwrap();
-        let all = crate::lab::server::tree_size(folder.path()).unwrap();
+        let all = crate::tree_size(folder.path()).unwrap();
         assert_eq!(
             sizes.total(),
             FileSize {

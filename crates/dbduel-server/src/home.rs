@@ -32,7 +32,6 @@ impl Home {
     }
 
     /// The home at `root` on other files than the machine's own.
-    #[cfg(test)]
     pub fn on(files: Arc<dyn FileSystem>, root: impl Into<PathBuf>) -> Self {
         Home {
             root: root.into(),

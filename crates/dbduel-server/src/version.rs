@@ -16,6 +16,7 @@ pub struct Version {
 }
 
 impl Version {
+    /// A version of three numbers.
     pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
         Version {
             major,

@@ -28,16 +28,20 @@ const KILL_DEADLINE: Duration = Duration::from_secs(30);
 pub struct Orphan {
     /// The sandbox it ran in.
     pub sandbox: PathBuf,
+    /// The first of its processes.
     pub process: ProcessIdentity,
+    /// How it was ended.
     pub end: End,
     /// How long that took.
     pub took: Duration,
 }
 
+/// How an orphan was ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// By itself, when asked to.
     Terminated,
+    /// By a signal that it cannot refuse, after its time was over.
     Killed,
     /// Not at all: it cannot be signalled, or waits for a device.
     StillThere,

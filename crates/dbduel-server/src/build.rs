@@ -38,9 +38,11 @@ pub struct Build {
     pub artifacts: Vec<Artifact>,
     /// Name of the product.
     pub product: String,
+    /// Its version, by which series are told apart.
     pub version: Version,
     /// What the daemon says of itself when asked for its version.
     pub version_text: String,
+    /// The program of the server.
     pub daemon: PathBuf,
     /// Size and digests of the daemon.
     pub daemon_digests: Digests,

@@ -239,6 +239,7 @@ pub const PRODUCTS: &[&dyn ServerProduct] = &[
     &postgresql::PostgreSql,
 ];
 
+/// The product of that name; `None` for another one.
 pub fn by_name(name: &str) -> Option<&'static dyn ServerProduct> {
     PRODUCTS
         .iter()

@@ -15,6 +15,7 @@ use super::sources::{self, SOURCES, Source};
 pub struct ServerName {
     /// The text as written.
     pub written: String,
+    /// What it stands for.
     pub meaning: Meaning,
 }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use dbduel_record::files::{FileSystem, LocalFiles};
 use dbduel_record::plan::Limits;
+use dbduel_testkit::faulty_files::{Fault, FaultyFiles};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
@@ -20,7 +21,6 @@ use super::super::process::ProcessIdentity;
 use super::super::version::Version;
 use super::super::{Build, Home, orphans};
 use super::{Owner, Sandbox, StartError};
-use crate::faulty_files::{Fault, FaultyFiles};
 
 /// In the environment of a process that is to be killed: the fault, the change, the folder.
 const VARIABLE: &str = "DBDUEL_TEST_SANDBOX_CRASH";

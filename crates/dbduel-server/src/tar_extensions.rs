@@ -43,6 +43,7 @@ enum State {
 }
 
 impl<R> BoundedExtensions<R> {
+    /// Wraps the reader of an archive.
     pub fn new(inner: R) -> Self {
         Self {
             inner,

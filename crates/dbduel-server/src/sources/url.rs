@@ -207,6 +207,8 @@ fn size(address: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use dbduel_test_attribute::needs_program;
+
     use super::super::super::home::Home;
     use super::super::super::progress::Silent;
     use super::*;
@@ -301,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(not(has_program = "curl"), ignore = "no curl on this machine")]
+    #[needs_program("curl")]
     fn a_broken_download_is_continued_and_a_wrong_checksum_refused() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);

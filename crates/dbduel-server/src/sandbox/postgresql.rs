@@ -9,6 +9,7 @@ use std::time::Duration;
 use dbduel_load::driver::{ConnectOptions, Connection, Dialect};
 use dbduel_machine::clock;
 use dbduel_record::plan::Limits;
+use dbduel_test_attribute::needs_program;
 use nix::sys::signal::Signal;
 
 use super::super::name::ServerName;
@@ -90,10 +91,7 @@ fn start(sandbox: &mut Sandbox) -> RunningServer {
 }
 
 #[test]
-#[cfg_attr(
-    not(has_program = "postgres"),
-    ignore = "no PostgreSQL on this machine"
-)]
+#[needs_program("postgres")]
 fn frozen_with_busy_clients_it_uses_no_processor_and_loses_no_connection() {
     let (_folder, home, build) = installed();
     let mut sandbox = sandbox(&home, &build, "first");
@@ -148,10 +146,7 @@ fn frozen_with_busy_clients_it_uses_no_processor_and_loses_no_connection() {
 }
 
 #[test]
-#[cfg_attr(
-    not(has_program = "postgres"),
-    ignore = "no PostgreSQL on this machine"
-)]
+#[needs_program("postgres")]
 fn it_starts_again_after_the_kill_of_a_backend_and_of_the_first_process_even_when_frozen() {
     let (_folder, home, build) = installed();
     let mut sandbox = sandbox(&home, &build, "first");
@@ -201,10 +196,7 @@ fn it_starts_again_after_the_kill_of_a_backend_and_of_the_first_process_even_whe
 }
 
 #[test]
-#[cfg_attr(
-    not(has_program = "postgres"),
-    ignore = "no PostgreSQL on this machine"
-)]
+#[needs_program("postgres")]
 fn settings_are_checked_before_anything_is_made() {
     let (_folder, home, build) = installed();
     let refused = |name: &str, value: &str| -> String {

@@ -49,6 +49,7 @@ pub enum StartError {
         status: ExitStatus,
         /// The last lines of its log.
         tail: String,
+        /// Where its log is.
         log: PathBuf,
     },
     /// It runs and does not answer.
@@ -58,6 +59,7 @@ pub enum StartError {
         waited: Duration,
         /// The last lines of its log.
         tail: String,
+        /// Where its log is.
         log: PathBuf,
     },
     /// It runs with another value of a setting that belongs to the lab.

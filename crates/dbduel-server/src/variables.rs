@@ -3,7 +3,7 @@
 use super::settings::normal_name;
 
 /// One name a line, followed by the products that have it; lines with `#` are notes.
-const NAMES: &str = include_str!("../../../data/variables.txt");
+const NAMES: &str = include_str!("../data/variables.txt");
 
 /// A name further off than this is another word, not a slip.
 const DISTANCE_MAX: usize = 5;
