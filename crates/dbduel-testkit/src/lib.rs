@@ -1,5 +1,9 @@
 //! What tests of several crates share; no part of the product.
 
+#![allow(clippy::unwrap_used, reason = "what fails here fails a test")]
+
 pub mod damage;
 pub mod faulty_files;
 pub mod noise;
+#[cfg(feature = "records")]
+pub mod synthetic;

@@ -197,8 +197,8 @@ mod tests {
     use super::*;
     use crate::judge::summarise;
     use crate::judge::summary::How;
-    use crate::judge::synthetic::Scenario;
-    use crate::judge::synthetic::continuity::rehearsed;
+    use dbduel_testkit::synthetic::Scenario;
+    use dbduel_testkit::synthetic::continuity::rehearsed;
 
     #[track_caller]
     fn check(rule: &str, interval: Option<(f64, f64)>, expected: Answer) {

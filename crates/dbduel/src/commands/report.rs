@@ -187,7 +187,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     /// Every file below a directory, with its content.
     fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {

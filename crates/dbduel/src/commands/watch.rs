@@ -216,7 +216,7 @@ fn followed(html: &str, journal_bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::synthetic::{Scenario, write_sweep};
+    use dbduel_testkit::synthetic::{Scenario, write_sweep};
     use std::io::{BufRead as _, BufReader, Read as _, Write as _};
     use std::net::TcpStream;
 

@@ -376,7 +376,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     const PLAIN: &str = "[contenders.a]\nserver = \"mariadb-10.11\"\nsettings = { innodb_log_file_size = \"1G\", \
                          plugin_load_add = \"ha_rocksdb\" }\n[contenders.b]\nserver = \"sqlite\"\n[workload]\n\

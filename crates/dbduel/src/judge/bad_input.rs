@@ -4,9 +4,9 @@
 use dbduel_record::Record;
 use dbduel_record::Verdict;
 use dbduel_record::event::{Event, Severity, SliceId, Stamped};
+use dbduel_testkit::synthetic::Scenario;
 
 use super::summary::{Change, Figure};
-use super::synthetic::Scenario;
 use super::{Finding, Summary, summarise};
 
 /// One level, two contenders.

@@ -330,9 +330,9 @@ mod tests {
     use dbduel_record::variants::VariantGroup;
 
     use super::*;
-    use crate::judge::synthetic::{MachineNoise, NASTY, QUIET, Scenario, Side, TYPICAL};
     use crate::judge::{decide_level, summarise};
     use dbduel_record::Verdict;
+    use dbduel_testkit::synthetic::{MachineNoise, NASTY, QUIET, Scenario, Side, TYPICAL};
 
     const CHOOSING: u32 = 12;
     const BLOCKS: u32 = 36;

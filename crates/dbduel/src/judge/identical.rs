@@ -82,10 +82,10 @@ mod tests {
     use super::*;
     use crate::judge::settings;
     use crate::judge::summarise;
-    use crate::judge::synthetic::Scenario;
     use dbduel_record::Verdict;
     use dbduel_record::event::Severity;
     use dbduel_record::plan::Injection;
+    use dbduel_testkit::synthetic::Scenario;
 
     /// A duel of one server with itself, in which the second is shown faster at the first level.
     fn same_server_twice() -> Record {

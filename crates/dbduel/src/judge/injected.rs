@@ -35,7 +35,7 @@ mod tests {
     use dbduel_record::rows::ReadingRow;
 
     use super::*;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     #[test]
     fn the_share_is_of_the_turns_and_in_older_records_of_the_measured_time() {

@@ -22,8 +22,6 @@ mod seconds;
 mod settings;
 pub mod summary;
 #[cfg(test)]
-pub mod synthetic;
-#[cfg(test)]
 mod tests;
 mod unmeasured;
 pub mod workloads;

@@ -181,7 +181,7 @@ pub fn differences(record: &Record) -> Vec<SettingDifference> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     #[test]
     fn paths_of_a_sandbox_are_no_difference() {

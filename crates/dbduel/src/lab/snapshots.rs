@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn settings_that_leave_data_alone_share_a_snapshot_and_not_its_load_time() {
-        let plan = crate::judge::synthetic::Scenario::duel().record().plan;
+        let plan = dbduel_testkit::synthetic::Scenario::duel().record().plan;
         let with = |name: &str, value: &str| {
             let mut contender = plan.contenders[0].clone();
             contender.settings.push(Setting {

@@ -10,8 +10,8 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use crate::judge::summarise;
-    use crate::judge::synthetic::{Observation, Scenario};
     use crate::report::{Options, format};
+    use dbduel_testkit::synthetic::{Observation, Scenario};
 
     /// Does what a reader does, and leaves what came of it in the page's title.
     const READER: &str = r#"<script>addEventListener("load", () => {

@@ -99,8 +99,8 @@ mod tests {
     use dbduel_record::event::Event;
 
     use crate::judge::summarise;
-    use crate::judge::synthetic::Scenario;
     use crate::report::{FORMATS, Options};
+    use dbduel_testkit::synthetic::Scenario;
 
     #[test]
     fn every_format_for_people_names_the_functions_that_differ() {

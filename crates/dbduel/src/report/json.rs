@@ -77,7 +77,7 @@ impl Format for Json {
 mod tests {
     use super::*;
     use crate::judge::summarise;
-    use crate::judge::synthetic::{Observation, Scenario};
+    use dbduel_testkit::synthetic::{Observation, Scenario};
     use serde_json::{Map, Value, json};
 
     /// The published file. With `DBDUEL_WRITE_SCHEMA` set, the test writes it.

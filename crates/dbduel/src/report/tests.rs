@@ -4,12 +4,12 @@ use dbduel_audit::Finding;
 use dbduel_audit::Grade;
 use dbduel_record::Verdict;
 use dbduel_record::event::{Severity, SliceId};
+use dbduel_testkit::synthetic::Scenario;
+use dbduel_testkit::synthetic::suite::suite_record;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{FORMATS, Format, Options, chart, format};
 use crate::judge::classes::tests::script_record;
-use crate::judge::levels::suite::tests::suite_record;
-use crate::judge::synthetic::Scenario;
 use crate::judge::workloads::order_entry::tests::order_entry_record;
 use crate::judge::{Summary, summarise};
 

@@ -150,7 +150,7 @@ mod tests {
 
     use super::tables::FIGURES;
     use super::*;
-    use crate::judge::synthetic::{Observation, Scenario};
+    use dbduel_testkit::synthetic::{Observation, Scenario};
 
     fn exported(scenario: &Scenario) -> (tempfile::TempDir, Arguments) {
         let dir = tempfile::tempdir().unwrap();

@@ -4,9 +4,9 @@ use dbduel_load::order::Tick;
 use dbduel_record::Record;
 use dbduel_record::rows::ReadingRow;
 use dbduel_record::store::SliceResult;
+use dbduel_testkit::synthetic::Scenario;
 
 use super::*;
-use crate::judge::synthetic::Scenario;
 use crate::lab::contest::Referee as _;
 use crate::referee::Judge;
 use std::collections::BTreeSet;

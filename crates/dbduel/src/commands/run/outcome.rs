@@ -98,7 +98,7 @@ fn has(summary: &Summary, verdict: Verdict) -> bool {
 mod tests {
     use super::*;
     use crate::judge;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     #[test]
     fn what_is_void_hides_nothing_that_is_undecided() {

@@ -87,7 +87,7 @@ fn with_factors(text: &str, factors: &[&DesignFactor]) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     #[test]
     fn factors_within_the_horizon_change_as_one_and_the_others_remain() {

@@ -197,7 +197,7 @@ mod tests {
     use dbduel_record::Event;
 
     use super::*;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     fn undecided(used_s: f64, least_s: f64) -> Standing {
         Standing {

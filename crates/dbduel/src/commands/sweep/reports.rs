@@ -126,7 +126,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::judge::synthetic::write_sweep;
+    use dbduel_testkit::synthetic::write_sweep;
 
     #[test]
     fn reports_that_a_killed_sweep_did_not_write_are_made() {

@@ -94,7 +94,7 @@ mod tests {
     use dbduel_record::plan::InjectedStalls;
 
     use super::*;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     /// The answer to an order to prepare the second contender of a plan.
     fn answer(change: impl FnOnce(&mut Plan)) -> Result<(), String> {

@@ -6,9 +6,9 @@ use dbduel_record::event::{Event, Severity, SliceId};
 use dbduel_record::facts::{FileSize, FileSizes, Host};
 use dbduel_record::plan::{Arrival, Contender, LoadLevel, Plan, Setting};
 use dbduel_record::{Record, RecordWriter};
+use dbduel_testkit::synthetic::Scenario;
 
 use super::*;
-use crate::judge::synthetic::Scenario;
 
 /// A data directory of 300 MiB, of which 120 are data.
 const FILES: FileSizes = FileSizes {

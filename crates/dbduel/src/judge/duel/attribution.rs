@@ -286,7 +286,7 @@ mod tests {
 
     use crate::judge::summarise;
     use crate::judge::summary::{Change, Figure};
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     #[test]
     fn the_factors_that_matter_are_named_and_the_sum_closes() {

@@ -128,7 +128,7 @@ mod tests {
 
     use crate::judge::summarise;
     use crate::judge::summary::{Figure, How, Scope};
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     /// Six epochs of three blocks, each started with a ratio of its own beside the true one.
     fn judged(ratio: f64, restart: f64) -> crate::judge::Summary {

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::judge::summarise;
     use crate::judge::summary::How;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     fn figure(low: f64, high: Option<f64>) -> Figure {
         Figure::Estimated {

@@ -258,7 +258,7 @@ mod tests {
     use dbduel_record::rows::{ReadingRow, SecondRow};
 
     use super::*;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     #[test]
     fn the_largest_memory_is_that_of_any_reading_within_slices_and_at_their_ends() {

@@ -88,12 +88,12 @@ mod tests {
     use super::*;
     use crate::judge::summarise;
     use crate::judge::summary::{Change, Quantity};
-    use crate::judge::synthetic::{QUIET, Scenario, Side, TYPICAL};
+    use dbduel_testkit::synthetic::{QUIET, Scenario, Side, TYPICAL};
 
     /// Four contenders at one level, of which the last is faster by `faster` on the logarithmic scale.
     fn pairs(
         seed: u64,
-        noise: crate::judge::synthetic::MachineNoise,
+        noise: dbduel_testkit::synthetic::MachineNoise,
         faster: f64,
     ) -> Vec<PairComparison> {
         let names = ["a", "b", "c", "d"];

@@ -60,7 +60,7 @@ mod tests {
     use super::super::decide::Question;
     use super::*;
     use crate::judge::evidence::Evidence;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     #[test]
     fn a_question_that_no_block_can_decide_says_so() {

@@ -132,7 +132,7 @@ fn steadiness(evidence: &Evidence<'_>, rows: &[&SliceRow], tick_s: f64) -> Optio
 #[cfg(test)]
 mod tests {
     use crate::judge::summarise;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     #[test]
     fn curves_rise_and_bins_hold_every_tick() {

@@ -91,8 +91,8 @@ mod tests {
 
     use crate::judge::summarise;
     use crate::judge::summary::Figure;
-    use crate::judge::synthetic::{Observation, Scenario};
     use dbduel_record::rows::{ALL_CLASSES, ReadingRow};
+    use dbduel_testkit::synthetic::{Observation, Scenario};
 
     /// A record whose contenders count a changed row per transaction and have tables of these engines.
     fn record(dir: &std::path::Path, engines: [&str; 2], counter: &str) -> Record {

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use dbduel_record::Record;
 use dbduel_record::rows::{ALL_CLASSES, ReadingRow};
+use dbduel_testkit::synthetic::{Observation, Scenario};
 
 use super::resources;
 use super::{Doing, Explanation, Latency, Moved};
 use crate::judge::summarise;
-use crate::judge::synthetic::{Observation, Scenario};
 
 fn explained(record: &Record) -> Explanation {
     let (mut summary, _) = summarise(record);
@@ -306,7 +306,7 @@ fn storage_is_that_of_all_slices_where_samplers_saw_some_of_the_blocks() {
     record
         .plan
         .turns
-        .insert(level, crate::judge::synthetic::turn_choice(1.0, 0.1));
+        .insert(level, dbduel_testkit::synthetic::turn_choice(1.0, 0.1));
     let whole = summarise(&record).0.storage;
     let of_level: BTreeSet<u32> = record
         .plan

@@ -73,7 +73,7 @@ mod tests {
 
     use crate::judge::summarise;
     use crate::judge::summary::ObjectiveState;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     #[test]
     fn the_highest_rate_lies_between_the_last_that_meets_and_the_first_that_misses() {

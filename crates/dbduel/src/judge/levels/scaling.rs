@@ -165,7 +165,7 @@ pub(in crate::judge) fn bounds(estimate: &Estimate) -> Bounds {
 mod tests {
     use crate::judge::summarise;
     use crate::judge::summary::{Crossings, Scaling};
-    use crate::judge::synthetic::{Scenario, Side};
+    use dbduel_testkit::synthetic::{Scenario, Side};
 
     fn curves(speed: &[f64]) -> Scenario {
         Scenario {

@@ -188,9 +188,9 @@ pub mod tests {
     use dbduel_record::statements::{ContenderStatements, LevelStatements, StatementExample};
 
     use super::*;
-    use crate::judge::levels::suite::tests::suite_record;
     use crate::judge::summarise;
     use dbduel_audit::Finding;
+    use dbduel_testkit::synthetic::suite::suite_record;
 
     fn explained(class: &str, columns: &[&str], rows: &[&[&str]]) -> ExplainedStatement {
         let value = |value: &&str| (*value != "NULL").then(|| (*value).to_owned());

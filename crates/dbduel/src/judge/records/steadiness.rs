@@ -75,7 +75,7 @@ pub fn steadiness(record: &Record) -> Vec<Steadiness> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     #[test]
     fn a_cost_that_does_not_scatter_is_told_beside_throughput_that_does() {

@@ -3,12 +3,12 @@
 use dbduel_record::Record;
 use dbduel_record::Verdict;
 use dbduel_record::event::{ContinuityRound, Event, Severity, Stamped};
+use dbduel_testkit::synthetic::Scenario;
+use dbduel_testkit::synthetic::continuity::{rehearsed, stretch};
 
 use super::the;
 use crate::judge::summarise;
 use crate::judge::summary::{ContinuityStage, Figure};
-use crate::judge::synthetic::Scenario;
-use crate::judge::synthetic::continuity::{rehearsed, stretch};
 use crate::report::words;
 
 /// A duel whose second contender is 8 % faster in its blocks, with rounds between them in which each contender has `longer` times the rate of the slices next to them.

@@ -5,10 +5,10 @@ use dbduel_record::Verdict;
 use dbduel_record::event::{EndReason, Severity, SliceId};
 use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 use dbduel_stats::sequential::{self, BlockTotals, Totals};
+use dbduel_testkit::synthetic::{Scenario, turn_choice};
 use serde_json::Value;
 
 use super::summary::{Change, Figure, Summary};
-use super::synthetic::{Scenario, turn_choice};
 use super::{Finding, decide_level, summarise};
 
 mod continuity;

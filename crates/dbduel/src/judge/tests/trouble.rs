@@ -2,9 +2,9 @@
 
 use dbduel_record::rows::ReadingRow;
 use dbduel_record::{Complaint, Event, Stamped, event};
+use dbduel_testkit::synthetic::Observation;
 
 use super::*;
-use crate::judge::synthetic::Observation;
 
 #[test]
 fn a_lost_slice_costs_its_block_and_is_told() {

@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
     use crate::judge::summarise;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     /// What the rule says of a duel at `qr100` in whose slices so many inserts and deletes were done per second.
     fn found(per_s: [f64; 2]) -> Vec<Finding> {

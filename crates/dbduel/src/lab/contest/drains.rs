@@ -161,7 +161,7 @@ fn drained_share(plan: &Plan, rows: &[SliceRow], level: usize) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     #[test]
     fn the_share_is_that_of_the_contender_that_drains_longest_and_needs_some_blocks() {

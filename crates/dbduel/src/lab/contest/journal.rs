@@ -130,7 +130,7 @@ mod tests {
     use dbduel_record::files::LocalFiles;
 
     use super::*;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     thread_local! {
         static CLOCKS: Cell<Clocks> = const { Cell::new(Clocks {

@@ -211,7 +211,7 @@ impl Contest<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::levels::suite::tests::suite_record;
+    use dbduel_testkit::synthetic::suite::suite_record;
 
     #[test]
     fn changes_come_before_reads_and_again_after_them_and_shares_are_kept() {

@@ -491,7 +491,7 @@ fn predicted(candidate: &SliceCandidate) -> Option<TurnLength> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::synthetic::{Scenario, turn_choice};
+    use dbduel_testkit::synthetic::{Scenario, turn_choice};
 
     #[test]
     fn blocks_repeat_until_their_slices_hold_what_a_limit_needs() {

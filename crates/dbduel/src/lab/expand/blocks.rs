@@ -168,7 +168,7 @@ fn unit(random: &mut Xoshiro256PlusPlus) -> f64 {
 mod tests {
     use super::super::schedule::load_s;
     use super::*;
-    use crate::judge::synthetic::{Scenario, turn_choice};
+    use dbduel_testkit::synthetic::{Scenario, turn_choice};
 
     fn schedule() -> Schedule {
         Schedule {

@@ -85,7 +85,7 @@ pub fn chosen_blocks(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::synthetic::{Scenario, turn_choice};
+    use dbduel_testkit::synthetic::{Scenario, turn_choice};
 
     fn plan(clients: &[u32]) -> Plan {
         let scenario = Scenario {

@@ -82,7 +82,7 @@ pub fn long_turns(plan: &Plan, level: usize) -> Option<LongTurns> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::synthetic::{Scenario, turn_choice};
+    use dbduel_testkit::synthetic::{Scenario, turn_choice};
 
     #[test]
     fn six_rounds_of_them_fit_into_a_quarter_of_the_budget_and_none_replaces_a_long_slice() {

@@ -316,7 +316,7 @@ fn schema(workload: &Workload) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     /// A build of the server that all contenders of [`Scenario`] name.
     const BUILD: &str = r#"{

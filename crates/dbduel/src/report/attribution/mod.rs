@@ -453,8 +453,8 @@ pub fn print(page: &mut Page, view: &AttributionView) {
 mod tests {
     use super::*;
     use crate::judge::summarise;
-    use crate::judge::synthetic::Scenario;
     use crate::report::{Options, format};
+    use dbduel_testkit::synthetic::Scenario;
 
     #[test]
     fn every_format_names_the_factors_and_what_they_add_up_to() {

@@ -145,7 +145,7 @@ mod tests {
 
     use super::*;
     use crate::judge::summarise;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     #[test]
     fn samples_of_a_record_are_scaled_by_the_transactions_of_their_level() {

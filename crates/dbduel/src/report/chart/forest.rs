@@ -283,7 +283,7 @@ pub(super) fn tick_label(tick: f64, spread: f64) -> String {
 mod tests {
     use super::*;
     use crate::judge::summarise;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     #[test]
     fn the_side_of_a_mark_has_its_name_wherever_the_baseline_stands() {

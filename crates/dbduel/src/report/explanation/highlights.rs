@@ -167,8 +167,8 @@ mod tests {
     use super::*;
     use crate::judge::explain::resources;
     use crate::judge::summarise;
-    use crate::judge::synthetic::{Observation, Scenario};
     use dbduel_record::rows::ReadingRow;
+    use dbduel_testkit::synthetic::{Observation, Scenario};
 
     /// Resources with a sentence, of a duel in which the disk writes `factor` times what the server writes, or nothing.
     fn highlighted(disk_factor: Option<[f64; 2]>) -> Vec<String> {

@@ -388,9 +388,9 @@ mod tests {
     use super::*;
     use crate::judge::explain::{Doing, Group, resources};
     use crate::judge::summarise;
-    use crate::judge::synthetic::{Observation, Scenario};
     use dbduel_record::Record;
     use dbduel_record::rows::{ALL_CLASSES, ReadingRow};
+    use dbduel_testkit::synthetic::{Observation, Scenario};
 
     #[test]
     fn sentences_about_a_difference_name_no_cause() {

@@ -2,10 +2,10 @@
 
 use dbduel_record::sweep::FactorKind;
 use dbduel_record::{Event, Stamped};
+use dbduel_testkit::synthetic::sweep;
 
 use super::FORMATS;
 use crate::judge::records::sweep::{SweepSummary, summarise_sweep};
-use crate::judge::synthetic::sweep;
 use crate::report::{Options, words};
 
 fn rendered(name: &str, summary: &SweepSummary) -> String {

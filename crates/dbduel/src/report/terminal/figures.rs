@@ -122,8 +122,8 @@ mod tests {
     use super::*;
     use crate::judge::summarise;
     use crate::judge::summary::How;
-    use crate::judge::synthetic::Scenario;
     use crate::report::Options;
+    use dbduel_testkit::synthetic::Scenario;
 
     #[test]
     fn a_half_width_beyond_the_figure_turns_its_column_into_factors() {

@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use crate::judge::explain::{Cost, Group};
     use crate::judge::summarise;
-    use crate::judge::synthetic::{Observation, Scenario};
+    use dbduel_testkit::synthetic::{Observation, Scenario};
 
     #[test]
     fn the_five_largest_costs_are_shown_and_the_others_counted() {

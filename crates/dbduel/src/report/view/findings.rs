@@ -197,9 +197,9 @@ pub(super) fn disclosed(summary: &Summary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::levels::suite::tests::suite_record;
     use crate::judge::summarise;
     use crate::report::{Options, format};
+    use dbduel_testkit::synthetic::suite::suite_record;
 
     const OPTIONS: Options = Options {
         width: 96,

@@ -228,8 +228,8 @@ impl PairCellView {
 mod tests {
     use super::*;
     use crate::judge::summarise;
-    use crate::judge::synthetic::Scenario;
     use dbduel_record::Verdict;
+    use dbduel_testkit::synthetic::Scenario;
 
     #[test]
     fn reasons_for_missing_intervals_are_those_of_the_pairs() {

@@ -271,7 +271,7 @@ mod tests {
 
     use crate::judge::summarise;
     use crate::judge::summary::{Figure, How};
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     /// A contest of `new` against `old` with these numbers of clients, verdicts and ratios.
     fn contest(levels: &[(u32, Verdict, f64)]) -> Summary {

@@ -14,9 +14,9 @@ use dbduel_record::rows::{ErrorRow, SliceRow, TickRow};
 use dbduel_record::store::{STATUS_AFTER, STATUS_BEFORE, SliceResult};
 use dbduel_record::{Event, Plan};
 use dbduel_testkit::faulty_files::{Fault, FaultyFiles};
+use dbduel_testkit::synthetic::Scenario;
 
 use super::*;
-use crate::judge::synthetic::Scenario;
 
 /// Slices of the first run, of the one that resumes it, and of the one after the fault.
 const RUNS: [Range<u32>; 3] = [0..2, 2..3, 3..4];

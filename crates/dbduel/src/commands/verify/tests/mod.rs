@@ -5,11 +5,11 @@ mod crashes;
 use std::path::PathBuf;
 
 use dbduel_record::event::{ContinuityRound, EndReason, Event};
+use dbduel_testkit::synthetic::Scenario;
+use dbduel_testkit::synthetic::continuity::stretch;
 
 use super::*;
 use crate::commands::run;
-use crate::judge::synthetic::Scenario;
-use crate::judge::synthetic::continuity::stretch;
 
 /// A sealed record with its reports beside it.
 fn sealed() -> tempfile::TempDir {

@@ -3,10 +3,10 @@
 use dbduel_audit::Finding;
 use dbduel_record::event::Severity;
 use dbduel_record::plan::Block;
+use dbduel_testkit::synthetic::{MachineNoise, NASTY, QUIET, Scenario, Side, TYPICAL};
 
 use super::*;
 use crate::judge::summarise;
-use crate::judge::synthetic::{MachineNoise, NASTY, QUIET, Scenario, Side, TYPICAL};
 
 /// Simulated runs for each machine and design; the figures in `docs/statistics.md` are from 500.
 const RUNS: u64 = 60;

@@ -267,7 +267,7 @@ fn judge(
 mod tests {
     use super::*;
     use crate::judge::summarise;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     /// Records of one experiment, a day apart, with the given ratios.
     fn records(ratios: impl IntoIterator<Item = f64>) -> Vec<Judged> {

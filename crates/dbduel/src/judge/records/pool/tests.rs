@@ -1,8 +1,8 @@
 use dbduel_record::facts::ServerHost;
 use dbduel_record::plan::LoadHosts;
+use dbduel_testkit::synthetic::{Scenario, Side};
 
 use super::*;
-use crate::judge::synthetic::{Scenario, Side};
 
 /// Machine `number` measures this ratio at 16 clients.
 fn record(number: u64, ratio: f64) -> Record {

@@ -247,7 +247,7 @@ fn crossings(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::synthetic::sweep;
+    use dbduel_testkit::synthetic::sweep;
 
     #[test]
     fn contenders_that_change_places_are_said_to_between_the_levels_where_they_do() {

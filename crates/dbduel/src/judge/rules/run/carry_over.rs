@@ -99,7 +99,7 @@ fn mirrored(block: &CompleteBlock<'_>) -> BlockSlices {
 #[cfg(test)]
 mod tests {
     use crate::judge::summarise;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     /// A duel in which the second contender loses this share of every slice that follows a switch.
     fn told(lost: f64) -> Vec<String> {

@@ -210,7 +210,7 @@ mod tests {
 
     use super::*;
     use crate::judge::summarise;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     fn of_rule<'a>(findings: &'a [Finding], rule: &str) -> Vec<&'a Finding> {
         findings.iter().filter(|one| one.rule == rule).collect()

@@ -87,7 +87,7 @@ mod tests {
     use dbduel_record::plan::Setting;
 
     use crate::judge::summarise;
-    use crate::judge::synthetic::Scenario;
+    use dbduel_testkit::synthetic::Scenario;
 
     #[test]
     fn contenders_that_differ_in_several_settings_are_to_be_divided() {

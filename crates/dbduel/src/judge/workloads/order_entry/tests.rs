@@ -7,10 +7,10 @@ use dbduel_record::facts::Conditions;
 use dbduel_record::latency::Packed;
 use dbduel_record::order_entry::{CLASSES, CONSTRAINTS, NAME};
 use dbduel_record::rows::{ALL_CLASSES, ReadingRow, SliceRow};
+use dbduel_testkit::synthetic::Scenario;
 
 use crate::judge::summarise;
 use crate::judge::summary::Summary;
-use crate::judge::synthetic::Scenario;
 
 /// The synthetic duel as if its transactions were those of order entry, dealt by the deck.
 pub fn order_entry_record() -> Record {

@@ -113,8 +113,8 @@ mod tests {
     use dbduel_record::files::{FileSystem, LocalFiles};
 
     use super::*;
-    use crate::judge::synthetic::Scenario;
     use dbduel_audit::{Machine, Product, Version, expected, set_option};
+    use dbduel_testkit::synthetic::Scenario;
 
     #[test]
     fn servers_on_hosts_are_audited_by_the_facts_of_the_hosts() {

@@ -4,7 +4,8 @@ use dbduel_record::event::SliceId;
 use dbduel_record::latency::{Interval, Packed, new_histogram};
 use dbduel_record::rows::{ALL_CLASSES, ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
 use dbduel_record::store::SliceResult;
-use dbduel_testkit::noise::Noise;
+
+use crate::noise::Noise;
 use hdrhistogram::Histogram;
 
 use super::{Observation, Scenario, Side};

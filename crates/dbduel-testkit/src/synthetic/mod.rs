@@ -9,6 +9,7 @@ mod course;
 mod facts;
 mod machine;
 mod measured;
+pub mod suite;
 mod sweep;
 
 use std::collections::BTreeMap;
@@ -27,8 +28,8 @@ use dbduel_record::seed::named_seed;
 use dbduel_record::{FormatVersion, Plan, Record, RecordWriter, tsv};
 use dbduel_stats::attribution::FactorialDesign;
 
+use crate::noise::Noise;
 use course::Step;
-use dbduel_testkit::noise::Noise;
 use facts::{files, host, settings};
 
 pub use machine::{NASTY, Noise as MachineNoise, QUIET, TYPICAL};
@@ -40,6 +41,7 @@ const START_MS: u64 = 1_795_185_000_000;
 /// One synthetic contender.
 #[derive(Debug, Clone)]
 pub struct Side {
+    /// Name of the contender.
     pub name: String,
     /// Throughput relative to the first contender, per level.
     pub speed: Vec<f64>,

@@ -5,7 +5,8 @@ use dbduel_record::event::{EndReason, Event, SliceId};
 use dbduel_record::plan::Block;
 use dbduel_record::seed::named_seed;
 use dbduel_record::store::SliceResult;
-use dbduel_testkit::noise::Noise;
+
+use crate::noise::Noise;
 
 use super::facts::{data_files, version};
 use super::measured::SyntheticSlice;
