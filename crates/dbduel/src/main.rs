@@ -28,12 +28,12 @@ use commands::CommandLine;
 use commands::init::InitError;
 use commands::run::{NotARecord, Unreadable};
 use commands::selftest::UnfitInjection;
+use dbduel_experiment::NotCuttable;
+use dbduel_experiment::document::Troubles;
 use dbduel_server::NameError;
 use exit::Exit;
 use judge::records::pool::NotOneDuel;
 use lab::contest::NotComparable;
-use lab::crash::NotCuttable;
-use lab::experiment::document::Troubles;
 
 fn main() -> Exit {
     CommandLine::parse().execute().unwrap_or_else(|error| {

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Subcommand;
+use dbduel_experiment::quantity::size;
 
 use crate::console;
 use crate::exit::Exit;
 use crate::home;
-use crate::lab::experiment::quantity::size;
 use crate::lab::snapshots::Snapshots;
 
 /// What `dbduel datasets` does.

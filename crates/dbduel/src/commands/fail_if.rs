@@ -7,13 +7,13 @@
 
 use std::str::FromStr;
 
+use dbduel_experiment::quantity::share;
 use dbduel_record::Verdict;
 
 use crate::console;
 use crate::exit::Exit;
 use crate::judge::summary::{Figure, Quantity};
 use crate::judge::{Limit, Standing, Summary};
-use crate::lab::experiment::quantity::share;
 use crate::report::words;
 
 use super::run::exit_of;

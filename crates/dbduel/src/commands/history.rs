@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
+use dbduel_experiment::quantity::share;
 use dbduel_record::Record;
 use dbduel_record::store::PLAN;
 
@@ -14,7 +15,6 @@ use crate::judge;
 use crate::judge::records::Judged;
 use crate::judge::records::history::{Question, follow};
 use crate::judge::summary::Quantity;
-use crate::lab::experiment::quantity::share;
 use crate::report;
 
 /// Options of `dbduel history`.

@@ -39,10 +39,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use dbduel_experiment::quantity::duration;
 
 use crate::exit::Exit;
 use crate::judge::IDENTITY;
-use crate::lab::experiment::quantity::duration;
 
 /// Runs fair benchmark duels between database servers and reports which is faster, by how much, and with what certainty.
 #[derive(Debug, Parser)]

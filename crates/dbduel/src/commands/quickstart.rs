@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use dbduel_experiment::ExperimentFile;
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_server::{Home, ServerName, Silent, install};
 
@@ -11,7 +12,6 @@ use super::run;
 use crate::console;
 use crate::exit::Exit;
 use crate::home;
-use crate::lab::experiment::ExperimentFile;
 
 /// Options of `dbduel quickstart`.
 #[derive(Debug, Args)]

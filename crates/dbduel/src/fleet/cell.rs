@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
+use dbduel_experiment::document::Troubles;
+use dbduel_experiment::expand::{Surroundings, expand};
+use dbduel_experiment::{Experiment, ExperimentFile};
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_machine::host;
 use dbduel_record::{Plan, manifest};
 use serde::{Deserialize, Serialize};
 
 use super::permitted;
-use crate::lab::expand::{Surroundings, expand};
-use crate::lab::experiment::document::Troubles;
-use crate::lab::experiment::{Experiment, ExperimentFile};
 
 /// Characters of a digest that people see.
 const SHOWN_DIGITS: usize = 10;

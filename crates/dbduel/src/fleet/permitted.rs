@@ -9,8 +9,8 @@ use dbduel_record::{Plan, plan};
 use dbduel_server::{Meaning, ServerName, leaves_folder, reserved};
 use serde_json::Value;
 
-use crate::lab::experiment::document::{Report, Troubles};
-use crate::lab::experiment::{
+use dbduel_experiment::document::{Report, Troubles};
+use dbduel_experiment::{
     Attribute, Contender, Experiment, ExperimentFile, InjectedStops, Injection, Limits, Load,
     Schedule, Search, Setting, Suite, SuiteWorkload, SweptFactor, SweptLevel, SweptTarget,
     Workload, WrittenParameter, normalised_name,

@@ -4,16 +4,16 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
+use dbduel_experiment::attribute::WrittenFactor;
+use dbduel_experiment::document::Located;
+use dbduel_experiment::expand::{Surroundings, expand};
+use dbduel_experiment::{Experiment, ExperimentFile};
 use dbduel_machine::interrupt;
 use dbduel_record::Plan;
 use dbduel_record::design::{Design, DesignFactor};
 use dbduel_server::Home;
 
 use super::contest::{self, ContestConfig};
-use super::expand::{Surroundings, expand};
-use super::experiment::attribute::WrittenFactor;
-use super::experiment::document::Located;
-use super::experiment::{Experiment, ExperimentFile};
 use crate::console::Console;
 
 /// The plan of a designed contest all of whose servers start, with as many factors as that allows.

@@ -6,8 +6,6 @@ pub mod contest;
 pub mod crash;
 pub mod dataset;
 pub mod drive;
-pub mod expand;
-pub mod experiment;
 pub mod facts;
 pub mod forecast;
 pub mod inspect;

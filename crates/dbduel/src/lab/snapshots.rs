@@ -11,7 +11,7 @@ use dbduel_record::plan::{Contender, Parameters, Setting};
 use dbduel_server::{Home, Progress, clear_unfinished, copy_tree, tree_size, unfinished};
 use serde::{Deserialize, Serialize};
 
-use super::experiment::normalised_name;
+use dbduel_experiment::normalised_name;
 
 /// Raised when the same parameters give other content, or other statistics of it.
 const CONTENT_VERSION: u32 = 2;

@@ -23,6 +23,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use dbduel_experiment::expand::{Surroundings, expand, expand_sweep};
+use dbduel_experiment::{Experiment, ExperimentFile};
 use dbduel_load::driver::Dialect;
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_machine::clock::Clocks;
@@ -44,8 +46,6 @@ use crate::console;
 use crate::exit::Exit;
 use crate::lab::contest::backend::{ContenderServer, in_process};
 use crate::lab::contest::{ContestConfig, Load, Provider};
-use crate::lab::expand::{Surroundings, expand, expand_sweep};
-use crate::lab::experiment::{Experiment, ExperimentFile};
 use crate::lab::server_host::ServerHosts;
 use faults::{Fault, Strikes};
 use load::SimulatedLoad;

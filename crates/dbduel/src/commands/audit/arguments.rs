@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use dbduel_experiment::quantity::size;
 
 use crate::commands::connection::Tls;
-use crate::lab::experiment::quantity::size;
 
 /// Options of `dbduel audit`.
 #[derive(Debug, Args)]

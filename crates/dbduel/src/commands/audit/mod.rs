@@ -23,12 +23,12 @@ use crate::exit::Exit;
 use crate::home;
 use crate::judge;
 use crate::lab::contest;
-use crate::lab::experiment::ExperimentFile;
 use crate::lab::inspect::{self, Gathered, Origin, Subject, planned};
 pub use arguments::Arguments;
 use arguments::{AuditContest, AuditSide};
 use dbduel_audit::codes::{check_subject, check_waiver};
 use dbduel_audit::{Audit, Case, Contest, Machine, Product, Waiver};
+use dbduel_experiment::ExperimentFile;
 
 /// Audits what the arguments name.
 ///

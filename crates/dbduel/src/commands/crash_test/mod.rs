@@ -9,6 +9,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
+use dbduel_experiment::check_cuttable;
+use dbduel_experiment::expand::expand;
+use dbduel_experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_machine::interrupt::{self, Interrupted};
 use dbduel_powercut::{CutModel, mount};
@@ -22,8 +25,6 @@ use crate::home;
 use crate::lab::contest::board::Board;
 use crate::lab::contest::{ContestConfig, Machines};
 use crate::lab::crash::{self, CrashConfig, Images};
-use crate::lab::expand::expand;
-use crate::lab::experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
 use document::Document;
 
 /// Options of `dbduel crash-test`.
@@ -72,7 +73,7 @@ pub fn crash_test(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> 
     };
     let mut plan = expand(&file, &surroundings(ScriptAccess::Full))?;
     plan.seed = arguments.seed.unwrap_or(plan.seed);
-    crash::check(&plan.workload, &plan.contenders)?;
+    check_cuttable(&plan.workload, &plan.contenders)?;
     mount::check()?;
     interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
     let home = home::find(home)?;

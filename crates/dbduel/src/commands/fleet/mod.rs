@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use dbduel_experiment::EXPERIMENT_BYTES_MAX;
 use dbduel_nats::Nats;
 use dbduel_record::foreign::read_text;
 use dbduel_text::counts;
@@ -21,7 +22,6 @@ use crate::fleet::cell::CellOutcome;
 use crate::fleet::status::{self, Ledger};
 use crate::fleet::submit::{Submitted, cells_of, submit};
 use crate::fleet::{Fleet, clock};
-use crate::lab::experiment::EXPERIMENT_BYTES_MAX;
 
 /// Longest name of a campaign, characters.
 const CAMPAIGN_CHARACTERS_MAX: usize = 60;

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use dbduel_experiment::quantity::{busy_poll, duration};
 
 use crate::commands::connection::{Server, Tls};
 use crate::commands::{key_and_value, positive_duration};
-use crate::lab::experiment::quantity::{busy_poll, duration};
 
 /// Options of `dbduel load`.
 #[derive(Debug, Args)]

@@ -34,13 +34,13 @@ use crate::lab::busy_poll;
 use crate::lab::contest::now_ms;
 use crate::lab::dataset::watch_over;
 use crate::lab::drive::{LoadProcess, SliceEnd};
-use crate::lab::expand::DATASET_SEED;
 use crate::lab::forecast::{self, Need};
 use crate::lab::interpreted;
 use crate::lab::login;
 use crate::report::words::{count, duration};
 pub use arguments::Arguments;
 use arguments::LoadArrival;
+use dbduel_experiment::expand::DATASET_SEED;
 use outcome::Outcome;
 
 /// What the load process calls the server.

@@ -14,6 +14,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
+use dbduel_experiment::expand::{Surroundings, expand};
+use dbduel_experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_machine::interrupt;
 use dbduel_record::event::EndReason;
@@ -39,8 +41,6 @@ use crate::lab::combinations::combinable;
 use crate::lab::contest::board::Board;
 use crate::lab::contest::{Machines, Provider};
 use crate::lab::drive::NatsAccess;
-use crate::lab::expand::{Surroundings, expand};
-use crate::lab::experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
 use crate::lab::interpreted;
 pub use extension::{extend, may_be_extended};
 pub use new_record::{create, create_at, new_place};

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use dbduel_experiment::expand::{Surroundings, expand, expand_cell, expand_sweep};
+use dbduel_experiment::{Experiment, ExperimentFile};
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_machine::host;
 use dbduel_machine::random::fresh_seed;
@@ -10,8 +12,6 @@ use dbduel_record::Plan;
 use dbduel_server::{Home, ServerName, install};
 
 use crate::lab::contest::NotComparable;
-use crate::lab::expand::{Surroundings, expand, expand_cell, expand_sweep};
-use crate::lab::experiment::{Experiment, ExperimentFile};
 use crate::lab::inspect::planned;
 
 /// Parses and completes an experiment that may run elsewhere; of a sweep, its first cell with an equal share of the

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use dbduel_experiment::ExperimentFile;
 use dbduel_machine::interrupt;
 use dbduel_record::event::EndReason;
 use dbduel_record::{Plan, RecordWriter, manifest};
@@ -13,7 +14,6 @@ use super::RunOptions;
 use crate::commands::fail_if::FailIf;
 use crate::console::Console;
 use crate::lab::contest::{self, ContestConfig};
-use crate::lab::experiment::ExperimentFile;
 use crate::referee::Judge;
 
 /// Time that a server left behind by a killed run gets to end by itself.

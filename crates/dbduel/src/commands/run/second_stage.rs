@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_experiment::EXPERIMENT_BYTES_MAX;
 use dbduel_record::Record;
 use dbduel_record::design::DesignFactor;
 use dbduel_record::foreign::read_text;
@@ -12,7 +13,6 @@ use toml_edit::{Array, DocumentMut, Item, Table, Value};
 use crate::judge;
 use crate::judge::Summary;
 use crate::judge::records::sweep::is_over;
-use crate::lab::experiment::EXPERIMENT_BYTES_MAX;
 
 /// The experiment of the second stage of a record, and the path that its places are given with: beside the record's experiment,
 /// so that files which it names are found.

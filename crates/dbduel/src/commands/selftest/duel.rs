@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use dbduel_experiment::ExperimentFile;
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::Record;
 use dbduel_record::Verdict;
@@ -18,7 +19,6 @@ use crate::judge::injected::stopped_share;
 use crate::judge::records::steadiness::{Steadiness, steadiness};
 use crate::judge::summary::Comparison;
 use crate::judge::{Summary, decide_level};
-use crate::lab::experiment::ExperimentFile;
 use crate::report::words;
 
 /// Contenders of the duel.

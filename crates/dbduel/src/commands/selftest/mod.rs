@@ -16,6 +16,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
+use dbduel_experiment::check_stalls;
+use dbduel_experiment::quantity::{self, duration, share};
 use dbduel_machine::interrupt;
 use dbduel_record::facts::{Resolution, SelfTest};
 use dbduel_record::plan::InjectedStalls;
@@ -24,8 +26,6 @@ use dbduel_server::{Home, ServerName, Silent, install};
 use crate::console;
 use crate::exit::Exit;
 use crate::home;
-use crate::lab::experiment::check_stalls;
-use crate::lab::experiment::quantity::{self, duration, share};
 use crate::report::words;
 use duel::Match;
 

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_experiment::ExperimentFile;
+use dbduel_experiment::expand::expand_cell;
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::Record;
 use dbduel_record::event::EndReason;
@@ -21,8 +23,6 @@ use crate::console;
 use crate::exit::Exit;
 use crate::judge;
 use crate::judge::records::sweep::is_over;
-use crate::lab::expand::expand_cell;
-use crate::lab::experiment::ExperimentFile;
 use crate::report::words;
 
 /// Share of a cell's time that the report on all cells may take when it ends.

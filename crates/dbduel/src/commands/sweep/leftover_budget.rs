@@ -9,13 +9,13 @@
 //! nothing or fails are no clearer after more of them. But they take nothing from what is undecided beside them in the
 //! same cell.
 
+use dbduel_experiment::expand::least_extension_s;
 use dbduel_record::Record;
 use dbduel_record::Verdict;
 
 use crate::commands::run;
 use crate::exit::Exit;
 use crate::judge::{self, Summary};
-use crate::lab::expand::least_extension_s;
 use crate::report::words;
 
 /// Extensions that a cell may have in all. Each costs a start of its servers, and the bound ends a sweep

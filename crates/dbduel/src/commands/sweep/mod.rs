@@ -9,6 +9,8 @@ mod settings;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_experiment::expand::expand_sweep;
+use dbduel_experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::Plan;
 use dbduel_record::files::LocalFiles;
@@ -23,8 +25,6 @@ use super::run::{self, RunOptions};
 use crate::console;
 use crate::exit::Exit;
 use crate::lab::busy_poll;
-use crate::lab::expand::expand_sweep;
-use crate::lab::experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
 use cells::Sweep;
 pub use reports::{page, report};
 

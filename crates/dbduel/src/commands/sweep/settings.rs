@@ -4,6 +4,9 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result};
+use dbduel_experiment::ExperimentFile;
+use dbduel_experiment::document::Troubles;
+use dbduel_experiment::expand::expand_cell;
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_machine::interrupt;
 use dbduel_record::Plan;
@@ -13,9 +16,6 @@ use dbduel_server::Home;
 use crate::commands::run;
 use crate::console::Console;
 use crate::lab::contest;
-use crate::lab::expand::expand_cell;
-use crate::lab::experiment::ExperimentFile;
-use crate::lab::experiment::document::Troubles;
 
 /// Refuses a sweep with a cell that is void by its file, and one with a setting that its server does not take.
 ///

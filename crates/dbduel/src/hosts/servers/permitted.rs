@@ -3,13 +3,13 @@
 //!
 //! Every plan is checked, whatever the orchestrator did: no program, path or statement of the author's choice.
 
+use dbduel_experiment::{CLIENTS_MAX, STOP_PERIOD_S, STOPPED_SHARE, check_stalls};
 use dbduel_record::Plan;
 use dbduel_record::plan::{Contender, Injection};
 use dbduel_server::{Meaning, ServerName};
 
 use super::{ServerOrder, ServerTask};
 use crate::fleet::permitted::{check_plan_of, check_plan_workloads, server_objection};
-use crate::lab::experiment::{CLIENTS_MAX, STOP_PERIOD_S, STOPPED_SHARE, check_stalls};
 
 /// Refuses an order that an agent would not pass on, and what is no order. `shares` says whether it takes servers from others.
 ///

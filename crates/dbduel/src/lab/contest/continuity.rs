@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use dbduel_experiment::expand::{LONG_TURNS_SHARE_MAX, LongTurns, long_turns};
 use dbduel_load::order::{SliceAnswer, SliceOrder};
 use dbduel_machine::interrupt::{self, Urgency};
 use dbduel_record::event::{ContinuityRound, Event, LoadStretch};
@@ -19,7 +20,6 @@ use dbduel_text::percent;
 use super::Contest;
 use super::phases::Part;
 use super::warm_up::workload_at;
-use crate::lab::expand::{LONG_TURNS_SHARE_MAX, LongTurns, long_turns};
 use crate::lab::observe::Used;
 
 /// Rounds of a rehearsal; with fewer than the least nothing is concluded.

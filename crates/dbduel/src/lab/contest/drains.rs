@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use dbduel_experiment::expand::load_s;
 use dbduel_record::event::Event;
 use dbduel_record::plan::Block;
 use dbduel_record::rows::{ALL_CLASSES, SliceRow};
@@ -15,7 +16,6 @@ use dbduel_text::percent;
 
 use super::Contest;
 use super::pilot::DRAINED_SHARE_MAX;
-use crate::lab::expand::load_s;
 
 /// Blocks of one length of turns from which a share is taken: a single stall is no rate.
 const BLOCKS_MIN: usize = 3;

@@ -48,8 +48,6 @@ use dbduel_server::{Home, orphans};
 
 use super::busy_poll;
 use super::drive::NatsAccess;
-use super::experiment::document::Troubles;
-use super::experiment::{Experiment, ExperimentFile};
 use super::interpreted;
 use super::server_host::ServerHosts;
 use crate::console::Console;
@@ -59,6 +57,8 @@ pub use backend::sandboxed::loaded;
 pub use backend::{Backend, ContenderServer, Sandboxed, sandboxed};
 use board::{Board, Phase};
 pub use conditions::facts as condition_facts;
+use dbduel_experiment::document::Troubles;
+use dbduel_experiment::{Experiment, ExperimentFile};
 pub use injector::InjectedTime;
 use journal::Journal;
 pub use journal::now_ms;

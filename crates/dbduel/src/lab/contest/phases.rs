@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use dbduel_experiment::expand::load_s;
 use dbduel_load::{fill, workloads};
 use dbduel_machine::clock;
 use dbduel_machine::interrupt;
@@ -19,7 +20,6 @@ use dbduel_server::Progress as _;
 use super::board::Phase;
 use super::{Contest, LevelStanding};
 use crate::lab::dataset;
-use crate::lab::expand::load_s;
 
 /// The phases as they follow each other.
 const ORDER: [SuitePhase; 5] = [

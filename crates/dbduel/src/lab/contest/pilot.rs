@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use anyhow::Result;
+use dbduel_experiment::expand::chosen_blocks;
 use dbduel_load::order::{SliceAnswer, SliceOrder, Tick};
 use dbduel_machine::interrupt;
 use dbduel_record::Plan;
@@ -26,7 +27,6 @@ use super::backend::Health;
 use super::board::Phase;
 use super::warm_up::rate;
 use crate::lab::drive::SliceEnd;
-use crate::lab::expand::chosen_blocks;
 
 /// Resolution of the series from which the scatter is predicted, seconds.
 pub const TICK_S: f64 = 0.02;

@@ -2,6 +2,7 @@
 //! chosen by what the ones before showed, until the judge wants no more.
 
 use anyhow::Result;
+use dbduel_experiment::expand::blocks_at_rate;
 use dbduel_record::event::{EndReason, Event};
 use dbduel_record::plan::Plan;
 
@@ -10,7 +11,6 @@ use super::measure::Progress;
 use super::stacks::no_stacks;
 use super::{Contest, ContestConfig};
 use crate::lab::contest::arena::Arena;
-use crate::lab::expand::blocks_at_rate;
 
 /// Warms up and measures, the parts of the contest come back with why it ended.
 pub(super) fn warm_up_and_measure(

@@ -4,6 +4,8 @@
 use anyhow::{Context as _, Result, bail};
 use dbduel_audit::postgresql::contradiction;
 use dbduel_audit::{Case, Machine, Product, ServerEvidence, Version, expected, set_option};
+use dbduel_experiment::ExperimentFile;
+use dbduel_experiment::document::{Trouble, Troubles};
 use dbduel_load::address::ServerAddress;
 use dbduel_load::driver::{Dialect, sqlite_version};
 use dbduel_load::workloads;
@@ -17,8 +19,6 @@ use dbduel_server::{
 
 use super::live;
 use crate::lab::contest::sandboxed::check_workload;
-use crate::lab::experiment::ExperimentFile;
-use crate::lab::experiment::document::{Trouble, Troubles};
 
 /// A setting that its server does not take or that the lab keeps for itself, or a workload that is not written for the server.
 #[derive(Debug, thiserror::Error)]

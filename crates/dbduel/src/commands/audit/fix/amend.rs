@@ -7,12 +7,12 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use dbduel_audit::Fix;
 use dbduel_audit::finding::RemedySetting;
+use dbduel_experiment::normalised_name;
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::Plan;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use crate::commands::run::plan_of;
-use crate::lab::experiment::normalised_name;
 use crate::lab::inspect::Gathered;
 use crate::lab::inspect::planned::is_running;
 

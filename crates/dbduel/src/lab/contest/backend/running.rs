@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use dbduel_experiment::expand::same_server;
 use dbduel_load::address::{Address, ServerAddress};
 use dbduel_load::cancel::Cancel;
 use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect};
@@ -23,8 +24,6 @@ use super::super::prepare::{Content, Origin, is_dataset_known, ready, trouble};
 use super::{Backend, ContenderServer, ServerTexts};
 use crate::lab::contest::ContestConfig;
 use crate::lab::dataset;
-use crate::lab::expand::same_server;
-use crate::lab::experiment;
 use crate::lab::facts::scalar;
 use crate::lab::login::{self, PasswordSource};
 
@@ -177,7 +176,7 @@ pub fn check_distinct(
             let written = written
                 .clone()
                 .find(|written| written.name.value == other.name);
-            let span = written.map(experiment::Contender::server_span);
+            let span = written.map(dbduel_experiment::Contender::server_span);
             return Err(match trouble(config, span, &message) {
                 Some(trouble) => trouble.into(),
                 None => anyhow!(message),

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 use dbduel_audit::ServerEvidence;
+use dbduel_experiment::EXPERIMENT_BYTES_MAX;
+use dbduel_experiment::document::{Trouble, Troubles};
 use dbduel_load::workloads::{self, Workload};
 use dbduel_machine::interrupt;
 use dbduel_record::event::Severity;
@@ -25,8 +27,6 @@ use super::backend::{ContenderServer, in_process, remote, running};
 use super::durability;
 use super::journal::Journal;
 use super::measure::finding;
-use crate::lab::experiment::EXPERIMENT_BYTES_MAX;
-use crate::lab::experiment::document::{Trouble, Troubles};
 use crate::lab::server_host::ServerHosts;
 
 pub use check_settings::{check_settings, rehearse, rehearse_one};

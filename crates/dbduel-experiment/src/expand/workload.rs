@@ -8,9 +8,9 @@ use dbduel_load::workloads::parameters::{self, ScriptAccess};
 use dbduel_load::workloads::{self, script};
 use dbduel_record::plan::{LoadLevel, Parameters, Workload};
 
-use super::super::experiment::document::Report;
-use super::super::experiment::{self, Experiment, normalised_name};
 use super::contenders::beside;
+use crate::experiment::document::Report;
+use crate::experiment::{self, Experiment, normalised_name};
 
 /// What a configuration of the workload's own asks for beside its parameters.
 #[derive(Default)]

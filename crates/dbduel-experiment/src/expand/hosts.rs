@@ -4,8 +4,8 @@ use dbduel_load::workloads::{self, script};
 use dbduel_record::plan::{Contender, LoadHosts, LoadLevel, Workload};
 use dbduel_server::{Meaning, ServerName};
 
-use super::super::experiment::document::Report;
-use super::super::experiment::{self, Experiment, ServersPlace};
+use crate::experiment::document::Report;
+use crate::experiment::{self, Experiment, ServersPlace};
 
 /// The agent on whose machine the server of a contender runs; none where that is this machine.
 pub(super) fn server_host(

@@ -8,9 +8,9 @@ use dbduel_record::design::{ChangeKind, Design, DesignChange, DesignFactor};
 use dbduel_server::{Meaning, ServerName};
 use dbduel_stats::attribution::FactorialDesign;
 
-use super::super::experiment::attribute::{Attribute, WrittenFactor};
-use super::super::experiment::document::{Located, Report, Troubles, nearest};
-use super::super::experiment::{
+use crate::experiment::attribute::{Attribute, WrittenFactor};
+use crate::experiment::document::{Located, Report, Troubles, nearest};
+use crate::experiment::{
     self, Contender, Experiment, ExperimentFile, Setting, WrittenParameter, normalised_name,
     resolved,
 };

@@ -5,11 +5,11 @@ use dbduel_powercut::mount;
 use dbduel_record::plan::{Contender, Injection, Schedule, Workload};
 use dbduel_server::{Meaning, ServerName};
 
-use super::super::crash;
-use super::super::experiment::document::{Located, Report};
-use super::super::experiment::{self, Experiment, InjectedStops};
 use super::Surroundings;
 use super::schedule::budget_for;
+use crate::experiment::document::{Located, Report};
+use crate::experiment::{self, Experiment, InjectedStops};
+use crate::power_cuts;
 
 /// Least length of a slice in limits of the objective.
 const SLICE_PER_OBJECTIVE: f64 = 5.0;
@@ -66,7 +66,7 @@ pub(super) fn check_proof(
     if experiment.suite.is_some() {
         let message = "`prove` needs one workload, and a suite has several; prove the servers' durability in a contest of its own";
         report.add(&written.span, message);
-    } else if let Err(error) = crash::check(workload, contenders) {
+    } else if let Err(error) = power_cuts::check_cuttable(workload, contenders) {
         report.add(&written.span, format!("`prove` is not possible: {error}"));
     } else if surroundings.runs_here
         && let Err(error) = mount::check()

@@ -5,7 +5,7 @@ use dbduel_record::plan::{Arrival, Block, BlockForm, Epochs, LoadLevel, Pilot, S
 
 use dbduel_stats::sequential::unit_length_s;
 
-use super::super::experiment::{self, Experiment};
+use crate::experiment::{self, Experiment};
 
 /// What a budget is when the experiment names none, seconds.
 pub(super) const BUDGET_S: f64 = 1200.0;

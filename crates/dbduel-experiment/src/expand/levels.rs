@@ -2,9 +2,9 @@
 
 use dbduel_record::plan::{Arrival, LoadLevel};
 
-use super::super::experiment::document::Report;
-use super::super::experiment::{self, ArrivalKind, Rates};
 use super::workload::Asked;
+use crate::experiment::document::Report;
+use crate::experiment::{self, ArrivalKind, Rates};
 
 /// Most load levels of one contest.
 pub(super) const LEVELS_MAX: usize = 100;

@@ -4,9 +4,9 @@
 use dbduel_record::Plan;
 use dbduel_record::plan::{Arrival, Block, LoadLevel, RateSearch};
 
-use super::super::experiment::document::Report;
-use super::super::experiment::{Experiment, Rates};
 use super::blocks::{Cut, numbered_from};
+use crate::experiment::document::Report;
+use crate::experiment::{Experiment, Rates};
 
 /// The first rate that is tried unless the experiment names one, transactions per second.
 const FROM_PER_S: f64 = 100.0;

@@ -7,11 +7,11 @@ use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_load::workloads::{self, Effect, script};
 use dbduel_record::plan::{Arrival, LoadLevel, SuitePhase, SuiteWorkload, Workload};
 
-use super::super::experiment::document::{Located, Report};
-use super::super::experiment::{self, Experiment, normalised_name};
 use super::levels::{CLIENTS, LEVELS_MAX, think_ms};
 use super::suite_scripts::script_of;
 use super::workload::{check_clients, complete_workload, script_file};
+use crate::experiment::document::{Located, Report};
+use crate::experiment::{self, Experiment, normalised_name};
 
 /// The workload that fills the tables, and a load level for each workload of the suite.
 pub(super) fn complete_suite(

@@ -8,12 +8,12 @@ use dbduel_record::plan::Schedule;
 use dbduel_record::variants::{VariantGroup, Variants};
 use dbduel_server::{Meaning, ServerName};
 
-use super::super::experiment::document::{Located, Report, Troubles};
-use super::super::experiment::{
-    Contender, Experiment, ExperimentFile, Rates, Setting, normalised_name, resolved,
-};
 use super::schedule::{block_s, warm_ups_s};
 use super::{counted, product};
+use crate::experiment::document::{Located, Report, Troubles};
+use crate::experiment::{
+    Contender, Experiment, ExperimentFile, Rates, Setting, normalised_name, resolved,
+};
 
 /// Most variants of all contenders together, each of them a resident server.
 const VARIANTS_MAX: usize = 16;

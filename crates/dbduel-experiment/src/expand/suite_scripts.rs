@@ -8,9 +8,9 @@ use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_load::workloads::script;
 use dbduel_record::plan::SuitePhase;
 
-use super::super::experiment::document::{Located, Report};
-use super::super::experiment::{self, Experiment};
 use super::contenders::beside;
+use crate::experiment::document::{Located, Report};
+use crate::experiment::{self, Experiment};
 
 /// The experiment with a workload for each script of the suite's directory, in the order of their names; `None` where it has no
 /// directory. A script that a workload of the experiment names has that workload alone.

@@ -139,6 +139,7 @@ pub enum SweptTarget {
     ServerIo,
     /// A setting.
     Setting {
+        /// Its name as written.
         name: String,
         /// Whose setting it is; that of all where absent.
         contender: Option<String>,
@@ -160,6 +161,7 @@ impl SweptTarget {
     }
 }
 
+/// A level of a factor.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SweptLevel {
     /// A value of a parameter of the workload, or of a setting as it goes to the configuration file.
@@ -175,6 +177,7 @@ pub enum SweptLevel {
 pub enum ServerCores {
     /// The first of those that they may use.
     Count(u32),
+    /// By their numbers.
     These(Vec<u32>),
 }
 
@@ -183,6 +186,7 @@ pub enum ServerCores {
 pub struct Injection {
     /// Whose server is stopped.
     pub contender: Located<String>,
+    /// When, and for how long.
     pub stops: InjectedStops,
 }
 
@@ -191,7 +195,9 @@ pub struct Injection {
 pub enum InjectedStops {
     /// Short ones, for a share of each period.
     Pulses {
+        /// The part of each period in which it is stopped.
         share: f64,
+        /// From one stop to the next; the default where absent.
         period: Option<Duration>,
     },
     /// Those of a given length.
@@ -201,6 +207,7 @@ pub enum InjectedStops {
 /// One `[contenders.NAME]`.
 #[derive(Debug, Clone)]
 pub struct Contender {
+    /// The name of the section.
     pub name: Located<String>,
     /// Name of a contender that this one starts from.
     pub like: Option<Located<String>>,
@@ -241,13 +248,16 @@ pub struct Setting {
     pub value: Located<String>,
 }
 
+/// `[workload]`: what clients do.
 #[derive(Debug, Clone)]
 pub struct Workload {
+    /// Name of a workload, or path of a script.
     pub name: Located<String>,
     /// Its parameters, in the order of the file.
     pub parameters: Vec<WrittenParameter>,
 }
 
+/// `[load]`: how many clients there are, and how fast they send.
 #[derive(Debug, Clone, Default)]
 pub struct Load {
     /// One entry per load level.
@@ -312,6 +322,7 @@ pub enum ArrivalKind {
     Poisson,
 }
 
+/// `[schedule]`: who is measured for how long.
 #[derive(Debug, Clone, Default)]
 pub struct Schedule {
     /// Measured part of a slice.
@@ -326,6 +337,7 @@ pub struct Schedule {
     pub epochs: Option<Located<u32>>,
 }
 
+/// `[limits]`: when waits are given up.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
     /// A server must answer within this time after its start.

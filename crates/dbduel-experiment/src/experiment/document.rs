@@ -13,6 +13,7 @@ use toml::de::{DeTable, DeValue};
 /// A value with its place in the text, byte offsets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Located<T> {
+    /// What is written.
     pub value: T,
     /// Where it stands.
     pub span: Range<usize>,

@@ -5,10 +5,10 @@ use dbduel_stats::compare::fewest_pairs;
 use dbduel_stats::sequential::SequentialPlan;
 use dbduel_text::{counts, percent};
 
-use super::super::experiment::document::Report;
-use super::super::experiment::{self, Experiment};
 use super::extras::check_epochs;
 use super::schedule::{budget_for, rounds_within};
+use crate::experiment::document::Report;
+use crate::experiment::{self, Experiment};
 
 /// Simulated sign paths per error probability, so that a strict confidence still has paths to give up.
 const PATHS_PER_ALPHA: f64 = 40.0;

@@ -31,8 +31,8 @@ use dbduel_record::plan::{
 };
 use dbduel_record::{FormatVersion, Plan};
 
-use super::experiment::document::{Report, Troubles};
-use super::experiment::{self, Experiment, ExperimentFile};
+use crate::experiment::document::{Report, Troubles};
+use crate::experiment::{self, Experiment, ExperimentFile};
 use contenders::{complete_contender, with_tables};
 use decision::{complete_decision, complete_limits};
 use extras::{

@@ -17,13 +17,13 @@ use dbduel_server::{Meaning, ServerName};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
 
-use super::super::experiment::document::{Located, Report, Trouble, Troubles};
-use super::super::experiment::{
-    Experiment, ExperimentFile, ServerCores, Setting, SweptFactor, SweptLevel, SweptTarget,
-};
 use super::blocks::permutation;
 use super::schedule::BUDGET_S;
 use super::{Surroundings, counted, expand, product};
+use crate::experiment::document::{Located, Report, Trouble, Troubles};
+use crate::experiment::{
+    Experiment, ExperimentFile, ServerCores, Setting, SweptFactor, SweptLevel, SweptTarget,
+};
 
 /// Most cells of one sweep.
 const CELLS_MAX: usize = 200;

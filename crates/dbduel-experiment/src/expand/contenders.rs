@@ -7,9 +7,9 @@ use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::{Contender, Parameters, Setting, Workload};
 use dbduel_server::{Meaning, ServerName};
 
-use super::super::experiment::document::Report;
-use super::super::experiment::{self, Experiment, normalised_name};
 use super::hosts::server_host;
+use crate::experiment::document::Report;
+use crate::experiment::{self, Experiment, normalised_name};
 
 pub(super) fn complete_contender(
     report: &Report<'_>,
