@@ -2,7 +2,7 @@
 //!
 //! Each product's settings, counters and build facts are translated to facts that mean the same on
 //! every server ([`table`], written in `data`), compared in classes ([`classes`]), and checked by
-//! the [rules] about servers. It has no clock, and opens no files and no connections.
+//! the [rules about servers](RULES). It has no clock, and opens no files and no connections.
 
 mod case;
 pub mod classes;

@@ -1,6 +1,6 @@
 //! Everything about getting, recognising, initialising, starting, freezing and stopping database servers privately.
 //!
-//! What a user writes for a server becomes a [`ServerName`]; a [`sources::Source`] brings its files, and
+//! What a user writes for a server becomes a [`ServerName`]; one of [`SOURCES`] brings its files, and
 //! [`install::install`] makes a [`Build`] of them. A [`Sandbox`] gives one contender's server its own place, and
 //! [`RunningServer`] is that server while it runs.
 
