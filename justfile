@@ -37,7 +37,7 @@ simulate seeds="10000" from="0":
 soak filter="" repeats="1":
     cargo test --locked -p dbduel --test main -- --lab --soak --repeats {{ repeats }} {{ filter }}
 
-# The binary's unit tests whose path contains a text: `just unit report::`.
+# The binary's unit tests whose path contains a text: `just unit lab::`.
 unit filter="":
     cargo test --locked -p dbduel --bin dbduel {{ filter }}
 
@@ -86,4 +86,4 @@ book:
 
 # Regenerate the JSON schema of reports after a change of its types.
 schema:
-    DBDUEL_WRITE_SCHEMA=1 cargo test --locked -p dbduel --bin dbduel published_schema
+    DBDUEL_WRITE_SCHEMA=1 cargo test --locked -p dbduel-report published_schema

@@ -13,7 +13,7 @@ use dbduel_text::{escaped_json, visible, visible_inked};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use crate::report::words;
+use dbduel_report::words;
 
 /// Least time between two plain progress lines of one stage.
 const LINE_PAUSE: Duration = Duration::from_secs(10);

@@ -1,6 +1,6 @@
 //! dbduel: a benchmark lab that stages fair duels between database servers.
 //!
-//! Two halves with one joint: [`lab`] makes records, [`judge`] and [`report`] only read them.
+//! Two halves with one joint: [`lab`] makes records, the crates `dbduel-judge` and `dbduel-report` only read them.
 
 mod commands;
 mod console;
@@ -8,10 +8,8 @@ mod exit;
 mod fleet;
 mod home;
 mod hosts;
-mod judge;
 mod lab;
 mod referee;
-mod report;
 #[cfg(test)]
 mod simulation;
 
@@ -30,9 +28,9 @@ use commands::run::{NotARecord, Unreadable};
 use commands::selftest::UnfitInjection;
 use dbduel_experiment::NotCuttable;
 use dbduel_experiment::document::Troubles;
+use dbduel_judge::records::pool::NotOneDuel;
 use dbduel_server::NameError;
 use exit::Exit;
-use judge::records::pool::NotOneDuel;
 use lab::contest::NotComparable;
 
 fn main() -> Exit {

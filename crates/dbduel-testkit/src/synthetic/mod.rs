@@ -9,6 +9,7 @@ mod course;
 mod facts;
 mod machine;
 mod measured;
+pub mod order_entry;
 pub mod suite;
 mod sweep;
 

@@ -12,7 +12,7 @@ use crate::console;
 use crate::exit::Exit;
 use crate::fleet::archive::{Archived, Packed, RecordArchive};
 use crate::fleet::cell::short;
-use crate::report::words;
+use dbduel_report::words;
 
 /// What `dbduel archive` does.
 #[derive(Debug, Subcommand)]

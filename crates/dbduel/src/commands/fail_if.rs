@@ -12,9 +12,9 @@ use dbduel_record::Verdict;
 
 use crate::console;
 use crate::exit::Exit;
-use crate::judge::summary::{Figure, Quantity};
-use crate::judge::{Limit, Standing, Summary};
-use crate::report::words;
+use dbduel_judge::summary::{Figure, Quantity};
+use dbduel_judge::{Limit, Standing, Summary};
+use dbduel_report::words;
 
 use super::run::exit_of;
 
@@ -195,8 +195,8 @@ pub fn explain(summary: &Summary, rules: &[FailIf]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::summarise;
-    use crate::judge::summary::How;
+    use dbduel_judge::summarise;
+    use dbduel_judge::summary::How;
     use dbduel_testkit::synthetic::Scenario;
     use dbduel_testkit::synthetic::continuity::rehearsed;
 

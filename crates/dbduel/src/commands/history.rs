@@ -11,11 +11,11 @@ use dbduel_record::store::PLAN;
 use super::fail_if::quantity_named;
 use crate::console;
 use crate::exit::Exit;
-use crate::judge;
-use crate::judge::records::Judged;
-use crate::judge::records::history::{Question, follow};
-use crate::judge::summary::Quantity;
-use crate::report;
+use dbduel_judge as judge;
+use dbduel_judge::records::Judged;
+use dbduel_judge::records::history::{Question, follow};
+use dbduel_judge::summary::Quantity;
+use dbduel_report as report;
 
 /// Options of `dbduel history`.
 #[derive(Debug, Args)]

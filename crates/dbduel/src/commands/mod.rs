@@ -42,7 +42,7 @@ use clap::{Parser, Subcommand};
 use dbduel_experiment::quantity::duration;
 
 use crate::exit::Exit;
-use crate::judge::IDENTITY;
+use dbduel_judge::IDENTITY;
 
 /// Runs fair benchmark duels between database servers and reports which is faster, by how much, and with what certainty.
 #[derive(Debug, Parser)]

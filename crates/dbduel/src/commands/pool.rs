@@ -9,8 +9,8 @@ use dbduel_record::Record;
 use super::history::records_in;
 use crate::console;
 use crate::exit::Exit;
-use crate::judge::records::pool::{PoolRecord, pool};
-use crate::report::{self, Options};
+use dbduel_judge::records::pool::{PoolRecord, pool};
+use dbduel_report::{self as report, Options};
 
 /// Options of `dbduel pool`.
 #[derive(Debug, Args)]

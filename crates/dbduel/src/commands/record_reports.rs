@@ -12,9 +12,9 @@ use dbduel_record::{Record, RecordWriter};
 use serde_json::Value;
 
 use crate::console;
-use crate::judge::{self, Summary};
 use crate::lab::contest;
-use crate::report::{self, ExtraFile};
+use dbduel_judge::{self as judge, Summary};
+use dbduel_report::{self as report, ExtraFile};
 
 /// Permissions of a report, before the process's mask.
 const FILE_MODE: u32 = 0o666;

@@ -16,8 +16,8 @@ use super::fail_if::FailIf;
 use super::{fail_if, record_reports, sweep};
 use crate::console;
 use crate::exit::Exit;
-use crate::judge::{self, Summary};
-use crate::report;
+use dbduel_judge::{self as judge, Summary};
+use dbduel_report as report;
 
 /// Options of `dbduel report`.
 #[derive(Debug, Args)]

@@ -22,8 +22,8 @@ use super::http::{Loopback, Reply, Server};
 use super::sweep;
 use crate::console;
 use crate::exit::Exit;
-use crate::judge;
-use crate::report;
+use dbduel_judge as judge;
+use dbduel_report as report;
 
 /// Options of `dbduel watch`.
 #[derive(Debug, Args)]

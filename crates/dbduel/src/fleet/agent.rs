@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::CellEntry;
 use super::{AGENTS, ANSWERS_WAIT, PROTOCOL, clock};
-use crate::judge::IDENTITY;
+use dbduel_judge::IDENTITY;
 
 /// An agent as it answers others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::short;
 use super::pack;
-use crate::judge;
-use crate::report::words;
+use dbduel_judge as judge;
+use dbduel_report::words;
 
 const STORE: &str = "dbduel-records";
 /// Fewest digits that name a record.

@@ -12,7 +12,7 @@ use super::{
     AttachReply, AttachRequest, Event, HostWork, PROTOCOL, Stop, answers_subject, attach_subject,
     orders_subject,
 };
-use crate::judge::IDENTITY;
+use dbduel_judge::IDENTITY;
 
 /// An agent that has lost its connection to NATS is back within this time.
 const ABSENT_TIMEOUT: Duration = Duration::from_secs(20);

@@ -27,9 +27,9 @@ use super::{
 };
 use crate::console;
 use crate::fleet::agent::Agent;
-use crate::judge::IDENTITY;
 use crate::lab::drive::NatsAccess;
 use crate::lab::{drive, line_process};
+use dbduel_judge::IDENTITY;
 
 /// A link that is not heard for so long has gone, and its work is ended.
 const SILENCE_MAX: Duration = Duration::from_secs(10);

@@ -21,7 +21,6 @@ use super::connection;
 use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::home;
-use crate::judge;
 use crate::lab::contest;
 use crate::lab::inspect::{self, Gathered, Origin, Subject, planned};
 pub use arguments::Arguments;
@@ -29,6 +28,7 @@ use arguments::{AuditContest, AuditSide};
 use dbduel_audit::codes::{check_subject, check_waiver};
 use dbduel_audit::{Audit, Case, Contest, Machine, Product, Waiver};
 use dbduel_experiment::ExperimentFile;
+use dbduel_judge as judge;
 
 /// Audits what the arguments name.
 ///

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::text::{INDENT, WIDTH_MIN, wrap};
 use crate::lab::inspect::Gathered;
-use crate::report;
+use dbduel_report as report;
 
 /// A finding as the contests of a directory have it in common.
 #[derive(Debug, Clone, PartialEq, Serialize)]

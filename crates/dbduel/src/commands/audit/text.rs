@@ -7,7 +7,7 @@ use dbduel_audit::Finding;
 use dbduel_audit::codes::{What, codes};
 use dbduel_record::event::Severity;
 
-use crate::report;
+use dbduel_report as report;
 
 /// Narrowest text that is wrapped, columns.
 pub(super) const WIDTH_MIN: usize = 60;

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::log::Log;
 use crate::lab::contest::condition_facts;
-use crate::report::words::{count, sentence};
+use dbduel_report::words::{count, sentence};
 
 /// Raised when a field changes its name or meaning.
 const SCHEMA_VERSION: u32 = 1;

@@ -7,8 +7,8 @@ use dbduel_powercut::CutModel;
 
 use super::document::Document;
 use crate::lab::crash::{ContenderOutcome, CutFate, CutOutcome, KeptImage};
-use crate::report::words::{bytes, count, duration};
-use crate::report::wrap;
+use dbduel_report::words::{bytes, count, duration};
+use dbduel_report::wrap;
 
 /// Columns of a terminal by default.
 const WIDTH: usize = 100;

@@ -31,8 +31,8 @@ use dbduel_record::Record;
 
 use crate::console;
 use crate::exit::Exit;
-use crate::judge;
-use crate::report;
+use dbduel_judge as judge;
+use dbduel_report as report;
 
 /// Options of `dbduel export`.
 #[derive(Debug, Args)]

@@ -8,9 +8,9 @@ use dbduel_record::rows::ALL_CLASSES;
 
 use super::table::Kind::{Real, Text, Whole};
 use super::table::{Cell, Table};
-use crate::judge::Summary;
-use crate::judge::explain::Cost;
-use crate::judge::summary::{Figure, Measures};
+use dbduel_judge::Summary;
+use dbduel_judge::explain::Cost;
+use dbduel_judge::summary::{Figure, Measures};
 
 /// Value, lower and upper end, confidence; missing where there is none.
 pub(super) fn cells(figure: &Figure) -> [Cell; 4] {

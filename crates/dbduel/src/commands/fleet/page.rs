@@ -7,8 +7,8 @@ use dbduel_text::counts;
 use crate::fleet::agent::AgentState;
 use crate::fleet::clock::ClockOffset;
 use crate::fleet::status::{CellFailure, FleetStatus};
-use crate::report::columns::{columns, row};
-use crate::report::words;
+use dbduel_report::columns::{columns, row};
+use dbduel_report::words;
 
 /// Failures that are shown with their reasons.
 const FAILURES_MAX: usize = 20;

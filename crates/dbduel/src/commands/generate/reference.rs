@@ -11,7 +11,7 @@ use dbduel_audit::classes::Weight;
 use dbduel_audit::table::table;
 use dbduel_load::workloads;
 
-use crate::judge::rules::table::rules;
+use dbduel_judge::rules::table::rules;
 
 /// Columns of a verb's help.
 const COLUMNS: usize = 100;

@@ -37,10 +37,10 @@ use crate::lab::drive::{LoadProcess, SliceEnd};
 use crate::lab::forecast::{self, Need};
 use crate::lab::interpreted;
 use crate::lab::login;
-use crate::report::words::{count, duration};
 pub use arguments::Arguments;
 use arguments::LoadArrival;
 use dbduel_experiment::expand::DATASET_SEED;
+use dbduel_report::words::{count, duration};
 use outcome::Outcome;
 
 /// What the load process calls the server.

@@ -13,8 +13,8 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::NAME;
-use crate::judge::classes::ErrorCode;
 use crate::lab::contest::now_ms;
+use dbduel_judge::classes::ErrorCode;
 
 /// Raised when a field of the document changes its name or meaning; new fields do not raise it.
 const SCHEMA_VERSION: u32 = 2;

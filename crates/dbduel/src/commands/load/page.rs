@@ -8,8 +8,8 @@ use dbduel_record::plan::Arrival;
 use dbduel_record::rows::TransactionCounts;
 
 use super::outcome::{Document, Latency};
-use crate::report::words::{count, duration, latency, number, sentence, share, things};
-use crate::report::wrap;
+use dbduel_report::words::{count, duration, latency, number, sentence, share, things};
+use dbduel_report::wrap;
 
 /// Columns of a terminal by default.
 const WIDTH: usize = 80;

@@ -11,8 +11,8 @@ use super::RunOptions;
 use crate::commands::{fail_if, record_reports};
 use crate::console;
 use crate::exit::Exit;
-use crate::judge::Summary;
-use crate::judge::summary::RateBracket;
+use dbduel_judge::Summary;
+use dbduel_judge::summary::RateBracket;
 
 /// The page that people look at, in the record's directory.
 const PAGE: &str = "report.html";
@@ -97,7 +97,7 @@ fn has(summary: &Summary, verdict: Verdict) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge;
+    use dbduel_judge as judge;
     use dbduel_testkit::synthetic::Scenario;
 
     #[test]

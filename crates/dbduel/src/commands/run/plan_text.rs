@@ -14,7 +14,7 @@ use dbduel_record::sweep::SweepPlan;
 use dbduel_server::{Home, Meaning, ServerName, install};
 
 use crate::lab::forecast::{Need, copies_with_snapshot, sentence};
-use crate::report::words;
+use dbduel_report::words;
 
 /// Columns of the names before a line's text.
 const NAMES: usize = 12;

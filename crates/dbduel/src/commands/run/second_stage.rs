@@ -10,9 +10,9 @@ use dbduel_record::foreign::read_text;
 use dbduel_record::store::EXPERIMENT;
 use toml_edit::{Array, DocumentMut, Item, Table, Value};
 
-use crate::judge;
-use crate::judge::Summary;
-use crate::judge::records::sweep::is_over;
+use dbduel_judge as judge;
+use dbduel_judge::Summary;
+use dbduel_judge::records::sweep::is_over;
 
 /// The experiment of the second stage of a record, and the path that its places are given with: beside the record's experiment,
 /// so that files which it names are found.

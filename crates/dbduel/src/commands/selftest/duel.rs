@@ -15,11 +15,11 @@ use dbduel_server::{Home, Meaning, ServerName};
 
 use super::Arguments;
 use crate::commands::{record_reports, run};
-use crate::judge::injected::stopped_share;
-use crate::judge::records::steadiness::{Steadiness, steadiness};
-use crate::judge::summary::Comparison;
-use crate::judge::{Summary, decide_level};
-use crate::report::words;
+use dbduel_judge::injected::stopped_share;
+use dbduel_judge::records::steadiness::{Steadiness, steadiness};
+use dbduel_judge::summary::Comparison;
+use dbduel_judge::{Summary, decide_level};
+use dbduel_report::words;
 
 /// Contenders of the duel.
 const ONE: &str = "one";

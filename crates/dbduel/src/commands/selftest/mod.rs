@@ -26,7 +26,7 @@ use dbduel_server::{Home, ServerName, Silent, install};
 use crate::console;
 use crate::exit::Exit;
 use crate::home;
-use crate::report::words;
+use dbduel_report::words;
 use duel::Match;
 
 /// Options of `dbduel selftest`.

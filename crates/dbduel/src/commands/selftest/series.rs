@@ -10,7 +10,7 @@ use super::duel::{Match, Outcome};
 use super::steadiness::{self, Tally};
 use crate::console;
 use crate::exit::Exit;
-use crate::report::words;
+use dbduel_report::words;
 
 /// Probability that the interval of a share is wrong.
 const ALPHA: f64 = 0.05;

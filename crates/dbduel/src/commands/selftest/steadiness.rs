@@ -2,9 +2,9 @@
 
 use dbduel_record::facts::SeriesSteadiness;
 
-use crate::judge::records::steadiness::{Steadiness, THROUGHPUT};
-use crate::judge::summary::Change;
-use crate::report::words;
+use dbduel_judge::records::steadiness::{Steadiness, THROUGHPUT};
+use dbduel_judge::summary::Change;
+use dbduel_report::words;
 
 /// What every duel of a series said of every quantity, in the order of the duels.
 #[derive(Debug, Default)]

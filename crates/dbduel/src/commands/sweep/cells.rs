@@ -21,9 +21,9 @@ use crate::commands::run::{self, RunOptions};
 use crate::commands::{fail_if, record_reports};
 use crate::console;
 use crate::exit::Exit;
-use crate::judge;
-use crate::judge::records::sweep::is_over;
-use crate::report::words;
+use dbduel_judge as judge;
+use dbduel_judge::records::sweep::is_over;
+use dbduel_report::words;
 
 /// Share of a cell's time that the report on all cells may take when it ends.
 const REPORT_SHARE: f64 = 0.02;

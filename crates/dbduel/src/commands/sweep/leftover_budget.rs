@@ -15,8 +15,8 @@ use dbduel_record::Verdict;
 
 use crate::commands::run;
 use crate::exit::Exit;
-use crate::judge::{self, Summary};
-use crate::report::words;
+use dbduel_judge::{self as judge, Summary};
+use dbduel_report::words;
 
 /// Extensions that a cell may have in all. Each costs a start of its servers, and the bound ends a sweep
 /// whose cells use nothing of what they get.

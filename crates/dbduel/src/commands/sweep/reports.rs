@@ -11,8 +11,8 @@ use dbduel_record::whole::write_whole;
 use super::FILE_MODE;
 use crate::commands::record_reports;
 use crate::console;
-use crate::judge::records::sweep::{SweepSummary, summarise_sweep};
-use crate::report;
+use dbduel_judge::records::sweep::{SweepSummary, summarise_sweep};
+use dbduel_report as report;
 
 /// The page that people look at, in the sweep's directory.
 pub(super) const PAGE: &str = "report.html";

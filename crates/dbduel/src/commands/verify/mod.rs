@@ -26,8 +26,8 @@ use serde_json::Value;
 use super::{record_reports, sweep};
 use crate::console;
 use crate::exit::Exit;
-use crate::judge::{self, Summary};
-use crate::report;
+use dbduel_judge::{self as judge, Summary};
+use dbduel_report as report;
 
 /// Options of `dbduel verify`.
 #[derive(Debug, Args)]

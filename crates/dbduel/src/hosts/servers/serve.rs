@@ -31,7 +31,7 @@ use crate::lab::contest::{Backend as _, Sandboxed, sandboxed};
 use crate::lab::drive::NatsAccess;
 use crate::lab::observe::{Observer, Subject, Watch, write_accounting};
 use crate::lab::snapshots::{Description, Snapshots};
-use crate::report::words;
+use dbduel_report::words;
 
 /// The most of a log that is sent, bytes of its end. A message has room for them where each needs six.
 const LOG_BYTES_MAX: u64 = 8 << 20;

@@ -1,0 +1,76 @@
+//! Whether a verdict on throughput rests on enough stalls.
+//!
+//! A server that stands still for a second now and then has a throughput in the long run that few stalls say little about. How long
+//! clients waited for transactions that outlasted their turns is the trace of such stalls in a slice.
+
+use dbduel_record::rows::SliceRow;
+use dbduel_stats::StatsError;
+use dbduel_stats::sequential::{Decision, Verdict};
+use dbduel_stats::stalls::{RatioStalls, StallChance, stall_chance};
+
+use super::decide::Question;
+use crate::evidence::blocks::CompleteBlock;
+use crate::summary::FewStalls;
+
+/// Makes the interval as wide as chance in too few stalls asks for, and takes back a verdict that does not survive it. `centre`:
+/// the log ratio of all work. `None` where there are enough stalls, or none.
+pub(super) fn widen(
+    question: &Question<'_>,
+    blocks: &[CompleteBlock<'_>],
+    centre: f64,
+    decision: &mut Decision,
+) -> Result<Option<FewStalls>, StatsError> {
+    let Some(interval) = decision.interval else {
+        return Ok(None);
+    };
+    let chance = |who: usize| {
+        let rows: Vec<&SliceRow> = blocks.iter().flat_map(|one| one.slices_of(who)).collect();
+        chance_of(&rows, question.alpha)
+    };
+    let stalls = RatioStalls {
+        contender: chance(question.contender)?,
+        reference: chance(question.reference)?,
+    };
+    if !stalls.are_too_few(centre, &interval) {
+        return Ok(None);
+    }
+    let widened = stalls.widened(centre, &interval);
+    let margin = question.plan.decision.horizon.ln_1p();
+    let is_within = -margin <= widened.low && widened.high <= margin;
+    let stands = match decision.verdict {
+        Verdict::Faster => widened.low >= 0.0,
+        Verdict::Slower => widened.high <= 0.0,
+        Verdict::Equivalent => is_within,
+        Verdict::Undecided => true,
+    };
+    decision.interval = Some(widened);
+    decision.within_margin &= is_within;
+    if !stands {
+        decision.verdict = Verdict::Undecided;
+        decision.within_margin = false;
+        (decision.decided_at, decision.method) = (None, None);
+    }
+    let costlier = match stalls.contender.share >= stalls.reference.share {
+        true => (question.contender, stalls.contender),
+        false => (question.reference, stalls.reference),
+    };
+    Ok(Some(FewStalls {
+        contender: question.plan.contenders[costlier.0].name.clone(),
+        stalls: costlier.1.effective,
+        share: costlier.1.share,
+    }))
+}
+
+/// What chance in the number of its stalls may have done to a contender with these slices.
+fn chance_of(rows: &[&SliceRow], alpha: f64) -> Result<StallChance, StatsError> {
+    let mut drained: Vec<f64> = rows.iter().filter_map(|row| row.drained_s).collect();
+    if drained.is_empty() {
+        return Ok(StallChance::default());
+    }
+    let middle = drained.len() / 2;
+    // What the last transactions of a slice take in any case.
+    let usual = *drained.select_nth_unstable_by(middle, f64::total_cmp).1;
+    let excess: Vec<f64> = drained.iter().map(|one| (one - usual).max(0.0)).collect();
+    let measured_s: f64 = rows.iter().map(|row| row.measured_s).sum();
+    stall_chance(&excess, measured_s, alpha)
+}

@@ -1,0 +1,218 @@
+//! A limit on a ratio that the user sets, and the interval's position relative to it.
+//!
+//! Every ratio has an interval that holds at every moment of the run at once, throughput with the error probability of the
+//! comparison and the quantities beside it with equal shares of that (Bonferroni). Where they hold, every answer about any number
+//! of limits is right: limits cost no further error probability, however long a contest goes on for their sake.
+
+use dbduel_record::Record;
+use dbduel_record::Verdict;
+
+use super::decide::{Question, decide_blocks};
+use super::quantities;
+use crate::champions;
+use crate::evidence::Evidence;
+use crate::summary::{Comparison, Figure, Quantity};
+
+/// A relative difference from the baseline beyond which something is to be done.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limit {
+    /// What is compared; throughput when absent.
+    pub quantity: Option<Quantity>,
+    /// True when more than the baseline is beyond, false when less is.
+    pub is_about_more: bool,
+    /// The relative difference.
+    pub share: f64,
+}
+
+/// Where an interval stands to a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// All of it lies beyond the limit.
+    Beyond,
+    /// None of it does.
+    Within,
+    /// The limit lies inside it; more blocks make it narrower.
+    Open,
+    /// There is none, and more blocks would give none.
+    Unknown,
+}
+
+impl Limit {
+    /// How people call what it is about.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.quantity.map_or("throughput", Quantity::label)
+    }
+
+    /// Transactions that each slice must have for the ratio to be measured; 0 where any do.
+    #[must_use]
+    pub fn transactions_needed(&self) -> f64 {
+        let needed = self.quantity.and_then(quantities::transactions_needed);
+        needed.unwrap_or(0.0)
+    }
+
+    /// The ratio that the limit is about.
+    #[must_use]
+    pub fn ratio_of<'c>(&self, comparison: &'c Comparison) -> Option<&'c Figure> {
+        let Some(quantity) = self.quantity else {
+            return Some(&comparison.ratio);
+        };
+        let mut quantities = comparison.quantities.iter();
+        quantities
+            .find(|one| one.quantity == quantity)
+            .map(|one| &one.ratio)
+    }
+
+    /// The ratio at which it lies.
+    fn at(&self) -> f64 {
+        match self.is_about_more {
+            true => 1.0 + self.share,
+            false => 1.0 - self.share,
+        }
+    }
+
+    /// Where a ratio stands to it.
+    #[must_use]
+    pub fn standing(&self, ratio: Option<&Figure>) -> Standing {
+        let Some(ratio) = ratio else {
+            return Standing::Unknown;
+        };
+        let Some((low, high)) = ratio.interval() else {
+            return match ratio {
+                Figure::NotMeasured { .. } => Standing::Unknown,
+                Figure::Estimated { .. } | Figure::Bare { .. } => Standing::Open,
+            };
+        };
+        let (is_beyond, is_within) = match self.is_about_more {
+            true => (low > self.at(), high <= self.at()),
+            false => (high < self.at(), low >= self.at()),
+        };
+        match (is_beyond, is_within) {
+            (true, _) => Standing::Beyond,
+            (_, true) => Standing::Within,
+            (false, false) => Standing::Open,
+        }
+    }
+}
+
+/// The limits that are open at a level, by what the record has so far: measuring on may decide them.
+#[must_use]
+pub fn open_limits<'l>(record: &Record, level: usize, limits: &'l [Limit]) -> Vec<&'l Limit> {
+    let judged = champions::judged_record(record);
+    let record = judged.as_ref().unwrap_or(record);
+    let plan = &record.plan;
+    let evidence = Evidence::of(record);
+    let decision = decide_blocks(plan, &evidence.levels[level], level);
+    let compared = plan.challengers().zip(decision.comparisons);
+    let compared: Vec<Comparison> = compared
+        .filter(|(_, comparison)| comparison.verdict != Verdict::Void)
+        .map(|(contender, mut comparison)| {
+            let question = Question::against_baseline(plan, contender, level);
+            let asked = Quantity::ALL.into_iter().filter(|quantity| {
+                let mut limits = limits.iter();
+                limits.any(|limit| limit.quantity == Some(*quantity))
+            });
+            comparison.quantities = asked
+                .map(|quantity| {
+                    let alpha = quantities::alpha_of(&question);
+                    quantities::compare_one(&evidence, level, &question, quantity, alpha)
+                })
+                .collect();
+            comparison
+        })
+        .collect();
+    let is_open = |limit: &&Limit| {
+        let mut standings = compared
+            .iter()
+            .map(|comparison| limit.standing(limit.ratio_of(comparison)));
+        standings.any(|standing| standing == Standing::Open)
+    };
+    limits.iter().filter(is_open).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summarise;
+    use crate::summary::How;
+    use dbduel_testkit::synthetic::Scenario;
+
+    fn figure(low: f64, high: Option<f64>) -> Figure {
+        Figure::Estimated {
+            value: low,
+            low,
+            high,
+            confidence: 0.95,
+            n: 9,
+            how: How::PairedBlocks,
+        }
+    }
+
+    #[test]
+    fn an_interval_is_beyond_a_limit_within_it_or_open() {
+        let more = |share| Limit {
+            quantity: None,
+            is_about_more: true,
+            share,
+        };
+        let less = |share| Limit {
+            is_about_more: false,
+            ..more(share)
+        };
+        let cases = [
+            (more(0.1), 1.2, Some(1.3), Standing::Beyond),
+            (more(0.1), 1.05, Some(1.3), Standing::Open),
+            (more(0.1), 0.9, Some(1.05), Standing::Within),
+            (more(0.1), 0.9, None, Standing::Open),
+            (less(0.03), 0.9, Some(0.96), Standing::Beyond),
+            (less(0.03), 0.94, Some(0.98), Standing::Open),
+            (less(0.03), 0.98, Some(1.04), Standing::Within),
+            (less(0.03), 0.98, None, Standing::Within),
+        ];
+        for (limit, low, high, expected) in cases {
+            let standing = limit.standing(Some(&figure(low, high)));
+            assert_eq!(standing, expected, "{limit:?} {low} {high:?}");
+        }
+        assert_eq!(more(0.1).standing(None), Standing::Unknown);
+        let unmeasured = Figure::NotMeasured { why: String::new() };
+        assert_eq!(more(0.1).standing(Some(&unmeasured)), Standing::Unknown);
+        let bare = Figure::Bare {
+            value: 1.5,
+            n: 2,
+            how: How::PairedBlocks,
+            why: String::new(),
+        };
+        assert_eq!(more(0.1).standing(Some(&bare)), Standing::Open);
+    }
+
+    #[test]
+    fn limits_are_open_exactly_where_the_summary_has_no_answer() {
+        let record = Scenario::duel().record();
+        let (summary, _) = summarise(&record);
+        let quantities = Quantity::ALL.map(Some);
+        let mut limits = Vec::new();
+        for quantity in quantities.into_iter().chain([None]) {
+            for share in [0.0, 0.005, 0.02, 0.05, 0.1, 0.3] {
+                for is_about_more in [true, false] {
+                    limits.push(Limit {
+                        quantity,
+                        is_about_more,
+                        share,
+                    });
+                }
+            }
+        }
+        let mut seen = [0, 0];
+        for duel in &summary.duels {
+            let open = open_limits(&record, duel.level, &limits);
+            for limit in &limits {
+                let mut comparisons = duel.comparisons.iter();
+                let expected =
+                    comparisons.any(|one| limit.standing(limit.ratio_of(one)) == Standing::Open);
+                assert_eq!(open.contains(&limit), expected, "{limit:?}");
+                seen[usize::from(expected)] += 1;
+            }
+        }
+        assert!(seen.iter().all(|&count| count > 5), "{seen:?}");
+    }
+}

@@ -1,0 +1,305 @@
+//! Rules about the course of the run and the state of its record.
+
+use std::collections::BTreeMap;
+
+use dbduel_audit::Finding;
+use dbduel_record::Verdict;
+use dbduel_record::event::{EndReason, Event, Severity, SliceId};
+use dbduel_text::counts;
+
+use super::RunEvidence;
+use crate::summary::{Comparison, Scope, Summary};
+use crate::workloads::has_fixed_work;
+
+/// Complaints that are quoted; the rest is counted.
+const COMPLAINTS_QUOTED: usize = 3;
+/// Lost slices whose reason is quoted.
+const LOST_QUOTED: usize = 3;
+
+fn events<'a>(run: &'a RunEvidence<'_>) -> impl Iterator<Item = &'a Event> {
+    run.evidence.record.events.iter().map(|event| &event.what)
+}
+
+pub fn not_steady(run: &RunEvidence<'_>) -> Vec<Finding> {
+    // Such a warm-up ends with its work, however steady the throughput was.
+    let workload = &run.evidence.plan().workload;
+    if has_fixed_work(&workload.name, &workload.parameters) {
+        return Vec::new();
+    }
+    // Every start of the servers has a warm-up. On a busy machine all contenders are told of, hence in one finding.
+    let mut warm_ups: BTreeMap<&str, Vec<(f64, bool)>> = BTreeMap::new();
+    for event in events(run) {
+        if let Event::WarmedUp {
+            contender,
+            seconds,
+            steady,
+            level: None,
+            ..
+        } = event
+        {
+            let own = warm_ups.entry(contender).or_default();
+            own.push((*seconds, *steady));
+        }
+    }
+    let mut restless: Vec<(&str, String)> = Vec::new();
+    let mut longest_s: f64 = 0.0;
+    for (name, own) in warm_ups {
+        let ended: Vec<f64> = own
+            .iter()
+            .filter(|(_, steady)| !steady)
+            .map(|(seconds, _)| *seconds)
+            .collect();
+        if ended.is_empty() {
+            continue;
+        }
+        longest_s = ended.iter().copied().fold(longest_s, f64::max);
+        restless.push(match own.len() {
+            1 => (name, format!("`{name}`")),
+            all => (name, format!("`{name}` in {} of {all} starts", ended.len())),
+        });
+    }
+    if restless.is_empty() {
+        return Vec::new();
+    }
+    let (names, shares): (Vec<&str>, Vec<String>) = restless.into_iter().unzip();
+    let claim = format!(
+        "Warm-up ended without a steady state after at most {longest_s:.0} s: {}.",
+        shares.join(", ")
+    );
+    let (severity, meaning) = match names.iter().all(|name| has_settled(run.summary, name)) {
+        true => (
+            Severity::Note,
+            " While they were measured they changed by less than the differences that the verdicts name.",
+        ),
+        false => (Severity::Doubt, ""),
+    };
+    let remedy = "Use a longer warm-up; on a noisy machine a steady state may never be shown.";
+    vec![Finding::new(severity, &names, claim + meaning, remedy)]
+}
+
+/// Whether a contender's slices began without a transient, and changed relative to the others by less than what every verdict on it needs.
+fn has_settled(summary: &Summary, name: &str) -> bool {
+    summary.duels.iter().all(|duel| {
+        let mut courses = duel.contenders.iter();
+        let course = courses.find(|one| one.contender == name);
+        let Some(course) = course.and_then(|one| one.course.as_ref()) else {
+            return false;
+        };
+        let change = course.own_change.interval();
+        let change = change.map_or(f64::INFINITY, |(low, high)| high.ln().max(-low.ln()));
+        let is_about_it = |one: &&Comparison| one.contender == name || summary.baseline == name;
+        let mut verdicts = duel.comparisons.iter().filter(is_about_it);
+        let is_borne = verdicts.all(|one| {
+            let is_claim = matches!(one.verdict, Verdict::Faster | Verdict::Slower);
+            let (low, high) = one.ratio.interval().unwrap_or((1.0, 1.0));
+            let nearest = if low > 1.0 { low.ln() } else { -high.ln() };
+            is_claim && change < nearest
+        });
+        course.transient.is_none() && is_borne
+    })
+}
+
+pub fn server_died(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let deaths = events(run).filter_map(|event| match event {
+        Event::ServerDied { contender, how } => Some((contender.as_str(), how)),
+        _ => None,
+    });
+    deaths
+        .map(|(name, how)| {
+            let claim = format!("`{name}` died during the run: {how}");
+            Finding::new(
+                Severity::Doubt,
+                &[name],
+                claim,
+                "Read the server's log in the record.",
+            )
+        })
+        .collect()
+}
+
+pub fn lost_slices(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let lost: Vec<(SliceId, &str)> = events(run)
+        .filter_map(|event| match event {
+            Event::SliceLost { slice, why, .. } => Some((*slice, why.as_str())),
+            _ => None,
+        })
+        .collect();
+    if lost.is_empty() {
+        // The last block of an interrupted run is no mystery; `run.unfinished` speaks of it.
+        return Vec::new();
+    }
+    let plan = run.evidence.plan();
+    let mut of_each: BTreeMap<&str, u64> = BTreeMap::new();
+    for (slice, _) in &lost {
+        let block = plan.blocks.get(slice.block as usize);
+        let contender = block.and_then(|block| block.order.get(slice.position as usize));
+        if let Some(contender) = contender.and_then(|index| plan.contenders.get(*index)) {
+            *of_each.entry(&contender.name).or_default() += 1;
+        }
+    }
+    let of_each = of_each
+        .iter()
+        .map(|(name, count)| format!("{count} of `{name}`"));
+    let quoted = lost.iter().take(LOST_QUOTED);
+    let mut reasons: Vec<String> = quoted
+        .map(|(slice, why)| format!("{slice}: {why}"))
+        .collect();
+    if lost.len() > LOST_QUOTED {
+        reasons.push(format!("and {} more", lost.len() - LOST_QUOTED));
+    }
+    let claim = format!(
+        "{} lost ({}): {}. {} left out.",
+        counts::things(lost.len() as u64, "slice"),
+        of_each.collect::<Vec<_>>().join(", "),
+        reasons.join("; "),
+        match run.summary.run.blocks_incomplete {
+            1 => "1 block was".to_owned(),
+            count => format!("{count} blocks were"),
+        }
+    );
+    let remedy = "See events.jsonl. A server that loses more slices than the others is less available; a load process \
+                  that stalled was stopped or had no CPU.";
+    vec![Finding::new(Severity::Doubt, &[], claim, remedy)]
+}
+
+pub fn resumed(run: &RunEvidence<'_>) -> Vec<Finding> {
+    // Where starts are the units, one more of them is no flaw.
+    if run.summary.scope == Scope::TheseServers {
+        return Vec::new();
+    }
+    let again = StartsAgain::of(events(run));
+    let (what, remedy) = match again {
+        StartsAgain {
+            extended: 0,
+            interrupted: 0,
+        } => return Vec::new(),
+        StartsAgain { extended: 0, .. } => ("resumed", "Repeat it without interruption."),
+        StartsAgain { interrupted: 0, .. } => {
+            ("extended", "Repeat it with a larger budget from the start.")
+        }
+        _ => (
+            "extended and resumed",
+            "Repeat it with a larger budget from the start, and without interruption.",
+        ),
+    };
+    let claim = format!(
+        "The run was {what}: its blocks come from {} starts of all servers, treated as one. If starts differ, the \
+         interval is too narrow.",
+        1 + again.extended + again.interrupted
+    );
+    vec![Finding::new(Severity::Doubt, &[], claim, remedy)]
+}
+
+/// Why all servers were started again.
+#[derive(Debug, Default, Clone, Copy)]
+struct StartsAgain {
+    /// The run had come to its end and was given more.
+    extended: usize,
+    /// The run had stopped before its end.
+    interrupted: usize,
+}
+
+impl StartsAgain {
+    fn of<'e>(events: impl Iterator<Item = &'e Event>) -> Self {
+        let mut again = Self::default();
+        // How the last run ended; nothing before the first, and no reason where it was killed.
+        let mut last: Option<Option<EndReason>> = None;
+        for event in events {
+            match (event, last) {
+                (Event::Started { .. }, before) => {
+                    match before {
+                        None => {}
+                        Some(Some(EndReason::Decided | EndReason::BudgetSpent)) => {
+                            again.extended += 1;
+                        }
+                        Some(_) => again.interrupted += 1,
+                    }
+                    last = Some(None);
+                }
+                (Event::Ended { reason }, Some(_)) => last = Some(Some(*reason)),
+                _ => {}
+            }
+        }
+        again
+    }
+}
+
+pub fn extended(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let Some(extensions) = run.evidence.record.extensions() else {
+        return Vec::new();
+    };
+    let claim = format!(
+        "The run was extended beyond its plan ({}): {:.0} s of load and {} were added. Blocks beyond the planned ones \
+         are decided by the reserve of the error probability.",
+        counts::things(extensions.count as u64, "extension"),
+        extensions.used_s,
+        counts::things(extensions.blocks as u64, "block"),
+    );
+    vec![Finding::new(
+        Severity::Note,
+        &[],
+        claim,
+        "A larger budget from the start decides sooner.",
+    )]
+}
+
+pub fn unfinished(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let run = &run.summary.run;
+    let (severity, what) = match run.ended {
+        Some(EndReason::Decided | EndReason::BudgetSpent) => return Vec::new(),
+        Some(EndReason::Interrupted) => (Severity::Note, "was interrupted"),
+        Some(EndReason::Failed) => (Severity::Doubt, "failed"),
+        None => (Severity::Note, "has no recorded end"),
+    };
+    let claim = format!(
+        "The run {what}; {} and {} begun.",
+        match run.blocks_complete {
+            1 => "1 block is complete".to_owned(),
+            count => format!("{count} blocks are complete"),
+        },
+        run.blocks_incomplete
+    );
+    vec![Finding::new(
+        severity,
+        &[],
+        claim,
+        "Resume it with `dbduel run DIR`.",
+    )]
+}
+
+pub fn complaints(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let complaints = &run.evidence.record.complaints;
+    if complaints.is_empty() {
+        return Vec::new();
+    }
+    let quoted: Vec<String> = complaints
+        .iter()
+        .take(COMPLAINTS_QUOTED)
+        .map(|complaint| match complaint.line {
+            0 => format!("{}: {}", complaint.file, complaint.why),
+            line => format!("{} line {line}: {}", complaint.file, complaint.why),
+        })
+        .collect();
+    let claim = format!(
+        "{} of the record {} unreadable and left out: {}{}.",
+        counts::things(complaints.len() as u64, "part"),
+        if complaints.len() == 1 { "was" } else { "were" },
+        quoted.join("; "),
+        match complaints.len().saturating_sub(COMPLAINTS_QUOTED) {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        }
+    );
+    // Earlier versions left the line that a crash tore in its file; more than one is damage.
+    let severity = if complaints.len() == 1 {
+        Severity::Note
+    } else {
+        Severity::Doubt
+    };
+    vec![Finding::new(
+        severity,
+        &[],
+        claim,
+        "Compare with a copy of the record; `dbduel verify` names the changed files.",
+    )]
+}

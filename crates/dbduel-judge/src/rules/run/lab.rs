@@ -1,0 +1,282 @@
+//! Rules about the lab itself: what it did on purpose, and what the machine did to it.
+
+use dbduel_audit::Finding;
+use dbduel_record::event::Severity;
+use dbduel_record::rows::SliceRow;
+use dbduel_stats::stalls::{StallCount, compare_stalls};
+use dbduel_text::percent;
+
+use super::RunEvidence;
+use crate::injected::stopped_share;
+use crate::summary::Duel;
+
+/// Share of its measured time that a load thread may wait for a processor beyond what is usual in the
+/// duel, before the slice is starved. Servers that share its processors make it wait too, so the usual
+/// wait is none of foreign processes.
+const WAIT_SHARE: f64 = 0.1;
+/// Share of starved slices from which the machine is called loaded.
+const STARVED_SHARE: f64 = 0.05;
+/// Distance of a slice's logarithm from the median of its contender, in median absolute deviations made
+/// comparable to standard deviations, from which it is outlying (Iglewicz and Hoaglin 1993).
+const OUTLYING: f64 = 3.5;
+/// Least relative distance of an outlying slice, so that quiet machines do not list trifles.
+const OUTLYING_SHARE: f64 = 0.1;
+/// Slices from which a contender has a median to be far from.
+const SLICES_MIN: usize = 8;
+/// Outlying slices that a finding names.
+const NAMED_MAX: usize = 5;
+
+/// What the lab did to a server on purpose.
+pub fn injected(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let Some(injection) = &run.evidence.plan().injection else {
+        return Vec::new();
+    };
+    let name = run.evidence.plan().contenders[injection.contender]
+        .name
+        .as_str();
+    let stalls = injection.stalls.map(|stalls| format!(", {stalls} awake"));
+    let claim = format!(
+        "The lab stopped `{name}` for {} of its slices on purpose ({} planned{}); this duel validates the \
+         lab and says nothing about the servers.",
+        percent::of(stopped_share(run.evidence.record)),
+        percent::of(injection.stopped_share),
+        stalls.unwrap_or_default()
+    );
+    vec![Finding::new(
+        Severity::Doubt,
+        &[name],
+        claim,
+        "Remove [injection] from the experiment for a real duel.",
+    )]
+}
+
+fn rows_of<'a>(run: &'a RunEvidence<'_>, duel: &Duel, contender: usize) -> Vec<&'a SliceRow> {
+    let blocks = run.evidence.levels[duel.level].complete.iter();
+    blocks
+        .flat_map(|block| block.slices_of(contender))
+        .collect()
+}
+
+/// Slices in which the load threads were ready and had no processor.
+pub fn starved(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let threads = f64::from(run.summary.load.threads.max(1));
+    let mut found = Vec::new();
+    for duel in &run.summary.duels {
+        let waits: Vec<Vec<f64>> = (0..run.summary.contenders.len())
+            .map(|contender| {
+                let shares = rows_of(run, duel, contender).into_iter().filter_map(|row| {
+                    let wait_s = run.evidence.reading(row.slice(), "load", "cpu_wait_s")?;
+                    Some(wait_s / (threads * row.measured_s))
+                });
+                shares.collect()
+            })
+            .collect();
+        let usual = lower_quartile(waits.concat());
+        let counts: Vec<StallCount> = waits
+            .iter()
+            .map(|shares| {
+                let starved = shares.iter().filter(|share| **share > usual + WAIT_SHARE);
+                StallCount {
+                    stalls: starved.count() as u64,
+                    lost: 0.0,
+                    active: shares.len() as u64,
+                }
+            })
+            .collect();
+        let starved: u64 = counts.iter().map(|count| count.stalls).sum();
+        let slices: u64 = counts.iter().map(|count| count.active).sum();
+        if (starved as f64) <= STARVED_SHARE * slices as f64 {
+            continue;
+        }
+        let level_alpha = 1.0 - run.summary.rule.confidence;
+        let baseline = run.evidence.plan().baseline;
+        let is_uneven = (0..counts.len()).any(|contender| {
+            contender != baseline
+                && compare_stalls(&counts[contender], &counts[baseline])
+                    .is_ok_and(|stalls| stalls.same_rate_p < level_alpha)
+        });
+        let sides: Vec<String> = counts
+            .iter()
+            .zip(&run.summary.contenders)
+            .map(|(count, facts)| {
+                format!("{} of {} of `{}`", count.stalls, count.active, facts.name)
+            })
+            .collect();
+        let claim = format!(
+            "In {starved} of {slices} slices at {} load threads waited for CPU {} percentage points more than usual ({}){}.",
+            duel.label,
+            100.0 * WAIT_SHARE,
+            sides.join(", "),
+            match is_uneven {
+                true =>
+                    "; one side is affected more often than by chance, so part of the ratio may be the machine's",
+                false => "; may be chance: adds noise, not bias",
+            }
+        );
+        let severity = if is_uneven {
+            Severity::Doubt
+        } else {
+            Severity::Note
+        };
+        let remedy = "Stop other work on this machine, or give the load process and the servers their own cores.";
+        found.push(Finding::new(severity, &[], claim, remedy).at(duel.level));
+    }
+    found
+}
+
+/// Slices far from the others of their contender.
+pub fn outlying(run: &RunEvidence<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for duel in &run.summary.duels {
+        for (contender, facts) in run.summary.contenders.iter().enumerate() {
+            let rows = rows_of(run, duel, contender);
+            let rates: Vec<f64> = rows
+                .iter()
+                .map(|row| row.ok as f64 / row.measured_s)
+                .collect();
+            let Some((typical, far)) = far_from_median(&rates) else {
+                continue;
+            };
+            if far.is_empty() {
+                continue;
+            }
+            let named: Vec<String> = far
+                .iter()
+                .take(NAMED_MAX)
+                .map(|&index| {
+                    let row = rows[index];
+                    // Whole percents do: these are far from 100.
+                    let share = (100.0 * rates[index] / typical).round() / 100.0;
+                    format!("{}.{} at {}", row.block, row.position, percent::of(share))
+                })
+                .collect();
+            let more = match far.len().saturating_sub(NAMED_MAX) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let (lie, they_count) = match far.len() {
+                1 => ("lies", "it is included"),
+                _ => ("lie", "they are included"),
+            };
+            let claim = format!(
+                "{} of {} slices of `{}` at {} {lie} far from the others (slice {}{more} of the median); {they_count}.",
+                far.len(),
+                rows.len(),
+                facts.name,
+                duel.label,
+                named.join(", ")
+            );
+            let remedy = "Check these slices in ticks.csv and other processes at that time.";
+            found.push(Finding::new(Severity::Note, &[&facts.name], claim, remedy).at(duel.level));
+        }
+    }
+    found
+}
+
+/// The median of positive values, and which of them lie far from it on the logarithmic scale.
+fn far_from_median(values: &[f64]) -> Option<(f64, Vec<usize>)> {
+    if values.len() < SLICES_MIN || !values.iter().all(|value| *value > 0.0) {
+        return None;
+    }
+    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    let centre = median(logs.clone());
+    let deviations = logs.iter().map(|log| (log - centre).abs());
+    // 1.4826 makes the median absolute deviation of normal data their standard deviation.
+    let spread = 1.4826 * median(deviations.collect());
+    let limit = (OUTLYING * spread).max(OUTLYING_SHARE.ln_1p());
+    let far = (0..logs.len()).filter(|&index| (logs[index] - centre).abs() > limit);
+    Some((centre.exp(), far.collect()))
+}
+
+/// What a quarter of the values stay below; 0 without values.
+fn lower_quartile(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 4).copied().unwrap_or(0.0)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() % 2 {
+        1 => values[middle],
+        _ => f64::midpoint(values[middle - 1], values[middle]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dbduel_audit::Finding;
+    use dbduel_record::rows::ReadingRow;
+
+    use super::*;
+    use crate::summarise;
+    use dbduel_testkit::synthetic::Scenario;
+
+    fn of_rule<'a>(findings: &'a [Finding], rule: &str) -> Vec<&'a Finding> {
+        findings.iter().filter(|one| one.rule == rule).collect()
+    }
+
+    /// The scenario with load threads that wait in the slices that `is_starved` picks.
+    fn starved_record(is_starved: fn(&SliceRow) -> bool) -> dbduel_record::Record {
+        let mut record = Scenario {
+            clients: vec![16],
+            ..Scenario::duel()
+        }
+        .record();
+        let rows = record.slices.iter().map(|row| ReadingRow {
+            block: row.block,
+            position: row.position,
+            contender: row.contender.clone(),
+            source: "load".to_owned(),
+            metric: "cpu_wait_s".to_owned(),
+            value: if is_starved(row) {
+                row.measured_s
+            } else {
+                0.001
+            },
+        });
+        record.readings.extend(rows.collect::<Vec<_>>());
+        record
+    }
+
+    #[test]
+    fn a_starved_load_is_told_and_doubted_only_when_it_met_one_side() {
+        let (_, findings) = summarise(&starved_record(|row| row.block % 4 == 0));
+        let even = of_rule(&findings, "lab.starved");
+        assert_eq!((even.len(), even[0].severity), (1, Severity::Note));
+        assert!(even[0].claim.contains("may be chance"), "{}", even[0].claim);
+
+        let (_, findings) = summarise(&starved_record(|row| row.contender == "doublewrite"));
+        let uneven = of_rule(&findings, "lab.starved");
+        assert_eq!((uneven.len(), uneven[0].severity), (1, Severity::Doubt));
+
+        let (_, findings) = summarise(&starved_record(|_| false));
+        assert!(of_rule(&findings, "lab.starved").is_empty());
+    }
+
+    #[test]
+    fn a_slice_far_from_the_others_is_named_and_still_counts() {
+        let mut record = Scenario {
+            clients: vec![16],
+            ..Scenario::duel()
+        }
+        .record();
+        let row = &mut record.slices[9];
+        row.ok /= 3;
+        let name = format!("slice {}.{} at 3", row.block, row.position);
+        let (summary, findings) = summarise(&record);
+        let outlying = of_rule(&findings, "lab.outlying-slices");
+        assert!(outlying[0].claim.contains(&name), "{}", outlying[0].claim);
+        assert_eq!(summary.duels[0].blocks_complete, 14);
+    }
+
+    #[test]
+    fn values_without_a_logarithm_have_no_outliers() {
+        assert!(far_from_median(&[1.0; 3]).is_none());
+        assert!(far_from_median(&[0.0; 20]).is_none());
+        assert_eq!(
+            far_from_median(&[5.0; 20]),
+            Some((5.0_f64.ln().exp(), Vec::new()))
+        );
+    }
+}

@@ -1,0 +1,24 @@
+//! Rules about the run, its load and its verdicts.
+
+pub mod carry_over;
+pub mod contenders;
+pub mod continuity;
+pub mod journal;
+pub mod lab;
+pub mod load;
+pub mod observe;
+pub mod several_differences;
+pub mod statements;
+pub mod steady;
+pub mod verdict;
+
+use crate::evidence::Evidence;
+use crate::summary::Summary;
+
+/// What rules about a run look at.
+pub struct RunEvidence<'a> {
+    /// The record.
+    pub evidence: &'a Evidence<'a>,
+    /// What was concluded from it, verdicts before any of them is void.
+    pub summary: &'a Summary,
+}

@@ -1,0 +1,119 @@
+//! Reports: a summary and findings in, text out.
+//!
+//! Functions return what is to be written; nothing here prints, opens a file, asks for the time or looks
+//! at the environment. A format does not see raw events; all that it says is in the [`Summary`].
+
+mod attribution;
+#[cfg(test)]
+mod browser;
+mod champions;
+pub mod chart;
+pub mod columns;
+mod explanation;
+mod functions;
+pub mod history;
+mod html;
+mod interval_scale;
+pub mod json;
+mod markdown;
+mod method;
+mod order_entry;
+pub mod pool;
+mod scaling;
+mod suite;
+pub mod sweep;
+mod template;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod view;
+pub mod words;
+
+pub use terminal::wrap;
+
+use dbduel_audit::Finding;
+use dbduel_text::{visible, visible_inked};
+
+use dbduel_judge::Summary;
+
+/// What the caller knows about the place where the report will be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Columns of the terminal; formats for files ignore it.
+    pub width: usize,
+    /// Whether the terminal may be sent colours; the caller knows `NO_COLOR`.
+    pub colour: bool,
+}
+
+/// A report that is ready to be printed or written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendered {
+    /// The report.
+    pub text: String,
+    /// Files that it links to, to be written beside it.
+    pub files: Vec<ExtraFile>,
+}
+
+/// A file beside a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExtraFile {
+    /// Its name, without a folder.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
+}
+
+/// A format of reports.
+pub trait Format: Sync {
+    /// Name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// File name that such a report usually gets; `None` when it is meant for the terminal.
+    fn file_name(&self) -> Option<&'static str>;
+
+    /// The report of a record.
+    fn render(&self, summary: &Summary, findings: &[Finding], options: &Options) -> Rendered;
+}
+
+/// Every format, the one that a run writes last at the end.
+pub const FORMATS: &[&dyn Format] = &[
+    &terminal::Terminal,
+    &html::Html,
+    &markdown::Markdown,
+    &json::Json,
+];
+
+/// The format with this name.
+#[must_use]
+pub fn format(name: &str) -> Option<&'static dyn Format> {
+    FORMATS.iter().copied().find(|format| format.name() == name)
+}
+
+/// The number of a contender, for colour and shape.
+fn number_of(summary: &Summary, contender: &str) -> usize {
+    let mut contenders = summary.contenders.iter();
+    let position = contenders.position(|facts| facts.name == contender);
+    position.unwrap_or(0)
+}
+
+impl Rendered {
+    /// A report for files, with nothing in it that drives a terminal or turns the direction of a line around.
+    fn of_files(text: &str, files: Vec<ExtraFile>) -> Self {
+        let visible_file = |ExtraFile { name, text }| ExtraFile {
+            name,
+            text: visible(&text).into_owned(),
+        };
+        Self {
+            text: visible(text).into_owned(),
+            files: files.into_iter().map(visible_file).collect(),
+        }
+    }
+
+    /// A report for a terminal, as [`Rendered::of_files`] but for its own ornaments.
+    fn of_terminal(text: &str) -> Self {
+        Self {
+            text: visible_inked(text).into_owned(),
+            files: Vec::new(),
+        }
+    }
+}

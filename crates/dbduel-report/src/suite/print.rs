@@ -1,0 +1,131 @@
+//! The matrices of a suite on a terminal.
+
+use super::{Matrix, MatrixCell, MatrixRow, SuiteView};
+use crate::terminal::{Ink, Page, clean, columns_of, cut, padded};
+
+/// Columns of a contender's figures.
+const CELL: usize = 8;
+/// Columns of the names of workloads, at most.
+const NAME_MAX: usize = 24;
+/// The sums that are shown: their place, their heading and its columns.
+const SUMS: [(usize, &str, usize); 4] = [
+    (0, "mean", 8),
+    (1, "interval", 16),
+    (2, "quartiles", 24),
+    (4, "▲ ▼ = ?", 12),
+];
+/// Columns of the contenders' numbers before their sums.
+const NUMBER: usize = 4;
+
+/// Prints the matrices of throughput, and what they promise.
+pub fn print(page: &mut Page, view: &SuiteView) {
+    for matrix in &view.matrices {
+        page.blank();
+        page.inked_lines(Ink::Bold, &matrix.title);
+        legend(page, matrix);
+        for group in &matrix.groups {
+            page.blank();
+            if group.rows.is_empty() {
+                page.inked_lines(Ink::Dim, &group.name);
+            } else {
+                table(page, &group.name, matrix, &group.rows);
+            }
+            sums(page, matrix, &group.sums);
+        }
+    }
+    page.blank();
+    if let Some(matrix) = view.matrices.first() {
+        page.inked_lines(Ink::Dim, &matrix.note);
+    }
+    page.inked_lines(Ink::Dim, &view.promise);
+    page.inked_lines(Ink::Dim, &view.order);
+    if !view.memory_max.is_empty() {
+        page.inked_lines(Ink::Dim, &view.memory_max);
+    }
+    if !view.costs.is_empty() {
+        page.inked_lines(
+            Ink::Dim,
+            "Costs per transaction and the figures of each workload: HTML page, or `dbduel export`.",
+        );
+    }
+}
+
+/// Names do not fit above the columns, numbers do.
+fn legend(page: &mut Page, matrix: &Matrix) {
+    let columns = matrix.columns.iter().enumerate();
+    let entries: Vec<String> = columns
+        .map(|(at, column)| {
+            format!(
+                "{} {} (against {})",
+                at + 1,
+                clean(&column.contender),
+                clean(&column.against)
+            )
+        })
+        .collect();
+    page.wrapped(&entries.join("; "));
+}
+
+fn ink_of(cell: &MatrixCell) -> Ink {
+    match cell.answer {
+        "faster" => Ink::Good,
+        "slower" | "void" => Ink::Bad,
+        "undecided" => Ink::Dim,
+        _ => Ink::Plain,
+    }
+}
+
+fn name_columns(rows: &[MatrixRow]) -> usize {
+    let names = rows.iter().map(|row| columns_of(&clean(&row.name)));
+    names.max().unwrap_or(0).clamp(12, NAME_MAX)
+}
+
+/// The rows of a group, in as many parts as the columns need.
+fn table(page: &mut Page, title: &str, matrix: &Matrix, rows: &[MatrixRow]) {
+    let name_width = name_columns(rows);
+    let shown = ((page.width - name_width) / CELL).max(1);
+    let all: Vec<usize> = (0..matrix.columns.len()).collect();
+    for part in all.chunks(shown) {
+        let heads: String = part.iter().map(|at| format!("{:>6}  ", at + 1)).collect();
+        let head = page.inked(
+            Ink::Dim,
+            &format!(
+                "{}{heads}",
+                padded(cut(&clean(title), name_width), name_width)
+            ),
+        );
+        page.line(&head);
+        for row in rows {
+            let cells: String = part
+                .iter()
+                .map(|&at| {
+                    let cell = &row.cells[at];
+                    let text = format!("{:>6}{}", cell.text, padded(cell.sign, 2));
+                    page.inked(ink_of(cell), &text)
+                })
+                .collect();
+            let name = clean(&row.name);
+            page.line(&format!(
+                "{}{cells}",
+                padded(cut(&name, name_width), name_width)
+            ));
+        }
+    }
+}
+
+/// The sums of a group, a line for each contender.
+fn sums(page: &mut Page, matrix: &Matrix, sums: &[MatrixRow]) {
+    let heads: String = SUMS
+        .iter()
+        .map(|(_, head, columns)| padded(head, *columns))
+        .collect();
+    let head = page.inked(Ink::Dim, &format!("{}{heads}", " ".repeat(NUMBER)));
+    page.line(&head);
+    for at in 0..matrix.columns.len() {
+        let cells: String = SUMS
+            .iter()
+            .map(|(row, _, columns)| padded(&sums[*row].cells[at].text, *columns))
+            .collect();
+        page.line(&format!("{:>2}  {cells}", at + 1));
+    }
+}

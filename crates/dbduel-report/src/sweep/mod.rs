@@ -1,0 +1,126 @@
+//! The report on a sweep: a table and charts per factor, in every format that a single contest has.
+//!
+//! Functions return what is to be written; all that they say is in the [`SweepSummary`].
+
+mod html;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use dbduel_judge::records::sweep::SweepSummary;
+use dbduel_text::{escaped_json, visible, visible_inked};
+
+use super::Options;
+use super::template::rendered;
+use super::terminal::{Ink, Page, clean, columns_of, padded};
+use view::{CurveView, SweepView};
+
+/// A format of the report: name on the command line, file name beside the cells, and how it is made.
+pub struct SweepFormat {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// File name; `None` when it is meant for the terminal.
+    pub file_name: Option<&'static str>,
+    render: fn(&SweepSummary, &Options) -> String,
+}
+
+impl SweepFormat {
+    /// The report of a sweep.
+    #[must_use]
+    pub fn render(&self, summary: &SweepSummary, options: &Options) -> String {
+        let text = (self.render)(summary, options);
+        match self.file_name {
+            Some(_) => visible(&text).into_owned(),
+            None => visible_inked(&text).into_owned(),
+        }
+    }
+}
+
+/// Every format, as for a single contest.
+pub const FORMATS: &[SweepFormat] = &[
+    SweepFormat {
+        name: "terminal",
+        file_name: None,
+        render: |summary, options| terminal(&SweepView::of(summary), options),
+    },
+    SweepFormat {
+        name: "html",
+        file_name: Some("report.html"),
+        render: |summary, _| html::page(summary, &SweepView::of(summary)),
+    },
+    SweepFormat {
+        name: "markdown",
+        file_name: Some("report.md"),
+        render: |summary, _| {
+            rendered(
+                "sweep.md",
+                &BTreeMap::from([("view", SweepView::of(summary))]),
+            )
+        },
+    },
+    SweepFormat {
+        name: "json",
+        file_name: Some("report.json"),
+        render: |summary, _| json(summary),
+    },
+];
+
+fn json(summary: &SweepSummary) -> String {
+    escaped_json(
+        serde_json::to_string_pretty(summary)
+            .expect("the summary has string keys and no number that is not finite in JSON's sense")
+            + "\n",
+    )
+}
+
+fn terminal(view: &SweepView, options: &Options) -> String {
+    let mut page = Page::new(options);
+    let title = page.inked(Ink::Bold, &clean(&view.question));
+    page.line(&title);
+    for note in &view.notes {
+        page.wrapped(note);
+    }
+    for curve in &view.curves {
+        page.blank();
+        let title = page.inked(Ink::Bold, &clean(&curve.title));
+        page.line(&title);
+        table(&mut page, curve);
+        for sentence in &curve.sentences {
+            page.wrapped(sentence);
+        }
+    }
+    page.blank();
+    let title = page.inked(Ink::Bold, "Cells");
+    page.line(&title);
+    for cell in &view.cells {
+        let verdicts = match cell.verdicts.as_slice() {
+            [] => String::new(),
+            some => format!(": {}", some.join("; ")),
+        };
+        page.wrapped(&format!("{} ({}){verdicts}", cell.label, cell.state));
+    }
+    page.text
+}
+
+/// Columns as wide as their widest cell; numbers need no more.
+fn table(page: &mut Page, curve: &CurveView) {
+    let width = |column: usize| {
+        let rows = curve.rows.iter().chain([&curve.heads]);
+        rows.map(|row| columns_of(&clean(&row[column])))
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..curve.heads.len()).map(width).collect();
+    for (number, row) in [&curve.heads].into_iter().chain(&curve.rows).enumerate() {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            line.push_str(&padded(&clean(cell), width + 2));
+        }
+        let ink = if number == 0 { Ink::Dim } else { Ink::Plain };
+        let line = page.inked(ink, line.trim_end());
+        page.line(&line);
+    }
+}

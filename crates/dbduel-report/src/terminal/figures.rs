@@ -1,0 +1,155 @@
+//! The table of figures, as many columns as fit.
+
+use dbduel_judge::Summary;
+use dbduel_judge::summary::{Figure, Measures};
+
+use super::page::{Ink, Page, clean, columns_of, cut, padded};
+use crate::words;
+
+/// A column of the table of figures.
+type Column = (&'static str, fn(&Measures) -> &Figure, fn(f64) -> String);
+
+/// The columns in the order of their importance; narrow terminals get the first ones.
+const COLUMNS: [Column; 7] = [
+    (
+        "trx/s",
+        |measures| &measures.throughput_per_s,
+        words::number,
+    ),
+    ("mean", |measures| &measures.latency_us_mean, words::latency),
+    ("p50", |measures| &measures.latency_us_p50, words::latency),
+    ("p95", |measures| &measures.latency_us_p95, words::latency),
+    ("p99", |measures| &measures.latency_us_p99, words::latency),
+    ("max", |measures| &measures.latency_us_max, words::latency),
+    (
+        "CPU/trx",
+        |measures| &measures.server_cpu_us_per_transaction,
+        words::latency,
+    ),
+];
+
+/// The figures of every contender at every level.
+pub(super) fn figures(page: &mut Page, summary: &Summary) {
+    page.blank();
+    let cell_width = 10;
+    let names = summary
+        .contenders
+        .iter()
+        .map(|contender| columns_of(&clean(&contender.name)) + 2);
+    let name_width = names.max().unwrap_or(0).clamp(10, page.width / 3);
+    let shown = ((page.width - name_width) / (cell_width + 1)).clamp(1, COLUMNS.len());
+    let heads: String = COLUMNS[..shown]
+        .iter()
+        .map(|(head, ..)| format!(" {head:>cell_width$}"))
+        .collect();
+    let head = page.inked(Ink::Dim, &format!("{:name_width$}{heads}", ""));
+    page.line(&head);
+    let is_wide = wide_columns(summary);
+    for duel in &summary.duels {
+        let label = page.inked(Ink::Bold, &duel.label);
+        page.line(&label);
+        for measures in &duel.contenders {
+            let name = clean(&measures.contender);
+            let name = padded(cut(&name, name_width - 2), name_width - 2);
+            let column = |figure: &Figure, text: fn(f64) -> String| {
+                figure.value().map_or("–".to_owned(), text)
+            };
+            let values: String = COLUMNS[..shown]
+                .iter()
+                .map(|(_, figure, text)| {
+                    format!(" {:>cell_width$}", column(figure(measures), *text))
+                })
+                .collect();
+            page.line(&format!("  {name}{values}"));
+            let doubts: Vec<String> = COLUMNS[..shown]
+                .iter()
+                .zip(is_wide)
+                .map(|((_, figure, _), is_wide)| doubt(figure(measures), is_wide))
+                .collect();
+            if doubts.iter().any(|doubt| !doubt.is_empty()) {
+                let doubts: String = doubts
+                    .iter()
+                    .map(|doubt| format!(" {doubt:>cell_width$}"))
+                    .collect();
+                let line = page.inked(Ink::Dim, &format!("{:name_width$}{doubts}", ""));
+                page.line(&line);
+            }
+        }
+    }
+    let note = format!(
+        "±: half width of the {} interval of one contender, for runs of this length{}; ±?: no upper end, or the figure is \
+         zero; no ±: not computable. Compare contenders by the ratios above.",
+        words::share(summary.rule.confidence),
+        match is_wide[..shown].contains(&true) {
+            true => "; to n×: its upper end, in columns with half widths beyond 100 %",
+            false => "",
+        }
+    );
+    let courses = words::courses(summary)
+        .filter(|_| words::is_unsettled(summary))
+        .unwrap_or_default();
+    page.inked_lines(Ink::Dim, &format!("{note} {courses}"));
+}
+
+/// Columns in which half an interval is larger than its value.
+fn wide_columns(summary: &Summary) -> [bool; COLUMNS.len()] {
+    COLUMNS.map(|(_, figure, _)| {
+        let mut measures = summary.duels.iter().flat_map(|duel| &duel.contenders);
+        measures.any(|measures| half_width(figure(measures)).is_some_and(|half| half > 1.0))
+    })
+}
+
+/// The larger half of the interval as a share of the value, or where that is unwieldy in one of a column, its upper end as a
+/// multiple of the value in all of the column.
+fn doubt(figure: &Figure, is_wide: bool) -> String {
+    let Some((value, (_, high))) = figure.value().zip(figure.interval()) else {
+        return String::new();
+    };
+    match half_width(figure) {
+        None => "±?".to_owned(),
+        Some(_) if is_wide => format!("to {}×", words::number(high / value)),
+        Some(half) => format!("±{:.1} %", 100.0 * half),
+    }
+}
+
+/// The larger half of the interval as a share of the value; `None` where there is none.
+fn half_width(figure: &Figure) -> Option<f64> {
+    let (value, (low, high)) = figure.value().zip(figure.interval())?;
+    (value > 0.0 && high.is_finite()).then(|| (high - value).max(value - low) / value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+    use dbduel_judge::summarise;
+    use dbduel_judge::summary::How;
+    use dbduel_testkit::synthetic::Scenario;
+
+    #[test]
+    fn a_half_width_beyond_the_figure_turns_its_column_into_factors() {
+        let (mut summary, _) = summarise(&Scenario::duel().record());
+        let p99 = &mut summary.duels[0].contenders[1].latency_us_p99;
+        *p99 = Figure::Estimated {
+            value: 5_000.0,
+            low: 4_000.0,
+            high: Some(510_000.0),
+            confidence: 0.95,
+            n: 14,
+            how: How::MergedHistograms,
+        };
+        let mut page = Page::new(&Options {
+            width: 100,
+            colour: false,
+        });
+        figures(&mut page, &summary);
+        assert!(page.text.contains("to 102×"), "{}", page.text);
+        assert!(!page.text.contains("±10"), "{}", page.text);
+        let p99_of_others = page
+            .text
+            .lines()
+            .filter(|line| line.contains("to 1."))
+            .count();
+        assert_eq!(p99_of_others, 5, "{}", page.text);
+    }
+}

@@ -1,0 +1,264 @@
+//! Every two contenders: a row for each pair, a column for each thing that is compared.
+
+use dbduel_judge::Summary;
+use dbduel_judge::summary::{Change, Duel, Figure, PairComparison, Quantity, QuantityComparison};
+use serde::Serialize;
+
+use super::ratios::NOT_COMPARED;
+use crate::number_of;
+use crate::words::{self, RatioUnit};
+
+/// Pairs that are named where several share a reason; more are counted.
+const NAMED: usize = 3;
+
+#[derive(Debug, Clone, Serialize)]
+pub struct PairsView {
+    /// Headings of the compared things.
+    pub heads: Vec<&'static str>,
+    pub levels: Vec<PairLevelView>,
+    /// Why some of the answers have no interval.
+    pub without_interval: Vec<String>,
+    /// How sure the answers are.
+    pub note: String,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct PairLevelView {
+    pub label: String,
+    pub rows: Vec<PairView>,
+    /// Who is ahead of whom in throughput, as far as it is decided.
+    pub ranking: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct PairView {
+    /// Name of the contender whose ratios these are.
+    pub contender: String,
+    /// Its number, for colour and shape.
+    pub number: usize,
+    /// Name of the one that it is compared with.
+    pub against: String,
+    pub against_number: usize,
+    pub cells: Vec<PairCellView>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct PairCellView {
+    /// The answer as a class of looks: `higher`, `faster`, `undecided` ...
+    pub answer: &'static str,
+    pub ratio: String,
+    /// The interval, or that there is none.
+    pub interval: String,
+    /// The answer in a word, and why it has no interval.
+    pub how: String,
+}
+
+/// The pairs; `None` for a duel of two.
+pub(super) fn pairs(summary: &Summary) -> Option<PairsView> {
+    let duels = summary.duels.iter().filter(|duel| !duel.pairs.is_empty());
+    let levels: Vec<PairLevelView> = duels.map(|duel| level(summary, duel)).collect();
+    (!levels.is_empty()).then(|| PairsView {
+        heads: std::iter::once("throughput")
+            .chain(Quantity::ALL.map(head))
+            .collect(),
+        without_interval: without_interval(summary),
+        levels,
+        note: words::pairs_note(summary),
+    })
+}
+
+/// The reasons, column by column, each of them once.
+fn without_interval(summary: &Summary) -> Vec<String> {
+    let pairs: Vec<(&Duel, &PairComparison)> = summary
+        .duels
+        .iter()
+        .flat_map(|duel| duel.pairs.iter().map(move |pair| (duel, pair)))
+        .collect();
+    let mut lines = Vec::new();
+    let mut list = |head: &str, why_of: &dyn Fn(&PairComparison) -> Option<String>| {
+        let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+        for (duel, pair) in &pairs {
+            let Some(why) = why_of(pair) else { continue };
+            let name = format!(
+                "{} against {}, {}",
+                pair.contender, pair.against, duel.label
+            );
+            match reasons.iter_mut().find(|(other, _)| *other == why) {
+                Some((_, names)) => names.push(name),
+                None => reasons.push((why, vec![name])),
+            }
+        }
+        let lines_of_it = reasons.iter().map(|(why, names)| match names.len() {
+            all if all == pairs.len() => format!("{head}, all pairs: {why}"),
+            0..=NAMED => format!("{head}, {}: {why}", names.join("; ")),
+            some => format!("{head}, {some} of {} pairs: {why}", pairs.len()),
+        });
+        lines.extend(lines_of_it);
+    };
+    list("throughput", &|pair| {
+        pair.because.clone().or_else(|| why_bare(&pair.ratio))
+    });
+    for quantity in Quantity::ALL {
+        list(head(quantity), &|pair| {
+            let mut own = pair.quantities.iter();
+            why_bare(&own.find(|one| one.quantity == quantity)?.ratio)
+        });
+    }
+    lines
+}
+
+/// Why a ratio has no interval; `None` when it has one.
+fn why_bare(ratio: &Figure) -> Option<String> {
+    match ratio {
+        Figure::Bare { why, .. } | Figure::NotMeasured { why } => Some(why.clone()),
+        Figure::Estimated { .. } => None,
+    }
+}
+
+/// Headings shorter than the quantities' names; the note below the table has the units.
+fn head(quantity: Quantity) -> &'static str {
+    match quantity {
+        Quantity::LatencyP50 => "p50",
+        Quantity::LatencyP95 => "p95",
+        Quantity::LatencyP99 => "p99",
+        Quantity::ServerCpuPerTransaction => "server CPU",
+        Quantity::BytesWrittenPerTransaction => "bytes written",
+    }
+}
+
+fn level(summary: &Summary, duel: &Duel) -> PairLevelView {
+    let figures = duel.pairs.iter().flat_map(|pair| {
+        let quantities = pair.quantities.iter().map(|one| &one.ratio);
+        std::iter::once(&pair.ratio).chain(quantities)
+    });
+    let unit = RatioUnit::of(figures);
+    let rows = duel.pairs.iter().map(|pair| row(summary, pair, unit));
+    PairLevelView {
+        label: duel.label.clone(),
+        rows: rows.collect(),
+        ranking: words::ranking(duel),
+    }
+}
+
+fn row(summary: &Summary, pair: &PairComparison, unit: RatioUnit) -> PairView {
+    // A record judged by a version that knew throughput only has no quantities.
+    let quantities = Quantity::ALL.into_iter().map(|quantity| {
+        let mut own = pair.quantities.iter();
+        own.find(|one| one.quantity == quantity)
+            .map_or_else(PairCellView::absent, |one| quantity_cell(one, unit))
+    });
+    PairView {
+        contender: pair.contender.clone(),
+        number: number_of(summary, &pair.contender),
+        against: pair.against.clone(),
+        against_number: number_of(summary, &pair.against),
+        cells: std::iter::once(throughput_cell(pair, unit))
+            .chain(quantities)
+            .collect(),
+    }
+}
+
+fn throughput_cell(pair: &PairComparison, unit: RatioUnit) -> PairCellView {
+    PairCellView {
+        answer: pair.verdict.word(),
+        ratio: format!("{} {}", words::sign(pair.verdict), unit.value(&pair.ratio)),
+        interval: match pair.because {
+            Some(_) => pair.verdict.word().to_owned(),
+            None => doubt(&pair.ratio, unit),
+        },
+        how: how(
+            pair.verdict.word(),
+            pair.because.clone().or_else(|| remark(&pair.ratio)),
+        ),
+    }
+}
+
+fn quantity_cell(one: &QuantityComparison, unit: RatioUnit) -> PairCellView {
+    if one.change == Change::NotCompared {
+        return PairCellView {
+            how: how(one.change.word(), why_bare(&one.ratio)),
+            ..PairCellView::absent()
+        };
+    }
+    PairCellView {
+        answer: one.change.word(),
+        ratio: format!(
+            "{} {}",
+            words::change_sign(one.change),
+            unit.value(&one.ratio)
+        ),
+        interval: doubt(&one.ratio, unit),
+        how: how(one.change.word(), remark(&one.ratio)),
+    }
+}
+
+fn how(answer: &str, why: Option<String>) -> String {
+    match why {
+        Some(why) => format!("{answer}: {why}"),
+        None => answer.to_owned(),
+    }
+}
+
+/// Why a ratio has no interval, or is near an end of it.
+fn remark(ratio: &Figure) -> Option<String> {
+    why_bare(ratio).or_else(|| words::off_centre(ratio).map(str::to_owned))
+}
+
+/// The interval in the width of a cell.
+fn doubt(ratio: &Figure, unit: RatioUnit) -> String {
+    match ratio {
+        Figure::Estimated { .. } => unit.interval(ratio),
+        Figure::Bare { .. } => "no interval".to_owned(),
+        Figure::NotMeasured { .. } => String::new(),
+    }
+}
+
+impl PairCellView {
+    fn absent() -> Self {
+        Self {
+            answer: NOT_COMPARED,
+            ratio: words::change_sign(Change::NotCompared).to_owned(),
+            interval: String::new(),
+            how: Change::NotCompared.word().to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dbduel_judge::summarise;
+    use dbduel_record::Verdict;
+    use dbduel_testkit::synthetic::Scenario;
+
+    #[test]
+    fn reasons_for_missing_intervals_are_those_of_the_pairs() {
+        let (mut summary, _) = summarise(&Scenario::four().record());
+        let view = pairs(&summary).unwrap();
+        let view_has = |line: &str| view.without_interval.contains(&line.to_owned());
+        // Nothing was observed of what the servers write; whose reading is missed first differs by pair.
+        assert!(
+            view_has(
+                "bytes written, mariadb-11.8 against mariadb-10.11, 1 client; mariadb-11.8 against mariadb-10.11, \
+                 16 clients; mariadb-11.8 against mariadb-10.11, 64 clients: a slice of `mariadb-11.8` has no reading \
+                 of bytes written"
+            ) && view_has(
+                "bytes written, 9 of 18 pairs: a slice of `mysql-9.7` has no reading of bytes written"
+            ),
+            "{:?}",
+            view.without_interval
+        );
+        for row in view.levels.iter().flat_map(|level| &level.rows) {
+            let cell = row.cells.last().unwrap();
+            assert_eq!(cell.answer, NOT_COMPARED);
+            assert!(cell.how.starts_with("not compared: "), "{cell:?}");
+        }
+        let pair = &mut summary.duels[1].pairs[0];
+        pair.verdict = Verdict::Void;
+        pair.because = Some("`mariadb-11.8` committed nothing".to_owned());
+        assert_eq!(
+            pairs(&summary).unwrap().without_interval[0],
+            "throughput, mariadb-11.8 against mariadb-10.11, 16 clients: `mariadb-11.8` committed nothing"
+        );
+    }
+}
