@@ -272,7 +272,7 @@ impl Contest<'_> {
                     measured_s: length_s,
                     ..self.pilot_order(level, contender, &format!("{purpose}/{number}"))
                 };
-                // Turn by turn, because the disk's counters are those of whoever is awake.
+                // Turn by turn, because the disk's counters are those of the server that is awake.
                 let before = self.used(contender);
                 if let Some(answer) = self.run_pilot(level, contender, order)? {
                     let used = self.used(contender).since(before);
