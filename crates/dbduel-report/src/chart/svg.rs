@@ -91,7 +91,7 @@ impl Svg {
         );
     }
 
-    /// A path in SVG's own notation, made by [`polyline`] or a marker.
+    /// A path in SVG's own notation, of a polyline or a marker.
     pub fn path(&mut self, data: &str, class: &str, title: &str) {
         let _ = writeln!(
             self.body,
