@@ -37,7 +37,7 @@ simulate seeds="10000" from="0":
 soak filter="" repeats="1":
     cargo test --locked -p dbduel --test main -- --lab --soak --repeats {{ repeats }} {{ filter }}
 
-# The binary's unit tests whose path contains a text: `just unit lab::`.
+# The binary's unit tests whose path contains a text: `just unit simulation::`.
 unit filter="":
     cargo test --locked -p dbduel --bin dbduel {{ filter }}
 

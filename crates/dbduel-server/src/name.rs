@@ -76,6 +76,25 @@ fn did_you_mean(suggestion: &Option<String>) -> String {
 }
 
 impl ServerName {
+    /// Why agents, which run experiments of others, do not run this server; `None` for one that they run.
+    #[must_use]
+    pub fn objection_of_agents(&self) -> Option<String> {
+        let is_permitted = match &self.meaning {
+            Meaning::Provided { source, known, .. } => {
+                known.is_some() || source.scheme == "installed"
+            }
+            Meaning::InProcess => true,
+            Meaning::Running(_) => false,
+        };
+        (!is_permitted).then(|| {
+            format!(
+                "agents run servers of `dbduel servers list`, `installed` ones and `sqlite`; `{}` would have them run a \
+                 program, or write to a database, of the author's choice",
+                self.written
+            )
+        })
+    }
+
     /// Reads what the user wrote.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anstream::{AutoStream, ColorChoice};
+use dbduel_lab::StatusOutput;
 use dbduel_server::{Progress, ProgressUnit};
 use dbduel_text::{escaped_json, visible, visible_inked};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -56,29 +57,6 @@ impl Console {
         Self { bar, plain }
     }
 
-    /// A line that stays.
-    pub fn say(&self, line: &str) {
-        match &self.bar {
-            Some(bar) => bar.println(visible(line)),
-            None => status_line(line),
-        }
-    }
-
-    /// Shows progress from 0 to `total_s` seconds of load, with a message.
-    pub fn measuring(&self, done_s: f64, total_s: f64, message: &str) {
-        if let Some(bar) = &self.bar {
-            bar.set_style(style("{spinner} {wide_msg} [{bar:24}] {prefix}"));
-            bar.set_length((total_s * 10.0) as u64);
-            bar.set_position((done_s.min(total_s) * 10.0) as u64);
-            bar.set_prefix(format!("{} of at most {}", clock(done_s), clock(total_s)));
-            bar.set_message(visible(message).into_owned());
-        } else {
-            self.plain_line("measuring", || {
-                format!("{} of at most {}: {message}", clock(done_s), clock(total_s))
-            });
-        }
-    }
-
     /// Removes the bar.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {
@@ -113,6 +91,29 @@ impl Console {
             }
             plain.last = Some(Instant::now());
             status_line(&line());
+        }
+    }
+}
+
+impl StatusOutput for Console {
+    fn say(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(visible(line)),
+            None => status_line(line),
+        }
+    }
+
+    fn measuring(&self, done_s: f64, total_s: f64, message: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_style(style("{spinner} {wide_msg} [{bar:24}] {prefix}"));
+            bar.set_length((total_s * 10.0) as u64);
+            bar.set_position((done_s.min(total_s) * 10.0) as u64);
+            bar.set_prefix(format!("{} of at most {}", clock(done_s), clock(total_s)));
+            bar.set_message(visible(message).into_owned());
+        } else {
+            self.plain_line("measuring", || {
+                format!("{} of at most {}: {message}", clock(done_s), clock(total_s))
+            });
         }
     }
 }

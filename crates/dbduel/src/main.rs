@@ -1,6 +1,6 @@
 //! dbduel: a benchmark lab that stages fair duels between database servers.
 //!
-//! Two halves with one joint: [`lab`] makes records, the crates `dbduel-judge` and `dbduel-report` only read them.
+//! Two halves with one joint: `dbduel-lab` makes records, `dbduel-judge` and `dbduel-report` only read them.
 
 mod commands;
 mod console;
@@ -8,7 +8,6 @@ mod exit;
 mod fleet;
 mod home;
 mod hosts;
-mod lab;
 mod referee;
 #[cfg(test)]
 mod simulation;
@@ -29,9 +28,9 @@ use commands::selftest::UnfitInjection;
 use dbduel_experiment::NotCuttable;
 use dbduel_experiment::document::Troubles;
 use dbduel_judge::records::pool::NotOneDuel;
+use dbduel_lab::contest::NotComparable;
 use dbduel_server::NameError;
 use exit::Exit;
-use lab::contest::NotComparable;
 
 fn main() -> Exit {
     CommandLine::parse().execute().unwrap_or_else(|error| {

@@ -5,10 +5,10 @@ use dbduel_record::late::LateShares;
 use dbduel_record::rows::SliceRow;
 use dbduel_record::{Plan, Record};
 
-use crate::lab::contest::{ComparisonStanding, LevelStanding, Referee};
 use dbduel_judge::continuity::{DEPARTURE_MIN, departure};
 use dbduel_judge::levels::search;
 use dbduel_judge::{self as judge, Limit};
+use dbduel_lab::contest::{ComparisonStanding, LevelStanding, Referee};
 
 /// The judge, with the limits that a contest is to decide besides.
 #[derive(Debug, Default)]

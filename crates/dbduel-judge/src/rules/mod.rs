@@ -1,4 +1,4 @@
-//! What weakens a verdict: rules are rows of one [table] and look at the record of a [run].
+//! What weakens a verdict: rules are rows of one [table] and look at the record of a run.
 //!
 //! A rule does not sort, print or change a verdict; a finding of severity void takes verdicts away in [`crate::summarise`].
 

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use dbduel_load::address::{Address, ServerAddress};
 use dbduel_load::driver::{ConnectOptions, Connection, Credentials, TlsMode};
 
-use crate::lab::login::{self, PasswordSource};
+use dbduel_lab::login::{self, PasswordSource};
 
 /// A server that runs already.
 #[derive(Debug, Args)]

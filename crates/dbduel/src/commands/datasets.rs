@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Subcommand;
 use dbduel_experiment::quantity::size;
+use dbduel_lab::snapshots::Snapshots;
 
 use crate::console;
 use crate::exit::Exit;
 use crate::home;
-use crate::lab::snapshots::Snapshots;
 
 /// What `dbduel datasets` does.
 #[derive(Debug, Subcommand)]

@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use dbduel_audit::finding::RemedySetting;
 use dbduel_audit::{Fix, fix};
+use dbduel_lab::inspect::planned;
 use dbduel_load::workloads::parameters::{self, ScriptAccess};
 use dbduel_load::workloads::{self, Workload};
 use dbduel_record::Plan;
@@ -19,7 +20,6 @@ use super::run::plan_of;
 use crate::console;
 use crate::exit::Exit;
 use crate::home;
-use crate::lab::inspect::planned;
 
 /// Options of `dbduel init`.
 #[derive(Debug, Args)]

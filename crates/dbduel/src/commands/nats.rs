@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use dbduel_nats::{Nats, NatsAddress};
 
-use crate::lab::drive::NatsAccess;
+use dbduel_lab::drive::NatsAccess;
 
 /// A nats-server that was killed is back within this time, for a contest that is under way.
 pub const NATS_TIMEOUT: Duration = Duration::from_secs(20);

@@ -5,16 +5,16 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use dbduel_audit::Finding;
+use dbduel_judge::{self as judge, Summary};
+use dbduel_lab::contest;
 use dbduel_record::foreign::{DOCUMENT_BYTES_MAX, read_text_below};
 use dbduel_record::store::{Held, RecordError};
 use dbduel_record::whole::write_whole;
 use dbduel_record::{Record, RecordWriter};
+use dbduel_report::{self as report, ExtraFile};
 use serde_json::Value;
 
 use crate::console;
-use crate::lab::contest;
-use dbduel_judge::{self as judge, Summary};
-use dbduel_report::{self as report, ExtraFile};
 
 /// Permissions of a report, before the process's mask.
 const FILE_MODE: u32 = 0o666;

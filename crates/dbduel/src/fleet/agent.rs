@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Result, bail};
+use dbduel_judge::IDENTITY;
 use dbduel_nats::Nats;
 use dbduel_record::facts::Host;
 use serde::{Deserialize, Serialize};
 
 use super::cell::CellEntry;
 use super::{AGENTS, ANSWERS_WAIT, PROTOCOL, clock};
-use dbduel_judge::IDENTITY;
 
 /// An agent as it answers others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -107,7 +107,7 @@ impl Agent {
         nats.answer(AGENTS, move || {
             let mut state = answering.state();
             if let Some(cell) = &mut state.cell {
-                let passed = crate::lab::contest::now_ms().saturating_sub(cell.since_ms);
+                let passed = dbduel_lab::contest::now_ms().saturating_sub(cell.since_ms);
                 cell.for_s = passed as f64 / 1000.0;
             }
             serde_json::to_vec(&state).unwrap_or_default()

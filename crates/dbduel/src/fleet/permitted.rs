@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use dbduel_load::workloads::{completion, script};
 use dbduel_record::{Plan, plan};
-use dbduel_server::{Meaning, ServerName, leaves_folder, reserved};
+use dbduel_server::{ServerName, leaves_folder, reserved};
 use serde_json::Value;
 
 use dbduel_experiment::document::{Report, Troubles};
@@ -166,7 +166,7 @@ fn check_contender(report: &Report<'_>, contender: &Contender) {
     } = contender;
     if let Some(server) = server
         && let Ok(name) = ServerName::parse(&server.value)
-        && let Some(message) = server_objection(&server.value, &name)
+        && let Some(message) = name.objection_of_agents()
     {
         report.add(&server.span, message);
     }
@@ -198,7 +198,7 @@ pub fn check_plan(plan: &Plan) -> Result<(), String> {
     for contender in &plan.contenders {
         let about = |why: String| format!("contender `{}`: {why}", contender.name);
         let name = ServerName::parse(&contender.server).map_err(|error| error.to_string())?;
-        if let Some(why) = server_objection(&contender.server, &name) {
+        if let Some(why) = name.objection_of_agents() {
             return Err(about(why));
         }
         if contender.password_file.is_some() {
@@ -276,22 +276,6 @@ fn check_value(report: &Report<'_>, value: &str, span: &Range<usize>) {
     if let Some(message) = value_objection(value) {
         report.add(span, message);
     }
-}
-
-/// Why agents do not run a server.
-#[must_use]
-pub fn server_objection(written: &str, name: &ServerName) -> Option<String> {
-    let is_permitted = match &name.meaning {
-        Meaning::Provided { source, known, .. } => known.is_some() || source.scheme == "installed",
-        Meaning::InProcess => true,
-        Meaning::Running(_) => false,
-    };
-    (!is_permitted).then(|| {
-        format!(
-            "agents run servers of `dbduel servers list`, `installed` ones and `sqlite`; `{written}` would have them run a \
-             program, or write to a database, of the author's choice"
-        )
-    })
 }
 
 /// Why agents do not take a setting, whatever its value is.

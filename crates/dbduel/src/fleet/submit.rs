@@ -5,12 +5,12 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use dbduel_experiment::expand::expand_sweep;
 use dbduel_experiment::{Experiment, ExperimentFile, SweptTarget};
+use dbduel_lab::contest::now_ms;
 use dbduel_record::seed::named_seed;
 use toml_edit::{DocumentMut, value};
 
 use super::Fleet;
 use super::cell::{self, Cell, CellEntry, CellOutcome, CellResult, key};
-use crate::lab::contest::now_ms;
 
 /// Seeds stay below 2^53, so that every JSON reader keeps all their digits.
 const SEED_BITS: u32 = 53;

@@ -10,6 +10,10 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_judge::IDENTITY;
+use dbduel_lab::drive::NatsAccess;
+use dbduel_lab::server_host::orders::ServerAnswer;
+use dbduel_lab::{drive, line_process};
 use dbduel_load::monotonic;
 use dbduel_load::order::Answer;
 use dbduel_load::share::HostShare;
@@ -20,16 +24,13 @@ use dbduel_server::{Home, orphans};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 
-use super::servers::{self, ServerAnswer};
+use super::servers;
 use super::{
     AttachReply, AttachRequest, BYE, HostWork, POLL, PROTOCOL, answers_subject, attach_subject,
     clock_subject, load, orders_subject,
 };
 use crate::console;
 use crate::fleet::agent::Agent;
-use crate::lab::drive::NatsAccess;
-use crate::lab::{drive, line_process};
-use dbduel_judge::IDENTITY;
 
 /// A link that is not heard for so long has gone, and its work is ended.
 const SILENCE_MAX: Duration = Duration::from_secs(10);

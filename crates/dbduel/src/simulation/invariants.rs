@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use dbduel_lab::contest::Referee as _;
 use dbduel_record::event::{EndReason, Event, Stamped};
 use dbduel_record::{Record, manifest};
 use dbduel_server::Home;
@@ -12,7 +13,6 @@ use super::{End, Simulation};
 use crate::commands::fail_if::FailIf;
 use crate::commands::{record_reports, verify};
 use crate::exit::Exit;
-use crate::lab::contest::Referee as _;
 use crate::referee::Judge;
 
 /// Load beyond the budget that is none of the contest's fault, seconds: the last turn of a block may be longer than planned.

@@ -4,6 +4,8 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
+use dbduel_lab::contest::Load;
+use dbduel_lab::drive::SliceEnd;
 use dbduel_load::order::{ClassAnswer, OpenOrder, SliceAnswer, SliceOrder, Tick};
 use dbduel_load::session::Session;
 use dbduel_machine::clock::{self, Clocks};
@@ -16,8 +18,6 @@ use dbduel_record::statements::StatementExample;
 
 use super::pass_s;
 use super::world::{Clients, Shared, World};
-use crate::lab::contest::Load;
-use crate::lab::drive::SliceEnd;
 
 /// How long the last transactions of a slice go on after its ordered end, seconds.
 const DRAINED_S: f64 = 0.002;

@@ -2,6 +2,9 @@
 //! starts, freezes and dies is imagined.
 
 use anyhow::{Result, bail};
+use dbduel_lab::contest::ContestConfig;
+use dbduel_lab::contest::backend::{Backend, Health, ServerTexts};
+use dbduel_lab::contest::prepare::Content;
 use dbduel_load::address::Address;
 use dbduel_load::driver::Credentials;
 use dbduel_record::Record;
@@ -11,9 +14,6 @@ use dbduel_record::plan::{Contender, Limits, Plan};
 use dbduel_server::{Build, DatabaseFile};
 
 use super::world::{ServerState, Shared, World};
-use crate::lab::contest::ContestConfig;
-use crate::lab::contest::backend::{Backend, Health, ServerTexts};
-use crate::lab::contest::prepare::Content;
 
 /// How long a start takes, seconds.
 const START_S: f64 = 0.3;

@@ -9,6 +9,8 @@ mod text;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_lab::contest;
+use dbduel_lab::inspect::{self, Gathered, Origin, Subject, planned};
 use dbduel_load::address::{Address, AddressError};
 use dbduel_load::driver::TlsMode;
 use dbduel_load::workloads::parameters::ScriptAccess;
@@ -21,8 +23,6 @@ use super::connection;
 use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::home;
-use crate::lab::contest;
-use crate::lab::inspect::{self, Gathered, Origin, Subject, planned};
 pub use arguments::Arguments;
 use arguments::{AuditContest, AuditSide};
 use dbduel_audit::codes::{check_subject, check_waiver};

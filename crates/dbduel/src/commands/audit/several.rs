@@ -6,13 +6,13 @@ use std::fmt::Write as _;
 
 use dbduel_audit::Finding;
 use dbduel_audit::{Audit, Grade, Product};
+use dbduel_lab::inspect::Gathered;
 use dbduel_record::event::Severity;
+use dbduel_report as report;
 use dbduel_text::counts;
 use serde::Serialize;
 
 use super::text::{INDENT, WIDTH_MIN, wrap};
-use crate::lab::inspect::Gathered;
-use dbduel_report as report;
 
 /// A finding as the contests of a directory have it in common.
 #[derive(Debug, Clone, PartialEq, Serialize)]

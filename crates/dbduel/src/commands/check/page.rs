@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
+use dbduel_lab::contest::condition_facts;
 use dbduel_load::workloads::{CommitCheck, Verification, Workload};
 use dbduel_record::commits::coalesce;
 use dbduel_record::facts::Conditions;
+use dbduel_report::words::{count, sentence};
 use serde::Serialize;
 
 use super::log::Log;
-use crate::lab::contest::condition_facts;
-use dbduel_report::words::{count, sentence};
 
 /// Raised when a field changes its name or meaning.
 const SCHEMA_VERSION: u32 = 1;

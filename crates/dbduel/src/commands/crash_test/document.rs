@@ -4,7 +4,7 @@ use dbduel_record::Plan;
 use dbduel_record::plan::Workload;
 use serde::Serialize;
 
-use crate::lab::crash::{ContenderOutcome, CutOutcome};
+use dbduel_lab::crash::{ContenderOutcome, CutOutcome};
 
 /// Raised when a field changes its name or meaning.
 const SCHEMA_VERSION: u32 = 1;

@@ -12,6 +12,10 @@ use clap::Args;
 use dbduel_experiment::check_cuttable;
 use dbduel_experiment::expand::expand;
 use dbduel_experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
+use dbduel_lab::StatusOutput as _;
+use dbduel_lab::contest::board::Board;
+use dbduel_lab::contest::{ContestConfig, Machines};
+use dbduel_lab::crash::{self, CrashConfig, Images};
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_machine::interrupt::{self, Interrupted};
 use dbduel_powercut::{CutModel, mount};
@@ -22,9 +26,6 @@ use super::run::{Unreadable, clear_leftovers, new_place, surroundings};
 use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::home;
-use crate::lab::contest::board::Board;
-use crate::lab::contest::{ContestConfig, Machines};
-use crate::lab::crash::{self, CrashConfig, Images};
 use document::Document;
 
 /// Options of `dbduel crash-test`.

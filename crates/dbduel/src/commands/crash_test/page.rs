@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use dbduel_lab::crash::{ContenderOutcome, CutFate, CutOutcome, KeptImage};
 use dbduel_powercut::CutModel;
-
-use super::document::Document;
-use crate::lab::crash::{ContenderOutcome, CutFate, CutOutcome, KeptImage};
 use dbduel_report::words::{bytes, count, duration};
 use dbduel_report::wrap;
+
+use super::document::Document;
 
 /// Columns of a terminal by default.
 const WIDTH: usize = 100;

@@ -1,6 +1,8 @@
 //! What a load brought, as figures: one document for programs, which the summary for people is made of.
 
 use anyhow::{Result, anyhow};
+use dbduel_judge::classes::ErrorCode;
+use dbduel_lab::contest::now_ms;
 use dbduel_load::monotonic;
 use dbduel_load::order::{ErrorCount, SliceAnswer, Tick};
 use dbduel_load::workloads;
@@ -13,8 +15,6 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::NAME;
-use crate::lab::contest::now_ms;
-use dbduel_judge::classes::ErrorCode;
 
 /// Raised when a field of the document changes its name or meaning; new fields do not raise it.
 const SCHEMA_VERSION: u32 = 2;

@@ -10,12 +10,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Result;
+use dbduel_lab::contest::ComparisonStanding;
+use dbduel_lab::contest::board::{Board, Phase, Standing, Sums};
 use dbduel_record::Plan;
 use dbduel_record::Verdict;
 
 use super::http::{Loopback, Reply, Server};
-use crate::lab::contest::ComparisonStanding;
-use crate::lab::contest::board::{Board, Phase, Standing, Sums};
 use page::Page;
 
 /// Where the text is.

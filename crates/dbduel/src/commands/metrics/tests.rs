@@ -1,5 +1,6 @@
 //! The text against the grammar of its format, and what it says of a contest.
 
+use dbduel_lab::contest::Referee as _;
 use dbduel_load::order::Tick;
 use dbduel_record::Record;
 use dbduel_record::rows::ReadingRow;
@@ -7,7 +8,6 @@ use dbduel_record::store::SliceResult;
 use dbduel_testkit::synthetic::Scenario;
 
 use super::*;
-use crate::lab::contest::Referee as _;
 use crate::referee::Judge;
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};

@@ -7,7 +7,7 @@ use dbduel_experiment::expand::more_blocks;
 use dbduel_record::event::Event;
 use dbduel_record::{Plan, Record, RecordWriter};
 
-use crate::lab::contest;
+use dbduel_lab::contest;
 
 /// True when a record of this plan may be given more time. The number of starts that a verdict on servers
 /// rests on is fixed beforehand.

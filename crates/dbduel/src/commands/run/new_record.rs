@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_experiment::ExperimentFile;
+use dbduel_lab::contest;
 use dbduel_load::workloads::script;
 use dbduel_machine::host;
 use dbduel_record::store::SELFTEST;
@@ -14,7 +15,6 @@ use dbduel_record::{Plan, RecordWriter};
 use dbduel_server::Home;
 
 use crate::commands::selftest::store;
-use crate::lab::contest;
 
 /// Runs of one experiment that may begin within a second.
 const PLACES_MAX: u32 = 100;

@@ -13,7 +13,7 @@ use dbduel_record::plan::{Contender, Parameters, Setting, Workload};
 use dbduel_record::sweep::SweepPlan;
 use dbduel_server::{Home, Meaning, ServerName, install};
 
-use crate::lab::forecast::{Need, copies_with_snapshot, sentence};
+use dbduel_lab::forecast::{Need, copies_with_snapshot, sentence};
 use dbduel_report::words;
 
 /// Columns of the names before a line's text.

@@ -11,8 +11,8 @@ use dbduel_machine::random::fresh_seed;
 use dbduel_record::Plan;
 use dbduel_server::{Home, ServerName, install};
 
-use crate::lab::contest::NotComparable;
-use crate::lab::inspect::planned;
+use dbduel_lab::contest::NotComparable;
+use dbduel_lab::inspect::planned;
 
 /// Parses and completes an experiment that may run elsewhere; of a sweep, its first cell with an equal share of the
 /// budget. A script that is the workload may do as much as `scripts` says.

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dbduel_experiment::ExperimentFile;
+use dbduel_lab::StatusOutput as _;
+use dbduel_lab::contest::{self, ContestConfig};
 use dbduel_machine::interrupt;
 use dbduel_record::event::EndReason;
 use dbduel_record::{Plan, RecordWriter, manifest};
@@ -13,7 +15,6 @@ use dbduel_server::{Home, orphans};
 use super::RunOptions;
 use crate::commands::fail_if::FailIf;
 use crate::console::Console;
-use crate::lab::contest::{self, ContestConfig};
 use crate::referee::Judge;
 
 /// Time that a server left behind by a killed run gets to end by itself.

@@ -1,6 +1,7 @@
 //! What the load process costs by itself: the same workload against a server that answers at once.
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use dbduel_lab::drive::{LoadProcess, SliceEnd};
 use dbduel_load::driver::TlsMode;
 use dbduel_load::mock_server::{MockServer, Role};
 use dbduel_load::order::{OpenOrder, SliceOrder};
@@ -12,7 +13,6 @@ use dbduel_record::rows::ALL_CLASSES;
 use dbduel_stats::mean::series_mean;
 
 use super::duel::Match;
-use crate::lab::drive::{LoadProcess, SliceEnd};
 
 /// What the load process calls the null server.
 const NAME: &str = "null";

@@ -11,6 +11,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use dbduel_experiment::expand::expand_sweep;
 use dbduel_experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
+use dbduel_lab::busy_poll;
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::Plan;
 use dbduel_record::files::LocalFiles;
@@ -24,7 +25,6 @@ use super::fail_if::FailIf;
 use super::run::{self, RunOptions};
 use crate::console;
 use crate::exit::Exit;
-use crate::lab::busy_poll;
 use cells::Sweep;
 pub use reports::{page, report};
 

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 use dbduel_experiment::ExperimentFile;
 use dbduel_experiment::document::Troubles;
 use dbduel_experiment::expand::expand_cell;
+use dbduel_lab::contest;
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_machine::interrupt;
 use dbduel_record::Plan;
@@ -15,7 +16,6 @@ use dbduel_server::Home;
 
 use crate::commands::run;
 use crate::console::Console;
-use crate::lab::contest;
 
 /// Refuses a sweep with a cell that is void by its file, and one with a setting that its server does not take.
 ///

@@ -5,6 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
+use dbduel_lab::interpreted;
 use dbduel_load::cancel::Cancel;
 use dbduel_load::driver::Protocol;
 use dbduel_load::driver::Tls;
@@ -20,7 +21,6 @@ use super::page::Style;
 use super::parsed_options::{Written, key};
 use super::run_loop::{INTERRUPTED, Report, Reports};
 use super::server::Servers;
-use crate::lab::interpreted;
 
 use super::{Job, Stop, no_command, run as runs};
 

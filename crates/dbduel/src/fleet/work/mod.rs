@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use dbduel_lab::contest::now_ms;
 use dbduel_machine::interrupt::{self, Urgency};
 use dbduel_nats::{Delivery, NatsError};
 use dbduel_record::whole::write_whole;
@@ -20,7 +21,6 @@ use super::archive::RecordArchive;
 use super::cell::{self, Cell, CellEntry, CellOutcome, CellResult, Failure, key};
 use super::child::{self, ChildEnd};
 use crate::console;
-use crate::lab::contest::now_ms;
 
 /// One wait for a cell.
 const TAKE_WAIT: Duration = Duration::from_secs(2);

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use dbduel_lab::server_host::orders::{ServerAnswer, ServerOrder};
 use dbduel_nats::Nats;
 
 use super::super::attach::{Asker, RemoteHost, attach};
@@ -14,7 +15,6 @@ use super::super::{
     BYE, BYE_TIMEOUT, Event, HostWork, OUT_OF_REACH_MAX, POLL, SILENCE_MAX, Stop, out_of_reach,
     read, write_answer,
 };
-use super::{ServerAnswer, ServerOrder};
 
 /// Attaches to the agent `host` and passes on the orders on `input` until it ends.
 ///

@@ -4,12 +4,12 @@
 //! Every plan is checked, whatever the orchestrator did: no program, path or statement of the author's choice.
 
 use dbduel_experiment::{CLIENTS_MAX, STOP_PERIOD_S, STOPPED_SHARE, check_stalls};
+use dbduel_lab::server_host::orders::{ServerOrder, ServerTask};
 use dbduel_record::Plan;
 use dbduel_record::plan::{Contender, Injection};
 use dbduel_server::{Meaning, ServerName};
 
-use super::{ServerOrder, ServerTask};
-use crate::fleet::permitted::{check_plan_of, check_plan_workloads, server_objection};
+use crate::fleet::permitted::{check_plan_of, check_plan_workloads};
 
 /// Refuses an order that an agent would not pass on, and what is no order. `shares` says whether it takes servers from others.
 ///
@@ -85,7 +85,7 @@ fn check_server(contender: &Contender, is_taken: bool) -> Result<(), String> {
     match name.meaning {
         Meaning::InProcess => Err("server hosts run servers, and SQLite has none".to_owned()),
         Meaning::Provided { .. } if is_taken => Ok(()),
-        _ => server_objection(&contender.server, &name).map_or(Ok(()), Err),
+        _ => name.objection_of_agents().map_or(Ok(()), Err),
     }
 }
 

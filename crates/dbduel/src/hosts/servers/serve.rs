@@ -12,26 +12,27 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_lab::contest::backend::Health;
+use dbduel_lab::contest::{Backend as _, Sandboxed, sandboxed};
+use dbduel_lab::drive::NatsAccess;
+use dbduel_lab::observe::{Observer, Subject, Watch, write_accounting};
+use dbduel_lab::server_host::HostObserved;
+use dbduel_lab::server_host::orders::{ServerAnswer, ServerOrder, ServerTask, StartedServer};
+use dbduel_lab::server_host::shared::{self, snapshots};
+use dbduel_lab::snapshots::{Description, Snapshots};
 use dbduel_load::address::Address;
 use dbduel_load::driver::{ConnectOptions, Connection};
 use dbduel_machine::host;
 use dbduel_machine::interrupt;
 use dbduel_record::Plan;
 use dbduel_record::event::LoadTime;
+use dbduel_report::words;
 use dbduel_server::{
     DATABASE, Home, RefusedSetting, RunningServer, ServerName, Silent, StartError, file_sizes,
 };
 
 use super::super::write_answer;
-use super::shared::{self, snapshots};
-use super::{HostObserved, ServerAnswer, ServerOrder, ServerTask, StartedServer};
 use crate::console;
-use crate::lab::contest::backend::Health;
-use crate::lab::contest::{Backend as _, Sandboxed, sandboxed};
-use crate::lab::drive::NatsAccess;
-use crate::lab::observe::{Observer, Subject, Watch, write_accounting};
-use crate::lab::snapshots::{Description, Snapshots};
-use dbduel_report::words;
 
 /// The most of a log that is sent, bytes of its end. A message has room for them where each needs six.
 const LOG_BYTES_MAX: u64 = 8 << 20;

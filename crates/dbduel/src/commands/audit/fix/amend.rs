@@ -8,13 +8,13 @@ use anyhow::{Context as _, Result, bail};
 use dbduel_audit::Fix;
 use dbduel_audit::finding::RemedySetting;
 use dbduel_experiment::normalised_name;
+use dbduel_lab::inspect::Gathered;
+use dbduel_lab::inspect::planned::is_running;
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::Plan;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use crate::commands::run::plan_of;
-use crate::lab::inspect::Gathered;
-use crate::lab::inspect::planned::is_running;
 
 /// Stands above what is added to an experiment.
 const MARK: &str = "# Added by `dbduel audit --fix`, so that the contenders are equal.\n";

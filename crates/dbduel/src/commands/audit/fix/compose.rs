@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use dbduel_audit::finding::RemedySetting;
 use dbduel_audit::{Fix, ServerEvidence};
+use dbduel_lab::inspect::Gathered;
 use dbduel_server::{Meaning, ServerName, Version, reserved};
 
 use super::left;
-use crate::lab::inspect::Gathered;
 
 /// An experiment of servers that had none.
 pub(super) fn experiment(contest: &Gathered, addresses: &[Option<String>], fix: &Fix) -> String {

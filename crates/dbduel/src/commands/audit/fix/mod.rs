@@ -11,12 +11,12 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use dbduel_audit::Fix;
 use dbduel_audit::finding::{Finding, FindingKind, RemedySetting};
+use dbduel_lab::inspect::{Gathered, Origin};
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::event::Severity;
 
 use super::text::wrap;
 use crate::commands::run::plan_of;
-use crate::lab::inspect::{Gathered, Origin};
 
 /// Writes the experiment and checks that it can be planned, with as much for a script as `scripts` says.
 ///

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use dbduel_lab::pgpass;
 use dbduel_load::address::Address;
 use dbduel_load::driver::{Credentials, Dialect, TlsMode};
 use dbduel_load::run::IgnoredErrors;
@@ -11,7 +12,6 @@ use super::super::Stop;
 use super::super::logger::Logger;
 use super::super::parsed_options::ParsedOptions;
 use super::Login;
-use crate::lab::pgpass;
 
 /// What `--pgsql-db` may set besides the database. Options of their own have host, port and user, which win in libpq too.
 const WORDS: [&str; 4] = ["dbname", "password", "sslmode", "sslrootcert"];

@@ -1,0 +1,247 @@
+//! The arena: every contender's server, of which at most one is awake.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use dbduel_load::address::Address;
+use dbduel_load::driver::{Connection, TlsMode};
+use dbduel_load::order::{OpenOrder, SliceOrder};
+use dbduel_load::session::Session;
+use dbduel_record::Plan;
+use dbduel_record::statements::StatementExample;
+
+use super::ContestConfig;
+use super::backend::{ContenderServer, Health};
+use super::load::Load;
+use crate::server_host::ServerHostMissing;
+
+/// All contenders, in the plan's order.
+pub struct Arena {
+    residents: Vec<ContenderServer>,
+    awake: Option<usize>,
+    /// The level of the plan whose clients each contender has, by index. Levels of one workload share their clients.
+    connected_at: Vec<usize>,
+}
+
+impl Arena {
+    /// An arena without contenders.
+    pub fn empty() -> Self {
+        Self {
+            residents: Vec::new(),
+            awake: None,
+            connected_at: Vec::new(),
+        }
+    }
+
+    /// Adds a contender whose server runs, and freezes it.
+    ///
+    /// # Errors
+    /// When the server cannot be frozen.
+    pub fn add(&mut self, mut resident: ContenderServer) -> Result<()> {
+        resident.backend.freeze()?;
+        self.residents.push(resident);
+        self.connected_at.push(0);
+        Ok(())
+    }
+
+    /// Wakes one contender and freezes the one that was awake. Says whether it was there to be woken.
+    ///
+    /// # Errors
+    /// When a server cannot be frozen or thawed.
+    pub fn activate(&mut self, contender: usize) -> Result<Health> {
+        if self.awake == Some(contender) {
+            return Ok(Health::Alive);
+        }
+        self.freeze_active()?;
+        let health = self.residents[contender].backend.thaw()?;
+        self.awake = Some(contender);
+        Ok(health)
+    }
+
+    /// Freezes the contender that is awake, so that none gains from a pause between slices. Says whether it was there to be frozen.
+    ///
+    /// # Errors
+    /// When the server cannot be frozen.
+    pub fn freeze_active(&mut self) -> Result<Health> {
+        match self.awake.take() {
+            Some(awake) => self.residents[awake].backend.freeze(),
+            None => Ok(Health::Alive),
+        }
+    }
+
+    /// Whether the contender's server still runs.
+    pub fn health(&mut self, contender: usize) -> Health {
+        self.residents[contender].backend.health()
+    }
+
+    /// Stops a server in order, starts it again and freezes it.
+    ///
+    /// # Errors
+    /// When it cannot be stopped, does not come up, or is not ours.
+    pub fn start_anew(&mut self, contender: usize, plan: &Plan) -> Result<()> {
+        if self.awake == Some(contender) {
+            self.awake = None;
+        }
+        let resident = &mut self.residents[contender];
+        resident.backend.thaw()?;
+        match resident.backend.stop(&plan.limits) {
+            // It is waited for when the server is started.
+            Err(error) if error.is::<ServerHostMissing>() => {}
+            stopped => stopped?,
+        }
+        resident.restart(&plan.limits)?;
+        resident.backend.freeze().map(drop)
+    }
+
+    /// Starts a dead server again; returns the seconds until it answered, crash recovery included.
+    ///
+    /// # Errors
+    /// When it does not come up.
+    pub fn restart(&mut self, contender: usize, plan: &Plan) -> Result<f64> {
+        self.residents[contender].restart(&plan.limits)
+    }
+
+    /// Connects every contender's clients, each while its server is awake. Returns what the servers say
+    /// of these sessions, in the order of the plan.
+    ///
+    /// # Errors
+    /// When a server does not let the clients in.
+    pub fn connect_clients(
+        &mut self,
+        plan: &Plan,
+        load: &mut dyn Load,
+    ) -> Result<Vec<(Address, Session)>> {
+        let mut sessions = Vec::new();
+        for contender in 0..self.residents.len() {
+            self.activate(contender)?;
+            sessions.push(self.open(plan, load, contender)?);
+        }
+        self.freeze_active()?;
+        Ok(sessions)
+    }
+
+    /// A connection to an awake contender for questions.
+    ///
+    /// # Errors
+    /// When the server does not let us in.
+    pub fn connect(&mut self, contender: usize, statement: Duration) -> Result<Connection> {
+        self.residents[contender].connect(statement)
+    }
+
+    /// Connects the clients of a level to an awake contender, in a suite where it has those of another. Each contender's
+    /// first turn of a block follows that.
+    ///
+    /// # Errors
+    /// When its server does not let the clients in.
+    pub fn connect_at(
+        &mut self,
+        plan: &Plan,
+        load: &mut dyn Load,
+        contender: usize,
+        level: usize,
+    ) -> Result<()> {
+        if plan.suite.is_none() || self.connected_at[contender] == level {
+            return Ok(());
+        }
+        self.connected_at[contender] = level;
+        self.reconnect_clients(plan, load, contender)
+    }
+
+    /// Reconnects the clients of an awake contender.
+    ///
+    /// # Errors
+    /// When its server does not let the clients in.
+    pub fn reconnect_clients(
+        &mut self,
+        plan: &Plan,
+        load: &mut dyn Load,
+        contender: usize,
+    ) -> Result<()> {
+        load.close(&self.residents[contender].name)?;
+        self.open(plan, load, contender).map(|_| ())
+    }
+
+    /// One statement of each class that the clients of a level send to an awake contender within a slice. Its clients are closed
+    /// then, and to be connected again at this level.
+    ///
+    /// # Errors
+    /// When its server does not let the clients in, or the slice is lost.
+    pub fn sample_statements(
+        &mut self,
+        plan: &Plan,
+        load: &mut dyn Load,
+        contender: usize,
+        level: usize,
+        slice: SliceOrder,
+    ) -> Result<Vec<StatementExample>> {
+        self.connected_at[contender] = level;
+        let order = OpenOrder {
+            clients: slice.clients,
+            ..self.open_order(plan, contender)?
+        };
+        load.sample_statements(order, slice)
+    }
+
+    fn open(
+        &mut self,
+        plan: &Plan,
+        load: &mut dyn Load,
+        contender: usize,
+    ) -> Result<(Address, Session)> {
+        let order = self.open_order(plan, contender)?;
+        let address = order.address.clone();
+        Ok((address, load.open(order)?))
+    }
+
+    fn open_order(&mut self, plan: &Plan, contender: usize) -> Result<OpenOrder> {
+        let level = self.connected_at[contender];
+        let resident = &mut self.residents[contender];
+        let (_, credentials) = resident.backend.endpoint()?;
+        let address = resident.backend.client_address()?;
+        Ok(OpenOrder {
+            dialect: resident.dialect,
+            contender: resident.name.clone(),
+            address,
+            user: credentials.user.clone(),
+            password: credentials.password.clone(),
+            tls: TlsMode::Off,
+            database: resident.database.clone(),
+            workload: plan.workload_at(level, &plan.contenders[contender]),
+            clients: plan.connections_at(level),
+            retries: plan.limits.transaction_retries,
+            connect_s: plan.limits.server_start_s,
+        })
+    }
+
+    /// A contender in its place.
+    pub fn resident(&mut self, contender: usize) -> &mut ContenderServer {
+        &mut self.residents[contender]
+    }
+
+    /// Process number of the contender's server, when it is ours.
+    pub fn pid(&self, contender: usize) -> Option<u32> {
+        self.residents[contender].backend.pid()
+    }
+
+    /// Where the contender's server writes its log, for messages.
+    pub fn log_of(&self, contender: usize) -> String {
+        self.residents[contender].backend.log_place()
+    }
+
+    /// Freezes the contender that is awake, and gives all of them away.
+    ///
+    /// # Errors
+    /// When the server cannot be frozen.
+    pub fn into_residents(mut self) -> Result<Vec<ContenderServer>> {
+        self.freeze_active()?;
+        Ok(self.residents)
+    }
+}
+
+/// The folder name that all sandboxes of one record share.
+pub fn run_name(config: &ContestConfig<'_>) -> String {
+    let path = std::path::absolute(config.record).unwrap_or_else(|_| PathBuf::from(config.record));
+    let digest = blake3::hash(path.as_os_str().as_encoded_bytes()).to_hex();
+    format!("run-{}", &digest[..12])
+}

@@ -1,0 +1,161 @@
+//! A contender that runs in its load process: its file, given its data.
+
+use anyhow::{Context as _, Result};
+use dbduel_load::address::Address;
+use dbduel_load::driver::{Credentials, Dialect, Settings, sqlite_version};
+use dbduel_machine::clock;
+use dbduel_record::Record;
+use dbduel_record::event::{LoadTime, Severity};
+use dbduel_record::facts::FileSizes;
+use dbduel_record::plan::{Contender, Limits, Plan};
+use dbduel_server::{Build, DatabaseFile, database_file_id, file_sizes};
+
+use super::super::arena::run_name;
+use super::super::journal::Journal;
+use super::super::measure::finding;
+use super::super::prepare::{Content, is_dataset_known};
+use super::sandboxed::{check_workload, folder};
+use super::{Backend, ServerTexts};
+use crate::contest::ContestConfig;
+use crate::snapshots::{self, Description, Snapshots};
+
+/// What loading the file of a contender depends on, as a name.
+pub fn key(contender: &Contender, plan: &Plan) -> String {
+    snapshots::key(&database_file_id(), sqlite_version(), contender, plan)
+}
+
+/// Makes the contender's folder, and looks whether the workload can run on SQLite.
+///
+/// # Errors
+/// When it cannot, or the folder cannot be made.
+pub fn create(
+    config: &ContestConfig<'_>,
+    number: usize,
+    contender: &Contender,
+) -> Result<DatabaseFile> {
+    check_workload(config.plan, contender, Dialect::Sqlite, sqlite_version())
+        .with_context(|| format!("contender `{}`", contender.name))?;
+    let settings: Settings = contender
+        .settings
+        .iter()
+        .map(|setting| (setting.name.replace('-', "_"), setting.value.clone()))
+        .collect();
+    DatabaseFile::create(
+        config.home,
+        &run_name(config),
+        &folder(number, contender),
+        settings,
+    )
+    .with_context(|| format!("contender `{}`", contender.name))
+}
+
+impl Backend for DatabaseFile {
+    fn start_on_data(
+        &mut self,
+        config: &ContestConfig<'_>,
+        past: &Record,
+        contender: &Contender,
+    ) -> Result<Option<Content>> {
+        if self.data().is_dir() && is_dataset_known(past, &contender.name) {
+            return Ok(Some(Content::InUse));
+        }
+        self.clear()?;
+        let begun = clock::now();
+        let key = key(contender, config.plan);
+        let snapshots = Snapshots::new(config.home);
+        let restored = snapshots.restore(&key, &self.data(), config.console)?;
+        if restored.is_none() {
+            self.make()?;
+        }
+        Ok(Some(Content::Fresh { restored, begun }))
+    }
+
+    fn snapshot_key(&self, contender: &Contender, plan: &Plan) -> Option<String> {
+        Some(key(contender, plan))
+    }
+
+    /// The last connection that was closed has left nothing in a journal.
+    fn keep_data(
+        &mut self,
+        config: &ContestConfig<'_>,
+        contender: &Contender,
+        load: LoadTime,
+    ) -> Result<()> {
+        Snapshots::new(config.home).keep(
+            &key(contender, config.plan),
+            &self.data(),
+            Description::of(&database_file_id(), contender, config.plan, load),
+            config.console,
+        )
+    }
+
+    fn endpoint(&mut self) -> Result<(Address, Credentials)> {
+        Ok((self.address(), Credentials::default()))
+    }
+
+    fn is_ours(&self) -> bool {
+        true
+    }
+
+    fn build(&self) -> Option<&Build> {
+        None
+    }
+
+    fn origin(&self) -> String {
+        format!("in dbduel {}", env!("CARGO_PKG_VERSION"))
+    }
+
+    fn ready_after_s(&self) -> Option<f64> {
+        None
+    }
+
+    fn texts(&mut self) -> Result<Option<ServerTexts>> {
+        Ok(None)
+    }
+
+    fn sizes(&mut self) -> Result<Option<FileSizes>> {
+        Ok(Some(file_sizes(&self.data())?))
+    }
+
+    fn log_place(&self) -> String {
+        "none, for it has no server".to_owned()
+    }
+
+    fn stop(&mut self, _limits: &Limits) -> Result<()> {
+        Ok(())
+    }
+
+    /// The next connection opens it.
+    fn restart(&mut self, _limits: &Limits) -> Result<f64> {
+        Ok(0.0)
+    }
+
+    fn remove(self: Box<Self>) -> Result<()> {
+        self.remove_folder()
+    }
+}
+
+/// Says what a contest with such contenders measures.
+///
+/// # Errors
+/// When the record cannot be written.
+pub fn announce(contenders: &[&str], journal: &mut Journal) -> Result<()> {
+    if contenders.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> = contenders.iter().map(|name| format!("`{name}`")).collect();
+    Ok(journal.notice(finding(
+        "contest.in-process",
+        Severity::Note,
+        contenders,
+        format!(
+            "SQLite has no server and runs in a load process of its own, for each of {}: client CPU, bytes, syncs and memory are those of \
+             clients and database together, and server CPU is not measured. A statement costs no round trip. Clients that write \
+             wait in a queue of dbduel, first come, first served, instead of SQLite's own busy handler. Nothing is frozen: turns \
+             alternate, a write-ahead log is left as the turn before left it, and the system may write pages of one file in \
+             another's turn.",
+            names.join(" and ")
+        ),
+        "Compare it with a server at few clients, and say that the one is a library and the other a server.",
+    ))?)
+}

@@ -1,0 +1,90 @@
+//! A contender whose server is ours and on another machine: prepared there as a sandbox is here.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, Result};
+use dbduel_record::event::{Finding, Severity};
+use dbduel_record::plan::{Contender, Plan};
+
+use super::super::arena::run_name;
+use super::super::journal::Journal;
+use super::super::measure::finding;
+use super::super::observers::bytes_written_by_disk;
+use super::sandboxed::{check_workload, located, remark};
+use crate::contest::ContestConfig;
+use crate::server_host::{RemoteServer, ServerHosts};
+
+/// Has the host fetch the server if need be, make its sandbox, and let it check its settings. Returns what the server remarks on
+/// them, too.
+///
+/// # Errors
+/// When the server cannot be fetched or refuses a setting.
+pub fn create(
+    config: &ContestConfig<'_>,
+    hosts: &ServerHosts,
+    number: usize,
+    contender: &Contender,
+) -> Result<(RemoteServer, Vec<Finding>)> {
+    let host = contender.host.as_deref().unwrap_or_default();
+    config.console.stage(&format!(
+        "{}: preparing its server on {host}",
+        contender.name
+    ));
+    let run = run_on_hosts(config);
+    let prepared = RemoteServer::prepare(
+        hosts,
+        config.plan,
+        number,
+        &run,
+        config.home,
+        config.console,
+    );
+    let server = prepared.map_err(|error| located(config, contender, error))?;
+    let build = server.prepared_build();
+    let dialect = build.product()?.dialect();
+    check_workload(config.plan, contender, dialect, &build.version.to_string())
+        .with_context(|| format!("contender `{}`", contender.name))?;
+    let remarks = server
+        .notices()
+        .iter()
+        .map(|(setting, said)| remark(contender, setting, said));
+    let caveat = server
+        .overcounts_writes()
+        .then(|| bytes_written_by_disk(&[&contender.name]));
+    let remarks: Vec<Finding> = remarks.chain(caveat).collect();
+    Ok((server, remarks))
+}
+
+/// The folder name of a run on hosts, which contests of several machines with records of one path may use.
+fn run_on_hosts(config: &ContestConfig<'_>) -> String {
+    let Plan { created, seed, .. } = config.plan;
+    let digest = blake3::hash(format!("{created} {seed}").as_bytes()).to_hex();
+    format!("{}-{}", run_name(config), &digest[..8])
+}
+
+/// Says what a contest between servers on several machines compares.
+///
+/// # Errors
+/// When the record cannot be written.
+pub fn announce(plan: &Plan, journal: &mut Journal) -> Result<()> {
+    let hosts: BTreeSet<&String> = plan
+        .contenders
+        .iter()
+        .filter_map(|one| one.host.as_ref())
+        .collect();
+    if hosts.len() < 2 {
+        return Ok(());
+    }
+    let hosts: Vec<String> = hosts.iter().map(|host| format!("`{host}`")).collect();
+    Ok(journal.notice(finding(
+        "contest.several-machines",
+        Severity::Note,
+        &[],
+        format!(
+            "The servers run on {}: every difference of these machines and of the networks to them is part of the ratios, and what \
+             disturbs one machine disturbs the contenders on it alone.",
+            hosts.join(" and ")
+        ),
+        "To compare servers, run all of them on one machine (`servers` in [hosts]).",
+    ))?)
+}

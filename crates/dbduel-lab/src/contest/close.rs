@@ -1,0 +1,208 @@
+//! The end: what the servers have to say afterwards, their sizes, and an orderly stop.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use dbduel_load::fill::Digest;
+use dbduel_load::workloads;
+use dbduel_machine::interrupt::{self, Urgency};
+use dbduel_record::Record;
+use dbduel_record::event::{EndReason, Event, Severity};
+use dbduel_record::facts::Size;
+
+use super::arena::Arena;
+use super::backend::{ContenderServer, Health};
+use super::journal::Journal;
+use super::measure::finding;
+use super::{ContestConfig, conditions, durability, journal};
+use crate::dataset;
+use crate::facts::{Moment, keep};
+use crate::server_host::ServerHostMissing;
+
+/// Wakes one server after the other, keeps what it says, stops it when it is ours, and removes their sandboxes, and the tables
+/// that were loaded into others', unless the contest can be resumed with them. `reason` is why the contest
+/// ended, nothing when it failed.
+///
+/// A server that cannot be asked any more does not keep the others from an orderly end. When the user
+/// is in a hurry, servers are killed as the arena is dropped; they recover when the contest goes on.
+///
+/// # Errors
+/// When the record cannot be written or a server cannot be stopped.
+pub fn close(
+    config: &ContestConfig<'_>,
+    mut arena: Arena,
+    journal: &mut Journal,
+    reason: Option<EndReason>,
+) -> Result<()> {
+    if interrupt::urgency() == Urgency::Stop {
+        return Ok(());
+    }
+    let is_over = matches!(reason, Some(EndReason::Decided | EndReason::BudgetSpent));
+    for contender in 0..config.plan.contenders.len() {
+        if let Health::Dead { how } = arena.health(contender) {
+            let contender = config.plan.contenders[contender].name.clone();
+            journal.event(Event::ServerDied { contender, how })?;
+        }
+    }
+    let workload = workloads::find(&config.plan.workload.name)?;
+    let has_equal_rows = is_over
+        && workload.depends_on_past_work()
+        && workload.has_fixed_work(&config.plan.workload.parameters);
+    let mut digests = Vec::new();
+    // One after another: many servers that have all waited for their processors would keep each other from answering.
+    for mut resident in arena.into_residents()? {
+        resident.backend.thaw()?;
+        if has_equal_rows {
+            let digest = dataset::digest(config.plan, workload, &mut resident, config.console)?;
+            digests.push((resident.name.clone(), digest));
+        }
+        config
+            .console
+            .stage(&format!("{}: reading its counters", resident.name));
+        if let Err(error) = final_counters(config, &mut resident, journal, is_over) {
+            let claim = format!(
+                "what `{}` had to say at the end could not be kept: {error:#}",
+                resident.name
+            );
+            let remedy = "look into its log in the record";
+            journal.notice(finding(
+                "server.no-last-words",
+                Severity::Doubt,
+                &[&resident.name],
+                claim,
+                remedy,
+            ))?;
+        }
+        leave(config, resident, journal, is_over)?;
+    }
+    compare_rows(&digests, journal)
+}
+
+/// States whether contenders that have done the same work hold the same rows.
+fn compare_rows(digests: &[(String, Digest)], journal: &mut Journal) -> Result<()> {
+    let Some(((first, expected), others)) = digests.split_first() else {
+        return Ok(());
+    };
+    let other = others.iter().find(|(_, digest)| digest != expected);
+    let notice = match other {
+        None => finding(
+            "server.equal-rows-after",
+            Severity::Note,
+            &[],
+            format!(
+                "After the last slice all contenders held the same {} rows (digest {}).",
+                expected.rows,
+                &expected.hex[..12.min(expected.hex.len())]
+            ),
+            "Nothing to do.",
+        ),
+        Some((name, digest)) => finding(
+            "server.different-rows-after",
+            Severity::Doubt,
+            &[first.as_str(), name.as_str()],
+            format!(
+                "After the last slice `{first}` held {} rows and `{name}` {}, with different digests, so their slices were not \
+                 the same work.",
+                expected.rows, digest.rows
+            ),
+            "Look for failed transactions in the record, and run the experiment again.",
+        ),
+    };
+    Ok(journal.notice(notice)?)
+}
+
+/// Keeps a server's counters and sizes, checks what the workload promises of its tables, and takes our
+/// tables out of a server that is not ours.
+fn final_counters(
+    config: &ContestConfig<'_>,
+    resident: &mut ContenderServer,
+    journal: &mut Journal,
+    is_over: bool,
+) -> Result<()> {
+    let mut connection =
+        resident.connect(Duration::from_secs_f64(config.plan.limits.statement_s))?;
+    keep(
+        journal.writer(),
+        &resident.name,
+        &mut connection,
+        Moment::After,
+    )?;
+    drop(connection);
+    let before = journal::size_before(config.record, &resident.name);
+    keep_size(journal, resident, before)?;
+    let workload = workloads::find(&config.plan.workload.name)?;
+    conditions::after(config, resident, workload, journal)?;
+    let log = Record::open(config.record)?.commits_of(&resident.name);
+    durability::compare_quietly(config, resident, &log, journal)?;
+    if is_over && !config.keep && was_loaded_by_us(config, resident)? {
+        dataset::clear(config.plan, workload, resident, config.console)?;
+    }
+    Ok(())
+}
+
+/// True for a server that is not ours and whose tables this run has loaded.
+fn was_loaded_by_us(config: &ContestConfig<'_>, resident: &ContenderServer) -> Result<bool> {
+    let record = Record::open(config.record)?;
+    let is_loaded = record.events.iter().any(|event| {
+        matches!(&event.what, Event::DatasetReady { contender, restored: false, .. } if *contender == resident.name)
+    });
+    Ok(is_loaded && !resident.backend.is_ours())
+}
+
+/// Keeps the size of a private data directory: the first time as `before`, later as `after`.
+///
+/// # Errors
+/// When the directory cannot be read or the record cannot be written.
+pub fn keep_size(
+    journal: &Journal,
+    resident: &mut ContenderServer,
+    before: Option<Size>,
+) -> Result<()> {
+    let Some(files) = resident.backend.sizes()? else {
+        return Ok(());
+    };
+    let now = files.total();
+    let mut size = before.unwrap_or(Size {
+        before_bytes: now.bytes,
+        before_allocated_bytes: now.allocated_bytes,
+        before_files: Some(files),
+        ..Size::default()
+    });
+    size.after_bytes = now.bytes;
+    size.after_allocated_bytes = now.allocated_bytes;
+    size.after_files = Some(files);
+    journal
+        .writer()
+        .contender_json(&resident.name, "size.json", &size)?;
+    Ok(())
+}
+
+/// Stops a server of ours, keeps its log, and removes its files unless the contest can be resumed with them.
+fn leave(
+    config: &ContestConfig<'_>,
+    resident: ContenderServer,
+    journal: &Journal,
+    is_over: bool,
+) -> Result<()> {
+    let ContenderServer {
+        name, mut backend, ..
+    } = resident;
+    if backend.is_started() {
+        config.console.stage(&format!("{name}: stopping"));
+    }
+    let left = backend.stop(&config.plan.limits).and_then(|()| {
+        if let Some(texts) = backend.texts()? {
+            let writer = journal.writer();
+            writer.contender_file(&name, "server.log", &texts.log)?;
+        }
+        match is_over && !config.keep {
+            true => backend.remove(),
+            false => Ok(()),
+        }
+    });
+    match left {
+        // That it said nothing at the end is in the journal, and its host ends it.
+        Err(error) if error.is::<ServerHostMissing>() => Ok(()),
+        left => left,
+    }
+}

@@ -1,0 +1,111 @@
+//! What the workload promises of its tables: looked at before the first transaction and after the last, and kept in the
+//! record.
+
+use anyhow::{Result, bail};
+use dbduel_load::workloads::{Moment, Verification, Workload};
+use dbduel_record::facts::{Condition, Conditions};
+
+use super::ContestConfig;
+use super::backend::ContenderServer;
+use super::journal::Journal;
+use crate::dataset;
+
+/// Looks before the first transaction. `restored` as in [`dbduel_record::Event::DatasetReady`].
+///
+/// # Errors
+/// When the tables cannot be read or a promise is broken, since no contest can rest on such data.
+pub fn before(
+    config: &ContestConfig<'_>,
+    resident: &mut ContenderServer,
+    workload: &'static dyn Workload,
+    restored: bool,
+    journal: &Journal,
+) -> Result<()> {
+    // Tables that were found on a running server may have seen transactions.
+    let moment = match !resident.backend.is_ours() && restored {
+        true => Moment::AfterLoad,
+        false => Moment::Fresh,
+    };
+    config
+        .console
+        .stage(&format!("{}: checking its tables", resident.name));
+    let (verification, broken) = dataset::verify(config.plan, workload, resident, moment)?;
+    keep(&resident.name, &verification, "before", journal)?;
+    if let Some(finding) = broken {
+        bail!("{} Nothing was measured.", finding.claim);
+    }
+    say(config, &resident.name, &verification);
+    Ok(())
+}
+
+/// Looks after the last transaction; a broken promise is a finding.
+///
+/// # Errors
+/// When the tables cannot be read or the record cannot be written.
+pub fn after(
+    config: &ContestConfig<'_>,
+    resident: &mut ContenderServer,
+    workload: &'static dyn Workload,
+    journal: &mut Journal,
+) -> Result<()> {
+    let moment = Moment::AfterLoad;
+    let (verification, broken) = dataset::verify(config.plan, workload, resident, moment)?;
+    keep(&resident.name, &verification, "after", journal)?;
+    match broken {
+        Some(finding) => journal.notice(finding)?,
+        None => say(config, &resident.name, &verification),
+    }
+    Ok(())
+}
+
+fn keep(
+    contender: &str,
+    verification: &Verification,
+    moment: &str,
+    journal: &Journal,
+) -> Result<()> {
+    if verification.conditions.is_empty() {
+        return Ok(());
+    }
+    let file = format!("conditions.{moment}.json");
+    Ok(journal
+        .writer()
+        .contender_json(contender, &file, &facts(verification))?)
+}
+
+fn say(config: &ContestConfig<'_>, contender: &str, verification: &Verification) {
+    let count = verification.conditions.len();
+    if count > 0 {
+        let seconds: f64 = verification
+            .conditions
+            .iter()
+            .map(|condition| condition.seconds)
+            .sum();
+        config.console.say(&format!(
+            "{contender}: {} in {seconds:.1} s",
+            match count {
+                1 => "the one condition holds, looked at".to_owned(),
+                count => format!("all {count} conditions hold, looked at"),
+            }
+        ));
+    }
+}
+
+/// What was found, as the record keeps it.
+#[must_use]
+pub fn facts(verification: &Verification) -> Conditions {
+    let conditions = verification.conditions.iter().map(|found| Condition {
+        name: found.name.to_owned(),
+        about: found.about.to_owned(),
+        violations: found.violations,
+        example: found.example.clone(),
+        seconds: found.seconds,
+    });
+    let counts = verification.counts.iter();
+    Conditions {
+        conditions: conditions.collect(),
+        counts: counts
+            .map(|(name, count)| ((*name).to_owned(), *count))
+            .collect(),
+    }
+}

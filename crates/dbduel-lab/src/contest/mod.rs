@@ -1,0 +1,305 @@
+//! The contest: resident servers, one active at a time, slices in blocks.
+//!
+//! Reads as its own summary: prove durability where that is asked for, prepare the arena, warm up, measure block by block until every duel is
+//! decided or the budget is spent, close. Whatever happens is in the journal before anything else
+//! is done about it.
+
+mod arena;
+pub mod backend;
+pub mod board;
+mod client_connections;
+mod close;
+mod conditions;
+mod continuity;
+mod drains;
+pub mod durability;
+mod epoch;
+mod injector;
+mod journal;
+mod limits;
+mod load;
+mod measure;
+mod observers;
+mod phases;
+mod pilot;
+pub mod prepare;
+mod prove;
+mod provider;
+mod recover;
+mod referee;
+mod search;
+mod slice;
+mod stacks;
+mod statements;
+mod turn;
+mod warm_up;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use dbduel_machine::host;
+use dbduel_machine::interrupt;
+use dbduel_record::event::{EndReason, Event, Finding, Severity};
+use dbduel_record::facts::Host;
+use dbduel_record::statements::ContenderStatements;
+use dbduel_record::store::HOST;
+use dbduel_record::{Plan, Record};
+use dbduel_server::{Home, orphans};
+
+use super::busy_poll;
+use super::drive::NatsAccess;
+use super::interpreted;
+use super::server_host::ServerHosts;
+use crate::StatusOutput;
+use arena::Arena;
+pub use arena::run_name;
+pub use backend::sandboxed::loaded;
+pub use backend::{Backend, ContenderServer, Sandboxed, sandboxed};
+use board::{Board, Phase};
+pub use conditions::facts as condition_facts;
+use dbduel_experiment::document::Troubles;
+use dbduel_experiment::{Experiment, ExperimentFile};
+pub use injector::InjectedTime;
+use journal::Journal;
+pub use journal::now_ms;
+pub use load::Load;
+use measure::Progress;
+use observers::Observers;
+use pilot::SteadySeries;
+pub use prepare::{NotComparable, check_settings, rehearse, rehearse_one};
+pub use provider::{Machines, Provider};
+pub use referee::{ComparisonStanding, LevelStanding, Referee};
+
+/// Everything that a contest needs from outside.
+#[derive(Debug)]
+pub struct ContestConfig<'a> {
+    /// What to do.
+    pub plan: &'a Plan,
+    /// Where the plan came from, for places in messages and for passwords.
+    pub experiment: &'a Experiment,
+    /// The experiment file.
+    pub experiment_path: &'a Path,
+    /// The record's directory; it exists and holds the plan.
+    pub record: &'a Path,
+    /// Where servers, datasets and sandboxes are.
+    pub home: &'a Home,
+    /// Where progress is shown.
+    pub console: &'a dyn StatusOutput,
+    /// Where others read how it stands.
+    pub board: &'a Board,
+    /// Keep the sandboxes after the contest.
+    pub keep: bool,
+    /// Sample the servers' stacks after the last block.
+    pub stacks: bool,
+    /// Where the agents of load hosts are found.
+    pub nats: Option<&'a NatsAccess>,
+    /// What it gets its load and its servers from.
+    pub provider: &'a dyn Provider,
+}
+
+impl ContestConfig<'_> {
+    /// What agents call it.
+    fn contest(&self) -> String {
+        let contest = self.record.file_name().unwrap_or_default();
+        contest.to_string_lossy().into_owned()
+    }
+}
+
+/// Calls `attempt` with what servers of a plan need that are tried without a contest. There is no record: its path, with
+/// `purpose` in it, keeps the sandboxes apart from those of another command.
+pub fn without_record<T>(
+    purpose: &str,
+    home: &Home,
+    file: &ExperimentFile<'_>,
+    plan: &Plan,
+    console: &dyn StatusOutput,
+    attempt: impl FnOnce(&ContestConfig<'_>) -> T,
+) -> T {
+    let name = format!("{purpose}-{}-{}", plan.seed, std::process::id());
+    attempt(&ContestConfig {
+        plan,
+        experiment: file.experiment,
+        experiment_path: file.path,
+        record: &home.root().join(name),
+        home,
+        console,
+        board: &Board::default(),
+        keep: false,
+        stacks: false,
+        nats: None,
+        provider: &Machines,
+    })
+}
+
+/// Conducts the contest, or what is left of it, until `referee` says that enough is measured or the budget is spent.
+///
+/// # Errors
+/// When it could not be conducted; the journal then says so too, and the record can be resumed.
+pub fn run_contest(config: &ContestConfig<'_>, referee: &dyn Referee) -> Result<EndReason> {
+    config.board.begin(config.plan);
+    let past = Record::open(config.record)?;
+    let epoch = past
+        .events
+        .iter()
+        .filter(|event| {
+            matches!(
+                event.what,
+                Event::Started { .. } | Event::EpochStarted { .. }
+            )
+        })
+        .count() as u32;
+    let mut journal = Journal::open(config.home.files(), config.record)?;
+    journal.event(Event::Started {
+        pid: std::process::id(),
+        dbduel: env!("CARGO_PKG_VERSION").to_owned(),
+        epoch,
+    })?;
+    match stage(config, referee, &past, epoch, &mut journal) {
+        Ok(reason) => {
+            journal.event(Event::Ended { reason })?;
+            journal.seal()?;
+            Ok(reason)
+        }
+        // After an interrupt, later failures are its consequence.
+        Err(_) if interrupt::check().is_err() => {
+            journal.event(Event::Ended {
+                reason: EndReason::Interrupted,
+            })?;
+            journal.seal()?;
+            Ok(EndReason::Interrupted)
+        }
+        Err(error) => {
+            // The first error is the one to report, also when the record cannot be written any more.
+            let _ = journal.event(Event::Noticed {
+                finding: failure(&error),
+            });
+            let _ = journal.event(Event::Ended {
+                reason: EndReason::Failed,
+            });
+            let _ = journal.seal();
+            // A mistake in the experiment is corrected there, and then makes a new record.
+            if error.is::<Troubles>() {
+                return Err(error);
+            }
+            Err(error.context(Stopped {
+                record: config.record.to_owned(),
+            }))
+        }
+    }
+}
+
+/// The contest could not go on; what was measured is safe.
+#[derive(Debug, thiserror::Error)]
+#[error("the contest stopped; the record keeps what was measured; resume with `dbduel run {}`", record.display())]
+struct Stopped {
+    record: PathBuf,
+}
+
+/// The contest itself. The arena's servers stop when it is dropped, on every way out.
+fn stage(
+    config: &ContestConfig<'_>,
+    referee: &dyn Referee,
+    past: &Record,
+    epoch: u32,
+    journal: &mut Journal,
+) -> Result<EndReason> {
+    prove::prove(config, past, journal)?;
+    let record = std::path::absolute(config.record)?;
+    orphans::note_record(config.home, &arena::run_name(config), &record)?;
+    // A record may have come from another machine.
+    for cores in [&config.plan.load.cores, &config.plan.load.server_cores] {
+        host::find_processors(cores, &host::processors())
+            .context("the plan confines processes to processors that this machine does not have")?;
+    }
+    let doubts = [
+        busy_poll::doubt(config.plan),
+        interpreted::doubt(config.plan),
+    ];
+    for finding in doubts.into_iter().flatten() {
+        journal.notice(finding)?;
+    }
+    let observers = Observers::new(config);
+    let is_remote = config.plan.has_server_hosts();
+    if let Some(caveat) = observers.caveat().filter(|_| !is_remote) {
+        journal.notice(caveat)?;
+    }
+    // Before what takes long: a host may be missing.
+    let load = config.provider.load(config)?;
+    if let Some(caveat) = observers::load_is_elsewhere(load.hosts()) {
+        journal.notice(caveat)?;
+    }
+    let hosts = ServerHosts::attach(config.plan, config.nats, &config.contest())?;
+    hosts.check_machines(&past.host.server_hosts)?;
+    let facts = match is_remote {
+        true if past.host.server_hosts.is_empty() => Host::of_server_hosts(hosts.facts()),
+        true => past.host.clone(),
+        false => host::read(config.home.root()),
+    };
+    if config.plan.hosts.is_some() || is_remote {
+        let kept = if is_remote { &facts } else { &past.host };
+        let host = Host {
+            load_hosts: load.hosts().to_vec(),
+            ..kept.clone()
+        };
+        let host = serde_json::to_vec_pretty(&host)?;
+        journal.writer().replace(Path::new(HOST), &host)?;
+    }
+    let mut arena = Arena::empty();
+    let mut evidence = prepare::prepare(config, &hosts, past, &mut arena, journal)?;
+    let mut contest = Contest {
+        config,
+        referee,
+        arena,
+        load,
+        journal: &mut *journal,
+        progress: Progress::resume(referee, past, epoch),
+        observers,
+        warm: Vec::new(),
+        statements: kept_statements(past),
+    };
+    let sessions = contest.connect_clients()?;
+    prepare::keep_sessions(sessions, &mut evidence, contest.journal)?;
+    let path = config.experiment_path;
+    prepare::check_fairness(config.plan, path, facts, evidence, contest.journal)?;
+    let measuring = interrupt::begin_measuring();
+    let (arena, load, result) = search::warm_up_and_measure(contest);
+    drop(load);
+    config.board.enter(Phase::Closing);
+    close::close(config, arena, journal, result.as_ref().ok().copied())?;
+    drop(measuring);
+    result
+}
+
+/// A contest with everything in place. What it does is in the modules `warm_up`, `measure` and
+/// `slice`.
+struct Contest<'c> {
+    config: &'c ContestConfig<'c>,
+    /// What decides when enough is measured.
+    referee: &'c dyn Referee,
+    arena: Arena,
+    load: Box<dyn Load>,
+    journal: &'c mut Journal,
+    progress: Progress,
+    observers: Observers,
+    /// What the warm-up of each contender showed of the heaviest level.
+    warm: Vec<SteadySeries>,
+    /// What the record has of each contender's statements.
+    statements: Vec<ContenderStatements>,
+}
+
+fn kept_statements(past: &Record) -> Vec<ContenderStatements> {
+    let files = past.contenders.iter();
+    files
+        .map(|files| files.statements.clone().unwrap_or_default())
+        .collect()
+}
+
+fn failure(error: &anyhow::Error) -> Finding {
+    Finding {
+        rule: "run.failed".to_owned(),
+        severity: Severity::Doubt,
+        about: Vec::new(),
+        claim: format!("the run ended early: {error:#}"),
+        remedy: "fix the cause, then resume with `dbduel run` on this directory".to_owned(),
+    }
+}

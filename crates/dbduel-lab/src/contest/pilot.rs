@@ -1,0 +1,523 @@
+//! The pilot: how long the turns of a level are, chosen before its first block.
+//!
+//! Two things are measured of each contender by itself, and contenders are never compared, so that what is chosen says
+//! nothing about who is faster: how its throughput scatters while nothing is switched, in which blocks of every length
+//! are marked out, and how long throughput differs from its later level after a switch.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use anyhow::Result;
+use dbduel_experiment::expand::chosen_blocks;
+use dbduel_load::order::{SliceAnswer, SliceOrder, Tick};
+use dbduel_machine::interrupt;
+use dbduel_record::Plan;
+use dbduel_record::event::Event;
+use dbduel_record::latency;
+use dbduel_record::plan::{Pilot, TurnChoice, TurnLength, TurnReason};
+use dbduel_record::rows::ALL_CLASSES;
+use dbduel_record::seed::named_seed;
+use dbduel_stats::guard::guard_length;
+use dbduel_stats::slice_length::{
+    BLOCKS_MIN, SliceCandidate, SliceReason, SliceRule, choose_slice_length,
+};
+
+use super::Contest;
+use super::backend::Health;
+use super::board::Phase;
+use super::warm_up::rate;
+use crate::drive::SliceEnd;
+
+/// Resolution of the series from which the scatter is predicted, seconds.
+pub const TICK_S: f64 = 0.02;
+/// The guard is measured in steps of this length, seconds.
+const GUARD_TICK_S: f64 = 0.01;
+/// Least guard, seconds: caches are cold and threads wake up in the first hundredths, whether the pilot can show it or not.
+const GUARD_S_MIN: f64 = 0.03;
+/// Probability that a window without a transient is taken for one.
+const TRANSIENT_ALPHA: f64 = 0.02;
+/// Turns after a switch in which its transient is looked for, seconds. The second length follows where the first was too
+/// short to see the end of it.
+const REHEARSED_S: [f64; 2] = [0.3, 1.5];
+/// Share of the budget that the longer turns of a level may take.
+const REHEARSED_SHARE_MAX: f64 = 0.1;
+/// A transient that takes more than this share of a rehearsed turn may not have ended in it.
+const TRANSIENT_SHARE_MAX: f64 = 0.3;
+/// Transactions that one turn holds at the least.
+const TRANSACTIONS_MIN: f64 = 100.0;
+/// Transactions of the rarest class in one turn, as long as that does not ask for turns above the limit in seconds.
+const OF_RAREST_CLASS_MIN: f64 = 2.0;
+const RAREST_CLASS_S_MAX: f64 = 1.0;
+/// Share of the clients' time that may lie after the planned lengths of turns, in transactions that outlast them.
+pub(super) const DRAINED_SHARE_MAX: f64 = 0.02;
+/// Transactions of a slice beyond those that a limit needs, for rates vary: one slice with too few leaves a quantile unmeasured.
+const SPARE: f64 = 2.0;
+/// Blocks that must fit into the budget before they are made longer for a limit: fewer decide nothing at its confidence.
+const BLOCKS_FOR_LIMITS: f64 = 15.0;
+/// A turn is at the least so many times its guard: what is left of the transient after it is then a small part.
+const GUARDS_MIN: f64 = 5.0;
+/// Turns at least this long are looked at ten times, shorter ones in steps of a tenth of a second or as a whole.
+const TICK_S_MIN: f64 = 0.1;
+
+/// What a contender did at a level while nothing was switched.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SteadySeries {
+    pub level: usize,
+    pub contender: usize,
+    /// Committed transactions in each tick of [`TICK_S`].
+    pub per_tick: Vec<f64>,
+    /// Committed transactions per second, of each class that had any.
+    pub classes_per_s: Vec<f64>,
+    /// How long a transaction that a client is in at a random instant goes on, on the mean over all instants and clients, seconds;
+    /// none goes on for 0 s.
+    pub residual_s: f64,
+}
+
+impl SteadySeries {
+    /// Of a slice without a switch, whose first `from` ticks do not count.
+    pub fn of(
+        level: usize,
+        contender: usize,
+        clients: u32,
+        answer: &SliceAnswer,
+        from: usize,
+    ) -> Self {
+        let ticks = answer.ticks.iter().filter(|tick| tick.offset_s >= 0.0);
+        let full = ticks.filter(|tick| tick.length_s >= 0.99 * TICK_S);
+        let classes = answer.classes.iter().filter(|class| class.counts.ok > 0);
+        Self {
+            level,
+            contender,
+            per_tick: full.skip(from).map(|tick| tick.ok as f64).collect(),
+            classes_per_s: classes
+                .map(|class| class.counts.ok as f64 / answer.measured_s.max(f64::EPSILON))
+                .collect(),
+            residual_s: residual_s(answer, clients),
+        }
+    }
+
+    /// Committed transactions per second.
+    fn per_s(&self) -> f64 {
+        self.classes_per_s.iter().sum()
+    }
+
+    /// The shortest turn that holds enough of this contender's work, seconds.
+    fn shortest_s(&self) -> f64 {
+        let rarest_per_s = self
+            .classes_per_s
+            .iter()
+            .copied()
+            .fold(f64::INFINITY, f64::min);
+        (TRANSACTIONS_MIN / self.per_s())
+            .max(self.residual_s / DRAINED_SHARE_MAX)
+            .max((OF_RAREST_CLASS_MIN / rarest_per_s).min(RAREST_CLASS_S_MAX))
+    }
+}
+
+/// How long a transaction goes on that a client is in at a random instant, seconds: half the sum of the squares of the service times
+/// over the time of the clients, waits between transactions included (mean residual life: Cox 1962). It is what a turn's end leaves
+/// for each client, however long the turn.
+fn residual_s(answer: &SliceAnswer, clients: u32) -> f64 {
+    let all = match &answer.service_times {
+        Some(encoded) => latency::decode(encoded),
+        None => answer.total(ALL_CLASSES).map(|(_, merged)| merged),
+    };
+    // A histogram that cannot be read is not the pilot's to report.
+    let squares_s = all.map_or(0.0, |histogram| {
+        let values = histogram.iter_recorded();
+        let squares = values.map(|value| {
+            let seconds = value.value_iterated_to() as f64 / 1e9;
+            value.count_at_value() as f64 * seconds * seconds
+        });
+        squares.sum()
+    });
+    squares_s / 2.0 / (f64::from(clients) * answer.measured_s).max(f64::EPSILON)
+}
+
+/// What rehearsed switches showed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Switches {
+    guard_s: f64,
+    /// How long a switch shows in throughput, the longest of all contenders, seconds.
+    transient_s: f64,
+    /// Median time between turns, seconds.
+    between_s: f64,
+}
+
+impl Contest<'_> {
+    /// Chooses the turns of every level whose turns are open; the plan with what was chosen, or nothing when there was
+    /// nothing to choose.
+    ///
+    /// # Errors
+    /// When a contender cannot be brought back from a failure, the record cannot be written, or the user interrupts.
+    pub(super) fn choose_turns(&mut self) -> Result<Option<Plan>> {
+        let Some(pilot) = self.config.plan.schedule.pilot else {
+            return Ok(None);
+        };
+        let mut chosen = self.config.plan.clone();
+        let open = (0..chosen.levels.len()).filter(|level| !chosen.turns.contains_key(level));
+        let open: Vec<usize> = open.collect();
+        if open.is_empty() {
+            return Ok(None);
+        }
+        self.config.board.enter(Phase::WarmingUp);
+        let mut choices = Vec::new();
+        for level in open {
+            let steady = self.steady_series(level, pilot)?;
+            let switches = self.rehearse_switches(level, pilot)?;
+            let seconds = std::mem::take(&mut self.progress.apart_s);
+            let choice = choose(&chosen, &steady, switches, pilot);
+            let mut choice = self.without_departure(level, choice)?;
+            let needed = self.referee.transactions_needed();
+            let left_s = chosen.schedule.budget_s - self.progress.used_s;
+            let held = repeats_holding(needed, &chosen, &steady, &choice);
+            if needed == 0.0 || held.blocks_s <= left_s {
+                choice.repeats_min = held.repeats;
+            } else if held.blocks_s.is_finite() {
+                self.config.console.say(&format!(
+                    "{}: a rule needs {needed:.0} transactions in each slice, and {BLOCKS_FOR_LIMITS:.0} blocks of such slices take \
+                     {}; the budget has {} left, so the rule may stay undecided",
+                    chosen.levels[level].label(),
+                    dbduel_text::duration(held.blocks_s),
+                    dbduel_text::duration(left_s.max(0.0))
+                ));
+            }
+            choices.push((level, TurnChoice { seconds, ..choice }));
+        }
+        let left_s = chosen.schedule.budget_s - self.progress.used_s;
+        for (level, choice) in choices {
+            let (blocks, blocks_max) = chosen_blocks(&chosen, level, &choice, left_s);
+            let choice = TurnChoice {
+                blocks_max,
+                ..choice
+            };
+            self.config.console.say(&format!(
+                "{}: turns of {}, guard {}",
+                chosen.levels[level].label(),
+                dbduel_text::duration(choice.turn_s),
+                dbduel_text::duration(choice.guard_s)
+            ));
+            self.journal.event(Event::TurnsChosen {
+                level,
+                choice: choice.clone(),
+                blocks: blocks.clone(),
+            })?;
+            chosen.turns.insert(level, choice);
+            chosen.blocks.extend(blocks);
+        }
+        self.config.board.plan_grew(&chosen);
+        Ok(Some(chosen))
+    }
+
+    /// The series of each contender at a level: of its warm-up, or else of load for this purpose.
+    fn steady_series(&mut self, level: usize, pilot: Pilot) -> Result<Vec<SteadySeries>> {
+        let mut all = Vec::new();
+        for contender in 0..self.config.plan.contenders.len() {
+            let is_own = |one: &&SteadySeries| one.level == level && one.contender == contender;
+            if let Some(warm) = self.warm.iter().find(is_own) {
+                all.push(warm.clone());
+                continue;
+            }
+            let order = SliceOrder {
+                measured_s: pilot.steady_s,
+                tick_s: TICK_S,
+                ..self.pilot_order(level, contender, "steady")
+            };
+            if let Some(answer) = self.run_pilot(level, contender, order)? {
+                let clients = self.config.plan.levels[level].clients;
+                all.push(SteadySeries::of(level, contender, clients, &answer, 0));
+            }
+        }
+        self.arena.freeze_active()?;
+        Ok(all)
+    }
+
+    /// Switches between the contenders in turn and measures what that costs.
+    fn rehearse_switches(&mut self, level: usize, pilot: Pilot) -> Result<Switches> {
+        let plan = self.config.plan;
+        let mut switches = Switches {
+            guard_s: plan.schedule.guard_s,
+            transient_s: 0.0,
+            between_s: 0.0,
+        };
+        // With a guard that is given there is only the time between turns to measure.
+        let lengths = match pilot.switches {
+            0 => &REHEARSED_S[..1],
+            _ => &REHEARSED_S,
+        };
+        for (stage, &turn_s) in lengths.iter().enumerate() {
+            let load_s = turn_s * f64::from(pilot.switches) * plan.contenders.len() as f64;
+            if stage > 0 && load_s > REHEARSED_SHARE_MAX * plan.schedule.budget_s {
+                break;
+            }
+            let mut courses: BTreeMap<usize, Vec<Vec<f64>>> = BTreeMap::new();
+            let mut spans: Vec<(u64, u64)> = Vec::new();
+            for number in 0..pilot.switches.max(2) {
+                for contender in 0..plan.contenders.len() {
+                    let order = SliceOrder {
+                        measured_s: turn_s,
+                        tick_s: GUARD_TICK_S,
+                        ..self.pilot_order(level, contender, &format!("switch/{stage}/{number}"))
+                    };
+                    let Some(answer) = self.run_pilot(level, contender, order)? else {
+                        continue;
+                    };
+                    let length_ns = (answer.measured_s * 1e9) as u64;
+                    spans.push((answer.open_ns, answer.open_ns + length_ns));
+                    let full = answer
+                        .ticks
+                        .iter()
+                        .filter(|tick| tick.length_s >= 0.99 * GUARD_TICK_S);
+                    let course = full.map(|tick| tick.ok as f64).collect();
+                    courses.entry(contender).or_default().push(course);
+                }
+            }
+            switches.between_s = median_gap_s(&spans);
+            if pilot.switches == 0 {
+                break;
+            }
+            let transients: Option<Vec<usize>> = (0..plan.contenders.len())
+                .map(|contender| guard_length(courses.get(&contender)?, TRANSIENT_ALPHA).ok())
+                .collect();
+            // What could not be measured of one leaves the guard that the plan has.
+            let Some(transients) = transients else {
+                continue;
+            };
+            let ticks = transients.into_iter().max().unwrap_or(0);
+            switches.transient_s = ticks as f64 * GUARD_TICK_S;
+            switches.guard_s = switches.transient_s.max(GUARD_S_MIN);
+            if switches.transient_s < TRANSIENT_SHARE_MAX * turn_s {
+                break;
+            }
+        }
+        Ok(switches)
+    }
+
+    /// An order without guard; its length is for the caller to give.
+    pub(super) fn pilot_order(
+        &mut self,
+        level: usize,
+        contender: usize,
+        purpose: &str,
+    ) -> SliceOrder {
+        let plan = self.config.plan;
+        let epoch = self.progress.epoch;
+        let until_halted = self.arena.resident(contender).backend.freezes();
+        SliceOrder {
+            contender: plan.contenders[contender].name.clone(),
+            clients: plan.levels[level].clients,
+            arrival: plan.levels[level].arrival,
+            guard_s: 0.0,
+            measured_s: 0.0,
+            tick_s: TICK_S,
+            drain_s: plan.schedule.drain_s,
+            until_halted,
+            seed: named_seed(plan.seed, &format!("pilot/{epoch}/level/{level}/{purpose}")),
+        }
+    }
+
+    /// Runs one order outside of blocks; nothing comes of it when the contender failed, which is then brought back.
+    pub(super) fn run_pilot(
+        &mut self,
+        level: usize,
+        contender: usize,
+        order: SliceOrder,
+    ) -> Result<Option<Box<SliceAnswer>>> {
+        interrupt::check()?;
+        let (plan, console, board) = (self.config.plan, self.config.console, self.config.board);
+        let (name, used_s) = (order.contender.clone(), self.progress.used_s);
+        let guard_s = order.guard_s;
+        self.arena.activate(contender)?;
+        let connected = self
+            .arena
+            .connect_at(plan, &mut *self.load, contender, level);
+        let ready = connected.and_then(|()| self.resume_injection(contender));
+        if let Err(error) = ready {
+            self.lose_pilot(contender, &format!("{error:#}"))?;
+            return Ok(None);
+        }
+        let end = self.load.slice(order, &mut |_| {}, &mut |tick: &Tick| {
+            let done_s = used_s + tick.offset_s + tick.length_s;
+            console.measuring(
+                done_s,
+                plan.schedule.budget_s,
+                &format!("{name}, not counted: {}", rate(tick)),
+            );
+            board.tick(contender, level, tick, done_s);
+            match interrupt::check() {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        });
+        self.pause_injection(contender);
+        let end = match (self.freeze_under_load(contender)?, end) {
+            (Health::Dead { how }, SliceEnd::Finished(_)) => SliceEnd::lost(how),
+            (_, end) => end,
+        };
+        self.journal.commits(&name, self.load.take_commits())?;
+        interrupt::check()?;
+        match end {
+            SliceEnd::Finished(answer) => {
+                let seconds = guard_s + answer.measured_s;
+                self.progress.used_s += seconds;
+                self.progress.apart_s += seconds;
+                Ok(Some(answer))
+            }
+            SliceEnd::Lost { why, .. } => {
+                self.lose_pilot(contender, &why)?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn lose_pilot(&mut self, contender: usize, why: &str) -> Result<()> {
+        let name = &self.config.plan.contenders[contender].name;
+        let failure = anyhow::anyhow!("`{name}` did not survive load outside of blocks: {why}");
+        self.allow_failure(contender, failure)?;
+        self.recover(contender, false)
+    }
+}
+
+/// Time between the ends of the one turn and the begin of the next, the median, seconds.
+fn median_gap_s(spans: &[(u64, u64)]) -> f64 {
+    let gaps = spans
+        .windows(2)
+        .map(|pair| pair[1].0.saturating_sub(pair[0].1) as f64 / 1e9);
+    let mut gaps: Vec<f64> = gaps.collect();
+    gaps.sort_by(f64::total_cmp);
+    gaps.get(gaps.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// The choice for one level, without its number of blocks.
+fn choose(plan: &Plan, steady: &[SteadySeries], switches: Switches, pilot: Pilot) -> TurnChoice {
+    let holding = steady.iter().map(SteadySeries::shortest_s);
+    let holding_s = holding.filter(|s| s.is_finite()).fold(0.0, f64::max);
+    let longest_s = plan.schedule.slice_s.max(pilot.turn_s_min);
+    let shortest_s = holding_s
+        .max(GUARDS_MIN * switches.guard_s)
+        .clamp(pilot.turn_s_min, longest_s);
+    let series: Vec<Vec<f64>> = steady.iter().map(|one| one.per_tick.clone()).collect();
+    let rule = SliceRule {
+        tick_s: TICK_S,
+        unmeasured_s: switches.guard_s + switches.between_s,
+        floor_s: shortest_s,
+        cap_s: longest_s,
+        contenders: plan.contenders.len(),
+    };
+    // A series that cannot be judged leaves the shortest turn, as one that is too short does.
+    let (turn_s, reason, lengths) = match choose_slice_length(&series, &rule) {
+        Ok(choice) => (
+            choice.length_s,
+            turn_reason(choice.reason),
+            choice.candidates.iter().filter_map(predicted).collect(),
+        ),
+        Err(_) => (shortest_s, TurnReason::TooLittleData, Vec::new()),
+    };
+    TurnChoice {
+        turn_s,
+        guard_s: switches.guard_s,
+        tick_s: tick_s(turn_s, plan.schedule.jitter),
+        blocks_max: 0,
+        reason,
+        lengths,
+        seconds: 0.0,
+        switch_s: switches.between_s,
+        transient_s: switches.transient_s,
+        repeats_min: 1,
+    }
+}
+
+/// The length of a look at turns around `turn_s`, whose shortest is that less the share `jitter`, seconds.
+pub(super) fn tick_s(turn_s: f64, jitter: f64) -> f64 {
+    match turn_s >= 10.0 * TICK_S_MIN {
+        true => turn_s / 10.0,
+        false => TICK_S_MIN.min(turn_s * (1.0 - jitter)),
+    }
+}
+
+/// Blocks in which every slice holds enough transactions for the limits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct HoldingBlocks {
+    /// Least repeats of a block's order.
+    repeats: u32,
+    /// What enough of such blocks take at all levels, seconds.
+    blocks_s: f64,
+}
+
+/// The blocks with `needed` transactions in every slice, at the rate of the slowest contender.
+fn repeats_holding(
+    needed: f64,
+    plan: &Plan,
+    steady: &[SteadySeries],
+    choice: &TurnChoice,
+) -> HoldingBlocks {
+    let slowest_per_s = steady
+        .iter()
+        .map(SteadySeries::per_s)
+        .fold(f64::INFINITY, f64::min);
+    let shortest_turn_s = choice.turn_s * (1.0 - plan.schedule.jitter);
+    let repeats = (SPARE * needed / (slowest_per_s * shortest_turn_s))
+        .ceil()
+        .max(1.0);
+    let slots = plan.contenders.len() * if plan.schedule.mirrored { 2 } else { 1 };
+    let block_s = repeats * slots as f64 * (choice.turn_s + choice.guard_s);
+    HoldingBlocks {
+        repeats: repeats as u32,
+        blocks_s: block_s * BLOCKS_FOR_LIMITS * plan.levels.len() as f64,
+    }
+}
+
+fn turn_reason(reason: SliceReason) -> TurnReason {
+    match reason {
+        SliceReason::Variance => TurnReason::Scatter,
+        SliceReason::Floor => TurnReason::Shortest,
+        SliceReason::Cap => TurnReason::Longest,
+        SliceReason::TooLittleData => TurnReason::TooLittleData,
+    }
+}
+
+/// What is predicted of a length that was to choose from.
+fn predicted(candidate: &SliceCandidate) -> Option<TurnLength> {
+    let could_be_chosen = candidate.is_allowed && candidate.blocks >= BLOCKS_MIN;
+    could_be_chosen.then_some(())?;
+    Some(TurnLength {
+        turn_s: candidate.length_s,
+        blocks: candidate.blocks as u32,
+        block_sd: candidate.block_sd?,
+        half_width_per_minute: candidate.half_width?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dbduel_testkit::synthetic::{Scenario, turn_choice};
+
+    #[test]
+    fn blocks_repeat_until_their_slices_hold_what_a_limit_needs() {
+        let plan = Scenario::duel().record().plan;
+        let series = |contender, per_s| SteadySeries {
+            level: 0,
+            contender,
+            per_tick: Vec::new(),
+            classes_per_s: vec![per_s / 2.0; 2],
+            residual_s: 0.0,
+        };
+        let steady = [series(0, 900.0), series(1, 500.0)];
+        let choice = turn_choice(0.2, 0.05);
+        let blocks = |needed| repeats_holding(needed, &plan, &steady, &choice);
+        assert_eq!(blocks(0.0).repeats, 1);
+        let enough = blocks(1000.0);
+        let held = f64::from(enough.repeats) * 500.0 * 0.2 * (1.0 - plan.schedule.jitter);
+        assert!((2000.0..2200.0).contains(&held), "{enough:?}: {held}");
+        let slots = f64::from(enough.repeats) * 4.0 * plan.levels.len() as f64;
+        assert!(
+            (enough.blocks_s - 15.0 * slots * 0.25).abs() < 1e-9,
+            "{enough:?}"
+        );
+        // A contender that commits nothing has no such blocks.
+        let silent = [series(0, 900.0), series(1, 0.0)];
+        let never = repeats_holding(1000.0, &plan, &silent, &choice);
+        assert_eq!(never.blocks_s, f64::INFINITY);
+    }
+}

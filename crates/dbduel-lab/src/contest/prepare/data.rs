@@ -1,0 +1,165 @@
+//! The data of a contender: loaded or restored, kept as a snapshot, summed up, and the same for all contenders.
+
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use dbduel_load::workloads::Workload;
+use dbduel_machine::clock;
+use dbduel_record::Record;
+use dbduel_record::event::{Event, LoadTime};
+use dbduel_record::facts::FileSizes;
+use dbduel_record::plan::Contender;
+use dbduel_text::counts;
+
+use crate::contest::backend::ContenderServer;
+use crate::contest::journal::Journal;
+use crate::contest::{ContestConfig, conditions};
+use crate::dataset;
+use crate::snapshots::Description;
+
+/// What a contender holds before its workload's tables are looked for.
+pub enum Content {
+    /// Data of an earlier start of this run, which are in use and stay.
+    InUse,
+    /// A snapshot, or nothing yet, since this instant.
+    Fresh {
+        /// What the snapshot holds; absent without one.
+        restored: Option<Description>,
+        /// When its data began to be put in place.
+        begun: Instant,
+    },
+}
+
+/// True when an earlier start of this run put the contender's data in place. What it did to them since
+/// belongs to the contest, so they are neither loaded nor summed up again.
+pub fn is_dataset_known(past: &Record, contender: &str) -> bool {
+    past.events.iter().any(|event| matches!(&event.what, Event::DatasetReady { contender: known, .. } if known == contender))
+}
+
+/// Where a contender's data come from.
+#[derive(Debug, Clone, Copy)]
+pub struct Origin {
+    /// They were there before: in a snapshot, or on a running server.
+    pub is_restored: bool,
+    /// What loading them took, as far as that is known.
+    pub load: Option<LoadTime>,
+}
+
+/// Loads the data that are not there yet, and keeps them as a snapshot.
+///
+/// # Errors
+/// When the data cannot be loaded, copied or read.
+pub fn settle(
+    config: &ContestConfig<'_>,
+    contender: &Contender,
+    resident: &mut ContenderServer,
+    content: Content,
+    workload: &'static dyn Workload,
+    journal: &mut Journal,
+) -> Result<()> {
+    let Content::Fresh { restored, begun } = content else {
+        return Ok(());
+    };
+    let origin = match restored {
+        Some(snapshot) => Origin {
+            is_restored: true,
+            load: snapshot.load_of(contender),
+        },
+        None => {
+            let load = dataset::fill(config.plan, workload, resident, config.console)?;
+            resident.backend.keep_data(config, contender, load)?;
+            Origin {
+                is_restored: false,
+                load: Some(load),
+            }
+        }
+    };
+    ready(config, resident, workload, origin, begun, journal)
+}
+
+/// Says in the journal what the data are.
+///
+/// # Errors
+/// When they cannot be read.
+pub fn ready(
+    config: &ContestConfig<'_>,
+    resident: &mut ContenderServer,
+    workload: &'static dyn Workload,
+    origin: Origin,
+    begun: Instant,
+    journal: &mut Journal,
+) -> Result<()> {
+    let seconds = clock::since(begun).as_secs_f64();
+    conditions::before(config, resident, workload, origin.is_restored, journal)?;
+    let digest = dataset::digest(config.plan, workload, resident, config.console)?;
+    let files = resident.backend.sizes()?;
+    let size = files.unwrap_or_default().total();
+    let Origin {
+        is_restored: restored,
+        load,
+    } = origin;
+    let verb = match restored {
+        false => "loaded",
+        true if resident.backend.is_ours() => "restored",
+        true => "found",
+    };
+    config.console.say(&format!(
+        "{}: {} rows {verb} in {seconds:.1} s{}",
+        resident.name,
+        counts::of(digest.rows),
+        files.map_or_else(String::new, on_disk)
+    ));
+    journal.event(Event::DatasetReady {
+        contender: resident.name.clone(),
+        restored,
+        rows: digest.rows,
+        seconds,
+        digest: digest.hex,
+        bytes: size.bytes,
+        allocated_bytes: size.allocated_bytes,
+        files,
+        load,
+    })?;
+    Ok(())
+}
+
+/// The room that data take, which is what was forecast, and that of all files.
+fn on_disk(files: FileSizes) -> String {
+    format!(
+        ", {} of data on disk ({} with redo, undo, temporary, log and system files)",
+        dbduel_text::bytes(files.data.allocated_bytes),
+        dbduel_text::bytes(files.total().allocated_bytes)
+    )
+}
+
+/// Refuses to go on when contenders hold different data.
+///
+/// # Errors
+/// When digests differ.
+pub fn compare_digests(past: &Record) -> Result<()> {
+    let digests = past.events.iter().filter_map(|event| match &event.what {
+        Event::DatasetReady {
+            contender,
+            digest,
+            rows,
+            ..
+        } => Some((contender, digest, rows)),
+        _ => None,
+    });
+    let digests: Vec<_> = digests.collect();
+    if let Some((first, rest)) = digests.split_first()
+        && let Some(other) = rest.iter().find(|other| other.1 != first.1)
+    {
+        bail!(
+            "`{}` and `{}` hold different data ({} rows, digest {}; {} rows, digest {}), so a contest would compare \
+             nothing; remove the tables of a running server, or the snapshots with `dbduel datasets remove all`",
+            first.0,
+            other.0,
+            first.2,
+            first.1,
+            other.2,
+            other.1
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! Whether the contest is fair, asked of the running servers before anything is measured.
+
+use std::path::Path;
+
+use anyhow::Result;
+use dbduel_audit::Finding;
+use dbduel_audit::{Audit, Case, Grade, ServerEvidence, audit, fix};
+use dbduel_record::Plan;
+use dbduel_record::event::Severity;
+use dbduel_record::facts::Host;
+
+use crate::contest::journal::Journal;
+use crate::inspect::planned::{case_of_running, is_running};
+
+/// The audit's rule about settings that did not take effect.
+const NOT_TAKEN: &str = "R17";
+
+/// Audits the contenders on the machine of these facts, and keeps what weakens a verdict in the journal.
+///
+/// # Errors
+/// When the contenders do not promise the same and no waiver accepts that: a contest would compare
+/// what cannot be compared.
+pub fn check(
+    plan: &Plan,
+    experiment: &Path,
+    facts: Host,
+    evidence: Vec<ServerEvidence>,
+    journal: &mut Journal,
+) -> Result<()> {
+    let mut case = case_of_running(plan, evidence);
+    case.host = Some(facts);
+    let audit = audit(&case);
+    // Settings that did not take effect are reported when settings are read back, with the server's own words.
+    let is_news =
+        |finding: &&Finding| finding.severity > Severity::Note && finding.rule != NOT_TAKEN;
+    for finding in audit.findings.iter().filter(is_news) {
+        journal.notice(finding.listed().into())?;
+    }
+    NotComparable::refuse(
+        plan,
+        &case,
+        &audit,
+        &format!("dbduel audit {}", experiment.display()),
+        experiment,
+    )?;
+    Ok(())
+}
+
+/// The contenders promise or mean different things, so that no verdict on them could stand.
+#[derive(Debug, thiserror::Error)]
+#[error("the contenders are not comparable:\n  {}\n{remedy}", findings.join("\n  "))]
+pub struct NotComparable {
+    findings: Vec<String>,
+    remedy: String,
+}
+
+impl NotComparable {
+    /// Refuses a case whose audit has a void finding. `command` audits the same case of this experiment.
+    ///
+    /// # Errors
+    /// All that is void, with the command that cures it, if settings can.
+    pub fn refuse(
+        plan: &Plan,
+        case: &Case,
+        audit: &Audit,
+        command: &str,
+        experiment: &Path,
+    ) -> Result<(), Self> {
+        let is_void = |finding: &&Finding| finding.severity == Severity::Void;
+        let void: Vec<&Finding> = audit.findings.iter().filter(is_void).collect();
+        let Some(first) = void.first() else {
+            return Ok(());
+        };
+        let declare = match first.class.as_bytes().first() {
+            Some(b'D' | b'S') => format!(
+                "; or, if it is the question, declare it in the experiment, about = [\"{}\"]",
+                first.class
+            ),
+            _ => String::new(),
+        };
+        let cure = match is_cured_by_fix(plan, case) {
+            true => format!(
+                "`{command} --fix {}` writes an experiment that sets them alike; run that one",
+                experiment.with_file_name("equal.toml").display()
+            ),
+            false => "no settings in an experiment make them equal".to_owned(),
+        };
+        let remedy = format!("{cure}{declare}; or accept it under [waivers] with a reason");
+        Err(Self {
+            findings: void.into_iter().map(as_line).collect(),
+            remedy,
+        })
+    }
+}
+
+/// True when the experiment that `dbduel audit --fix` writes is not refused.
+fn is_cured_by_fix(plan: &Plan, case: &Case) -> bool {
+    let fix = fix(case);
+    let mut settings = fix.settings.iter();
+    fix.after.grade != Grade::NotComparable
+        && !settings.any(|setting| is_running(plan, &setting.contender))
+}
+
+fn as_line(finding: &Finding) -> String {
+    format!("{}: {} {}", finding.class, finding.claim, finding.remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use dbduel_record::facts::ServerHost;
+    use dbduel_record::files::{FileSystem, LocalFiles};
+
+    use super::*;
+    use dbduel_audit::{Machine, Product, Version, expected, set_option};
+    use dbduel_testkit::synthetic::Scenario;
+
+    #[test]
+    fn servers_on_hosts_are_audited_by_the_facts_of_the_hosts() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("record");
+        let scenario = Scenario::duel();
+        scenario.write(&dir);
+        let files: Arc<dyn FileSystem> = Arc::new(LocalFiles);
+        let mut journal = Journal::open(&files, &dir).unwrap();
+        let mut plan = scenario.plan();
+        plan.waivers.clear();
+        for contender in &mut plan.contenders {
+            contender.settings.clear();
+        }
+        let mut check_on = |device: &str| {
+            let host = ServerHost {
+                name: "db1".to_owned(),
+                facts: Host {
+                    block_device: Some(device.to_owned()),
+                    ..Host::default()
+                },
+                ..ServerHost::default()
+            };
+            let evidence = plan.contenders.iter().map(|contender| {
+                let version = Version::parse("10.1.8").unwrap();
+                let mut server = expected(
+                    &contender.name,
+                    Product::MariaDb,
+                    version,
+                    Machine::default(),
+                )
+                .unwrap();
+                set_option(&mut server, "innodb_use_atomic_writes", Some("1")).unwrap();
+                server
+            });
+            let facts = Host::of_server_hosts(vec![host]);
+            let experiment = Path::new("duel.toml");
+            check(&plan, experiment, facts, evidence.collect(), &mut journal)
+        };
+        check_on("/dev/fioa").unwrap();
+        let refused = check_on("/dev/vda").unwrap_err();
+        assert!(refused.is::<NotComparable>(), "{refused:#}");
+        assert!(refused.to_string().contains("/dev/vda"), "{refused}");
+        assert!(
+            refused
+                .to_string()
+                .contains("dbduel audit duel.toml --fix equal.toml"),
+            "{refused}"
+        );
+    }
+}

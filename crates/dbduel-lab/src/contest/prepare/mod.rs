@@ -1,0 +1,205 @@
+//! Every contender's server with its data in place, started, asked what it is, and frozen.
+
+mod check_settings;
+mod data;
+mod fairness;
+mod print_plan;
+mod read_settings;
+mod session;
+
+use std::ops::Range;
+use std::time::Duration;
+
+use anyhow::Result;
+use dbduel_audit::ServerEvidence;
+use dbduel_experiment::EXPERIMENT_BYTES_MAX;
+use dbduel_experiment::document::{Trouble, Troubles};
+use dbduel_load::workloads::{self, Workload};
+use dbduel_machine::interrupt;
+use dbduel_record::event::Severity;
+use dbduel_record::foreign::read_text;
+use dbduel_record::{Record, RecordError};
+use dbduel_server::{Meaning, ServerName, runs_in_process};
+
+use super::ContestConfig;
+use super::arena::Arena;
+use super::backend::{ContenderServer, in_process, remote, running};
+use super::durability;
+use super::journal::Journal;
+use super::measure::finding;
+use crate::server_host::ServerHosts;
+
+pub use check_settings::{check_settings, rehearse, rehearse_one};
+pub use data::{Content, Origin, is_dataset_known, ready};
+pub use fairness::{NotComparable, check as check_fairness};
+pub use session::keep_sessions;
+
+/// Prepares all contenders of the plan: first what can be refused at once, for all of them, then what
+/// takes long, one after the other. Returns what the servers say of themselves, in the plan's order.
+///
+/// # Errors
+/// When a server cannot be fetched, refuses a setting, does not start, or its data cannot be loaded, or
+/// when contenders hold different data.
+pub fn prepare(
+    config: &ContestConfig<'_>,
+    hosts: &ServerHosts,
+    past: &Record,
+    arena: &mut Arena,
+    journal: &mut Journal,
+) -> Result<Vec<ServerEvidence>> {
+    let plan = config.plan;
+    let workload = workloads::find(&plan.workload.name)?;
+    let mut residents = Vec::new();
+    let mut connections = Vec::new();
+    for (number, contender) in plan.contenders.iter().enumerate() {
+        interrupt::check()?;
+        let name = ServerName::parse(&contender.server)?;
+        if let Meaning::Running(address) = &name.meaning {
+            let statement = Duration::from_secs_f64(plan.limits.statement_s);
+            let (resident, connection) = running::visit(contender, address, statement)?;
+            connections.push((contender, connection));
+            residents.push(resident);
+            continue;
+        }
+        let (resident, remarks) = config.provider.server(config, hosts, number)?;
+        for remark in remarks {
+            journal.notice(remark)?;
+        }
+        residents.push(resident);
+    }
+    let in_process: Vec<&str> = plan
+        .contenders
+        .iter()
+        .filter(|contender| runs_in_process(&contender.server))
+        .map(|contender| contender.name.as_str())
+        .collect();
+    in_process::announce(&in_process, journal)?;
+    remote::announce(plan, journal)?;
+    running::check_distinct(config, &mut connections)?;
+    drop(connections);
+    print_plan::announce(config, past, workload, &mut residents)?;
+    let mut evidence = Vec::new();
+    let mut restarts = 0;
+    for (number, resident) in residents.into_iter().enumerate() {
+        let placed = place(config, past, number, resident, workload, journal);
+        let (resident, answers) = placed.or_else(|failure| {
+            place_again(
+                config,
+                hosts,
+                number,
+                failure,
+                workload,
+                journal,
+                &mut restarts,
+            )
+        })?;
+        evidence.push(answers);
+        arena.add(resident)?;
+    }
+    data::compare_digests(&Record::open(config.record)?)?;
+    Ok(evidence)
+}
+
+/// Puts a contender in its place: its server with its data, asked what it is.
+///
+/// # Errors
+/// [`ServerEnded`] when the server ended by itself meanwhile.
+fn place(
+    config: &ContestConfig<'_>,
+    past: &Record,
+    number: usize,
+    mut resident: ContenderServer,
+    workload: &'static dyn Workload,
+    journal: &mut Journal,
+) -> Result<(ContenderServer, ServerEvidence)> {
+    interrupt::check()?;
+    let contender = &config.plan.contenders[number];
+    let content = resident.backend.start_on_data(config, past, contender)?;
+    let settle = |resident: &mut ContenderServer| {
+        match content {
+            Some(content) => {
+                data::settle(config, contender, resident, content, workload, journal)?;
+            }
+            None => running::settle(config, past, resident, workload, journal)?,
+        }
+        if data::is_dataset_known(past, &contender.name) {
+            // However the last start ended, its servers may have ended with it.
+            let log = past.commits_of(&contender.name);
+            durability::compare_quietly(config, resident, &log, journal)?;
+        }
+        read_settings::interview(config, past, resident, workload, journal)
+    };
+    match settle(&mut resident) {
+        Ok(answers) => Ok((resident, answers)),
+        Err(failure) => Err(match resident.ended_by_itself() {
+            Some(how) => failure.context(ServerEnded { how }),
+            None => failure,
+        }),
+    }
+}
+
+/// After the server of a contender ended while it was put in its place: once more, from the beginning unless its data were
+/// complete.
+///
+/// # Errors
+/// `failure` when the server did not end by itself, or the plan's number of restarts is used up.
+fn place_again(
+    config: &ContestConfig<'_>,
+    hosts: &ServerHosts,
+    number: usize,
+    mut failure: anyhow::Error,
+    workload: &'static dyn Workload,
+    journal: &mut Journal,
+    restarts: &mut u32,
+) -> Result<(ContenderServer, ServerEvidence)> {
+    let contender = &config.plan.contenders[number];
+    while let Some(ServerEnded { how }) = failure.downcast_ref()
+        && *restarts < config.plan.limits.server_restarts
+        && !failure.is::<RecordError>()
+    {
+        interrupt::check()?;
+        *restarts += 1;
+        config.console.say(&format!(
+            "{}: its server ended by itself ({how}); preparing it again",
+            contender.name
+        ));
+        journal.notice(finding(
+            "prepare.repeated",
+            Severity::Note,
+            &[&contender.name],
+            format!(
+                "The server of `{}` ended while the contest was prepared and was prepared again: {how}",
+                contender.name
+            ),
+            "look for what ended it: its log, and the kernel's, which names processes that were killed for want of memory",
+        ))?;
+        let past = Record::open(config.record)?;
+        let (resident, _) = config.provider.server(config, hosts, number)?;
+        match place(config, &past, number, resident, workload, journal) {
+            Ok(placed) => return Ok(placed),
+            Err(again) => failure = again,
+        }
+    }
+    Err(failure)
+}
+
+/// The server of a contender ended by itself while the contest was prepared.
+#[derive(Debug, thiserror::Error)]
+#[error("the server ended by itself ({how})")]
+struct ServerEnded {
+    how: String,
+}
+
+/// A mistake at a place of the experiment; `None` without the place or the text.
+pub fn trouble(
+    config: &ContestConfig<'_>,
+    span: Option<Range<usize>>,
+    message: &str,
+) -> Option<Troubles> {
+    let text = read_text(config.experiment_path, EXPERIMENT_BYTES_MAX).unwrap_or_default();
+    let span = span.filter(|span| span.end <= text.len() && !text.is_empty())?;
+    Some(Troubles {
+        path: config.experiment_path.to_owned(),
+        list: vec![Trouble::at(&text, span.start, message.to_owned())],
+    })
+}

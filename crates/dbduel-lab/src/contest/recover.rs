@@ -1,0 +1,224 @@
+//! After a lost slice: the load process, the server and the connections between them are brought back.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use dbduel_load::address::Address;
+use dbduel_load::session::Session;
+use dbduel_machine::clock;
+use dbduel_machine::interrupt;
+use dbduel_record::event::{Event, Severity};
+use dbduel_record::{Record, RecordError};
+
+use super::Contest;
+use super::backend::Health;
+use super::board::Phase;
+use super::durability;
+use super::measure::finding;
+use crate::drive::LoadHostMissing;
+use crate::facts::{Moment, keep};
+use crate::server_host::ServerHostMissing;
+
+/// The pause before the second attempt; each further one is twice as long as the one before. A server that shuts down in order, as
+/// PostgreSQL does when one of its processes died, refuses clients meanwhile, and what is left of it may refuse the next start.
+const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// How often a pause looks at whether the user wants an end.
+const LOOK: Duration = Duration::from_millis(100);
+
+impl Contest<'_> {
+    /// Brings a contender back into the contest: starts a load process and a server that have ended, connects the
+    /// clients, and warms the server up when it has lost its caches, or when it `is_cold` anyway. What fails on the way is
+    /// tried again: a start as often as the plan allows, a server that runs and does not let clients in as long as it may take to
+    /// start.
+    ///
+    /// # Errors
+    /// When that is used up, the record cannot be written, or the user interrupts.
+    pub(super) fn recover(&mut self, contender: usize, mut is_cold: bool) -> Result<()> {
+        let patience = Duration::from_secs_f64(self.config.plan.limits.server_start_s);
+        let (mut since, mut pause) = (clock::now(), PAUSE);
+        self.count_restart(contender)?;
+        let mut starts = self.progress.starts;
+        loop {
+            let error = match self.try_to_recover(contender, &mut is_cold) {
+                Ok(()) => return self.arena.freeze_active().map(drop),
+                Err(error) => self.allow_failure(contender, error)?,
+            };
+            let end = clock::now() + pause;
+            while clock::now() < end && interrupt::check().is_ok() {
+                clock::sleep(LOOK);
+            }
+            pause = (pause * 2).min(PAUSE_MAX);
+            if self.progress.starts > starts {
+                // It was started, and that did not help.
+                self.count_restart(contender)?;
+                starts = self.progress.starts;
+                since = clock::now();
+            }
+            if clock::since(since) > patience {
+                let name = &self.config.plan.contenders[contender].name;
+                bail!(
+                    "`{name}` could not be brought back within {}: {error}; its log is {}",
+                    dbduel_text::duration(patience.as_secs_f64()),
+                    self.arena.log_of(contender)
+                );
+            }
+        }
+    }
+
+    fn count_restart(&mut self, contender: usize) -> Result<()> {
+        let plan = self.config.plan;
+        self.progress.restarts += 1;
+        if self.progress.restarts > plan.limits.server_restarts {
+            bail!(
+                "`{}` failed again after {} restarts in this run; its log is {}",
+                plan.contenders[contender].name,
+                plan.limits.server_restarts,
+                self.arena.log_of(contender)
+            );
+        }
+        Ok(())
+    }
+
+    /// Connects the clients of all contenders for the first time. A load process or servers that have ended since they were
+    /// prepared are started again.
+    ///
+    /// # Errors
+    /// When clients cannot be connected for another reason, or the plan's number of restarts is used up.
+    pub(super) fn connect_clients(&mut self) -> Result<Vec<(Address, Session)>> {
+        let plan = self.config.plan;
+        loop {
+            let failure = match self.arena.connect_clients(plan, &mut *self.load) {
+                Ok(sessions) => return Ok(sessions),
+                Err(failure) => failure,
+            };
+            let mut died = Vec::new();
+            for contender in 0..plan.contenders.len() {
+                if let Some(how) = self.arena.resident(contender).ended_by_itself() {
+                    died.push((contender, how));
+                }
+            }
+            let is_over = self.progress.restarts >= plan.limits.server_restarts;
+            if is_over || (died.is_empty() && !self.load.is_broken()) {
+                return Err(failure);
+            }
+            self.progress.restarts += 1;
+            for (contender, how) in died {
+                self.restart_server(contender, how)?;
+            }
+            self.replace_load()?;
+        }
+    }
+
+    /// States what failed with a contender, so that it is tried again; returns that.
+    ///
+    /// # Errors
+    /// The failure itself when trying again cannot help.
+    pub(super) fn allow_failure(&self, contender: usize, failure: anyhow::Error) -> Result<String> {
+        let is_final = failure.is::<RecordError>()
+            || failure.is::<LoadHostMissing>()
+            || failure.is::<ServerHostMissing>();
+        if is_final || interrupt::check().is_err() {
+            return Err(failure);
+        }
+        let name = &self.config.plan.contenders[contender].name;
+        let why = format!("{failure:#}");
+        self.config.console.say(&format!("{name}: {why}"));
+        Ok(why)
+    }
+
+    fn try_to_recover(&mut self, contender: usize, is_cold: &mut bool) -> Result<()> {
+        let plan = self.config.plan;
+        let is_restarted = self.load.is_broken();
+        if is_restarted {
+            self.restart_load(contender)?;
+        }
+        if let Health::Dead { how } = self.arena.health(contender) {
+            *is_cold = true;
+            self.restart_server(contender, how)?;
+        }
+        self.arena.activate(contender)?;
+        if is_restarted {
+            self.end_remote_clients(contender)?;
+        }
+        self.arena
+            .reconnect_clients(plan, &mut *self.load, contender)?;
+        if *is_cold {
+            self.warm_up_one(contender)?;
+            *is_cold = false;
+            self.config.board.enter(Phase::Measuring);
+        }
+        Ok(())
+    }
+
+    /// Starts the load process again and connects the clients of all contenders but one, which is connected next.
+    fn restart_load(&mut self, but: usize) -> Result<()> {
+        let plan = self.config.plan;
+        self.replace_load()?;
+        for other in (0..plan.contenders.len()).filter(|&other| other != but) {
+            self.arena.activate(other)?;
+            let connected = self
+                .end_remote_clients(other)
+                .and_then(|()| self.arena.reconnect_clients(plan, &mut *self.load, other));
+            if let Err(error) = connected {
+                if self.load.is_broken() {
+                    return Err(error);
+                }
+                // Its next slice is lost, and then it is its turn to be brought back.
+                self.allow_failure(other, error)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts the load process again, without clients; states it where the one before had failed.
+    fn replace_load(&mut self) -> Result<()> {
+        let failure = self.load.failure().map(str::to_owned);
+        match failure.filter(|_| self.config.plan.hosts.is_some()) {
+            Some(why) => self.journal.notice(finding(
+                "load.host-lost",
+                Severity::Note,
+                &[],
+                format!("Load process lost and started again on all load hosts: {why}"),
+                "check the agent of this host, the host, nats-server, and the network between them",
+            ))?,
+            None if self.load.is_broken() => self.journal.notice(finding(
+                "load.restarted",
+                Severity::Note,
+                &[],
+                "the load process ended or did not answer and was started again".to_owned(),
+                "look for what ended it: the kernel's log names processes that were killed for want of memory",
+            ))?,
+            None => {}
+        }
+        self.progress.starts += 1;
+        self.load = self.config.provider.load(self.config)?;
+        Ok(())
+    }
+
+    fn restart_server(&mut self, contender: usize, how: String) -> Result<()> {
+        let (plan, console) = (self.config.plan, self.config.console);
+        let name = plan.contenders[contender].name.clone();
+        console.say(&format!(
+            "{name} ended by itself ({how}); starting it again"
+        ));
+        self.journal.event(Event::ServerDied {
+            contender: name.clone(),
+            how,
+        })?;
+        self.progress.starts += 1;
+        let seconds = self.arena.restart(contender, plan)?;
+        self.journal.event(Event::ServerRecovered {
+            contender: name.clone(),
+            seconds,
+        })?;
+        console.say(&format!("{name} answers again after {seconds:.1} s"));
+        // Before new work can take the place of what was lost.
+        let log = Record::open(self.config.record)?.commits_of(&name);
+        let resident = self.arena.resident(contender);
+        durability::compare(self.config, resident, &log, self.journal)?;
+        let statement = Duration::from_secs_f64(plan.limits.statement_s);
+        let mut connection = self.arena.connect(contender, statement)?;
+        keep(self.journal.writer(), &name, &mut connection, Moment::Again)
+    }
+}

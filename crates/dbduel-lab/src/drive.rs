@@ -1,0 +1,392 @@
+//! The orchestrator's end of the load process: starts it, gives orders, awaits answers.
+//!
+//! The load process is this same program under its hidden name `drive`.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow, bail};
+use dbduel_load::commit_log::Acknowledged;
+use dbduel_load::monotonic;
+use dbduel_load::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder, Tick};
+use dbduel_load::session::Session;
+use dbduel_load::share::HostShare;
+use dbduel_machine::clock;
+use dbduel_machine::interrupt::{self, Urgency};
+use dbduel_machine::random::secret;
+use dbduel_nats::{Nats, NatsAddress};
+use dbduel_record::commits::CommitRange;
+use dbduel_record::facts::LoadHost;
+use dbduel_record::plan;
+use dbduel_record::statements::StatementExample;
+
+use super::line_process::{self, LineProcess};
+
+/// Time beyond what an order allows itself before the load process counts as stuck.
+const GRACE: Duration = Duration::from_secs(15);
+/// How often a wait checks for an interrupt.
+pub const PAUSE: Duration = Duration::from_millis(50);
+
+/// Agents of load hosts obey after this time at the latest, or the link has said why not.
+const ATTACH_TIMEOUT: Duration = Duration::from_secs(200);
+
+/// Where NATS is, and the files that say who logs in.
+#[derive(Debug, Clone)]
+pub struct NatsAccess {
+    /// Address of nats-server.
+    pub url: String,
+    /// File of credentials.
+    pub creds: Option<PathBuf>,
+    /// File of further authorities for TLS.
+    pub ca: Option<PathBuf>,
+}
+
+impl NatsAccess {
+    /// Connects; `name` is what the monitoring of nats-server shows.
+    ///
+    /// # Errors
+    /// When the address is refused or nothing answers.
+    pub fn connect(&self, name: &str) -> Result<Nats> {
+        self.connect_within(name, Duration::ZERO)
+    }
+
+    /// As [`NatsAccess::connect`], again and again for `timeout` while nothing answers.
+    ///
+    /// # Errors
+    /// As [`NatsAccess::connect`].
+    pub fn connect_within(&self, name: &str, timeout: Duration) -> Result<Nats> {
+        let address = NatsAddress::new(&self.url, self.creds.clone(), self.ca.clone())?;
+        Ok(Nats::connect_within(&address, name, timeout)?)
+    }
+
+    /// Adds the options that say so.
+    pub fn add_to(&self, command: &mut Command) {
+        command.args(["--nats", &self.url]);
+        for (option, file) in [("--creds", &self.creds), ("--ca", &self.ca)] {
+            if let Some(file) = file {
+                command.arg(option).arg(file);
+            }
+        }
+    }
+}
+
+/// Load hosts that do not obey. The contest cannot go on without them.
+#[derive(Debug, thiserror::Error)]
+#[error("{why}")]
+pub struct LoadHostMissing {
+    why: String,
+}
+
+/// The command of a load process that drives a share of the load.
+///
+/// # Errors
+/// When this program's own file is not found.
+pub fn command(
+    threads: u32,
+    busy_poll_us: u32,
+    cores: &[u32],
+    share: HostShare,
+) -> Result<Command> {
+    let mut command = own_program("drive", threads, busy_poll_us)?;
+    let cores: Vec<String> = cores.iter().map(u32::to_string).collect();
+    command
+        .args(["--cores", &cores.join(",")])
+        .args(["--host", &share.host.to_string()])
+        .args(["--hosts", &share.hosts.to_string()]);
+    Ok(command)
+}
+
+fn own_program(verb: &str, threads: u32, busy_poll_us: u32) -> Result<Command> {
+    let mut command = line_process::own_program(verb)?;
+    command
+        .args(["--threads", &threads.to_string()])
+        .args(["--busy-poll-us", &busy_poll_us.to_string()]);
+    Ok(command)
+}
+
+/// A running load process, or the link to those of load hosts. Dropped means ended.
+#[derive(Debug)]
+pub struct LoadProcess {
+    process: LineProcess<Answer>,
+    commits: Vec<CommitRange>,
+    acknowledged: Vec<Acknowledged>,
+    /// How it failed, if it did.
+    failure: Option<String>,
+}
+
+/// How a slice ended.
+#[derive(Debug)]
+pub enum SliceEnd {
+    /// With a result.
+    Finished(Box<SliceAnswer>),
+    /// Without one.
+    Lost {
+        /// What happened.
+        why: String,
+        /// What was counted of the measured part until then.
+        counted: Option<Box<SliceAnswer>>,
+    },
+}
+
+impl SliceEnd {
+    /// Before anything was counted.
+    pub fn lost(why: String) -> Self {
+        SliceEnd::Lost { why, counted: None }
+    }
+}
+
+impl LoadProcess {
+    /// Starts the load process.
+    ///
+    /// # Errors
+    /// When this program cannot be executed again.
+    pub fn start(load: &plan::LoadProcess) -> Result<Self> {
+        let whole = HostShare::WHOLE;
+        Self::spawn(command(
+            load.threads,
+            load.busy_poll_us,
+            &load.cores,
+            whole,
+        )?)
+    }
+
+    /// Starts the link to load hosts and waits until their load processes obey. `contest` is what their agents call it.
+    ///
+    /// # Errors
+    /// [`LoadHostMissing`], or when this program cannot be executed again.
+    pub fn start_on_hosts(
+        load: &plan::LoadProcess,
+        hosts: &plan::LoadHosts,
+        nats: &NatsAccess,
+        contest: &str,
+    ) -> Result<(Self, Vec<LoadHost>)> {
+        let mut command = own_program("load-link", load.threads, load.busy_poll_us)?;
+        command
+            .args(["--contest", contest])
+            .args(["--orchestrator", orchestrator()?]);
+        for name in &hosts.load {
+            command.args(["--host", name]);
+        }
+        nats.add_to(&mut command);
+        let mut link = Self::spawn(command)?;
+        let deadline = clock::now() + ATTACH_TIMEOUT;
+        loop {
+            interrupt::check()?;
+            let answer = link.answer_within(PAUSE, deadline).map_err(|error| {
+                let why = format!("{error:#}");
+                anyhow::Error::new(LoadHostMissing { why })
+            })?;
+            match answer {
+                None => {}
+                Some(Answer::Attached { hosts }) => return Ok((link, hosts)),
+                Some(other) => return Err(link.unexpected(&other)),
+            }
+        }
+    }
+
+    fn spawn(command: Command) -> Result<Self> {
+        Ok(Self {
+            process: LineProcess::spawn("the load process", command)?,
+            commits: Vec::new(),
+            acknowledged: Vec::new(),
+            failure: None,
+        })
+    }
+
+    /// Its process number.
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// True when it has ended, did not answer in time or answered out of turn. It must then be started again.
+    pub fn is_broken(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// How it failed, if it did.
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    /// Connects a contender's clients; returns what the server says of the first one's session.
+    ///
+    /// # Errors
+    /// When the clients cannot be connected.
+    pub fn open(&mut self, order: OpenOrder) -> Result<Session> {
+        let deadline = clock::now() + Duration::from_secs_f64(order.connect_s) + GRACE;
+        let contender = order.contender.clone();
+        self.send(&Order::Open(order))?;
+        match self.answer(deadline)? {
+            Answer::Opened { session, .. } => Ok(session),
+            Answer::Refused { why } => {
+                bail!("could not connect the clients of `{contender}`: {why}")
+            }
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Closes a contender's connections; returns the examples that they kept.
+    ///
+    /// # Errors
+    /// When the load process does not answer.
+    pub fn close(&mut self, contender: &str) -> Result<Vec<StatementExample>> {
+        self.send(&Order::Close {
+            contender: contender.to_owned(),
+        })?;
+        match self.answer(clock::now() + GRACE)? {
+            Answer::Closed {
+                commits, examples, ..
+            } => {
+                self.commits.extend(commits);
+                Ok(examples)
+            }
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Drives one slice; `on_begin` is called with the instant at which its measured part begins, `on_tick` for every piece
+    /// as it ends, which may end the slice. The slice is lost when the server or the load process is gone or stuck.
+    pub fn slice(
+        &mut self,
+        order: SliceOrder,
+        on_begin: impl FnMut(Instant),
+        on_tick: impl FnMut(&Tick) -> ControlFlow<()>,
+    ) -> SliceEnd {
+        self.order_slice(order, on_begin, on_tick)
+            .unwrap_or_else(|error| SliceEnd::lost(format!("{error:#}")))
+    }
+
+    /// As [`LoadProcess::slice`]; an error when the load process is gone or stuck.
+    fn order_slice(
+        &mut self,
+        order: SliceOrder,
+        mut on_begin: impl FnMut(Instant),
+        mut on_tick: impl FnMut(&Tick) -> ControlFlow<()>,
+    ) -> Result<SliceEnd> {
+        // Replies to the slice before may still be awaited as long as this one's.
+        let length = order.guard_s + order.measured_s + 2.0 * order.drain_s;
+        let deadline = clock::now() + Duration::from_secs_f64(length) + GRACE;
+        self.send(&Order::Slice(order))?;
+        let mut is_ended = false;
+        loop {
+            // The load process ends with its input, so there is no answer to wait for.
+            if interrupt::urgency() == Urgency::Stop {
+                return Ok(SliceEnd::lost("stopped by the user".to_owned()));
+            }
+            match self.answer_within(PAUSE, deadline)? {
+                None => {}
+                Some(Answer::Begun { open_ns }) => on_begin(monotonic::instant_of(open_ns)),
+                Some(Answer::Acknowledged { acknowledged }) => {
+                    self.acknowledged.extend(acknowledged);
+                }
+                Some(Answer::Tick(tick)) => {
+                    let is_enough = on_tick(&tick).is_break();
+                    if is_enough && !is_ended {
+                        self.send(&Order::Stop)?;
+                        is_ended = true;
+                    }
+                }
+                Some(Answer::Slice(mut answer)) => {
+                    self.commits.append(&mut answer.commits);
+                    return Ok(SliceEnd::Finished(answer));
+                }
+                Some(Answer::Lost {
+                    why,
+                    commits,
+                    counted,
+                }) => {
+                    self.commits.extend(commits);
+                    return Ok(SliceEnd::Lost { why, counted });
+                }
+                Some(Answer::Refused { why }) => return Ok(SliceEnd::lost(why)),
+                Some(other) => return Err(self.unexpected(&other)),
+            }
+        }
+    }
+
+    /// Lets the clients of the slice that was answered last begin nothing more: their server has been frozen under their load.
+    /// A load process that takes no orders is found by the next one.
+    pub fn halt(&mut self) {
+        let _ = self.send(&Order::Halt);
+    }
+
+    /// What the server of the contender that was driven last acknowledged since the last call.
+    #[must_use]
+    pub fn take_commits(&mut self) -> Vec<CommitRange> {
+        std::mem::take(&mut self.commits)
+    }
+
+    /// Lets the process say when each number was acknowledged, for [`LoadProcess::take_acknowledged`].
+    ///
+    /// # Errors
+    /// When it takes no orders.
+    pub fn report_commit_times(&mut self) -> Result<()> {
+        self.send(&Order::ReportCommitTimes)
+    }
+
+    /// Lets the clients of the next contender that is opened keep one statement of each class, for [`LoadProcess::close`].
+    ///
+    /// # Errors
+    /// When it takes no orders.
+    pub fn keep_examples(&mut self) -> Result<()> {
+        self.send(&Order::KeepExamples)
+    }
+
+    /// The numbers that were acknowledged since the last call, with their times; of slices only.
+    #[must_use]
+    pub fn take_acknowledged(&mut self) -> Vec<Acknowledged> {
+        std::mem::take(&mut self.acknowledged)
+    }
+
+    fn send(&mut self, order: &Order) -> Result<()> {
+        let sent = self.process.send(order);
+        sent.map_err(|failure| self.has_failed(failure))
+    }
+
+    fn answer(&mut self, deadline: Instant) -> Result<Answer> {
+        loop {
+            if interrupt::gives_up() {
+                return Err(self.has_failed("its answer was not waited for".to_owned()));
+            }
+            if let Some(answer) = self.answer_within(PAUSE, deadline)? {
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// The next answer, `None` when there is none within `pause`.
+    fn answer_within(&mut self, pause: Duration, deadline: Instant) -> Result<Option<Answer>> {
+        match self.process.answer_within(pause, deadline) {
+            Ok(Some(Answer::Unreachable { why })) => Err(self.has_failed(why)),
+            Ok(answer) => Ok(answer),
+            Err(failure) => Err(self.has_failed(failure)),
+        }
+    }
+
+    fn unexpected(&mut self, answer: &Answer) -> anyhow::Error {
+        let what = format!("it answered out of turn: {answer:?}");
+        let failure = self.process.failed(&what);
+        self.has_failed(failure)
+    }
+
+    fn has_failed(&mut self, failure: String) -> anyhow::Error {
+        self.failure = Some(failure.clone());
+        anyhow!(failure)
+    }
+}
+
+/// Identity of this process among those that have hosts work for them.
+///
+/// # Errors
+/// When the system gives no random bytes.
+pub fn orchestrator() -> Result<&'static str> {
+    static IDENTITY: OnceLock<String> = OnceLock::new();
+    if let Some(known) = IDENTITY.get() {
+        return Ok(known);
+    }
+    let drawn = secret(8)?;
+    Ok(IDENTITY.get_or_init(|| drawn))
+}

@@ -1,0 +1,260 @@
+//! Gathers evidence for an audit: from dumps, option files, published directories, records and running
+//! servers. Starts nothing and judges nothing.
+//!
+//! Files are other people's: each is read with bounds on size, lines and nesting, and what is wrong
+//! with one is an error with its file and line.
+
+pub mod dump;
+mod includes;
+pub mod live;
+pub mod option_file;
+pub mod planned;
+mod postgresql;
+mod program_version;
+pub mod published;
+mod sqlite;
+pub mod text;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use dbduel_audit::{
+    Case, Machine, Product, ServerEvidence, Stage, Version, version_among, version_variable,
+};
+use dbduel_load::address::ServerAddress;
+use dbduel_load::driver::{ConnectOptions, SessionStart, TlsMode};
+use dbduel_machine::host;
+use dbduel_record::{Record, store};
+
+use crate::login::{self, PasswordSource};
+use dump::Content;
+use includes::Includes;
+use text::TextError;
+
+/// One side of an audit as a person names it.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// A file, a directory or an address.
+    pub target: String,
+    /// What to call it.
+    pub name: String,
+    /// Its product, where nothing in the files says so.
+    pub product: Option<Product>,
+    /// Its version, where nothing in the files says so.
+    pub version: Option<Version>,
+    /// File that holds the password of a running server.
+    pub password_file: Option<PathBuf>,
+    /// How to connect to a running server.
+    pub tls: TlsMode,
+    /// The machine that an option file is for, as far as it is described.
+    pub machine: Machine,
+    /// Directory that option files may include from, beside their own.
+    pub root: Option<PathBuf>,
+}
+
+/// A case, and what it was gathered from.
+#[derive(Debug)]
+pub struct Gathered {
+    /// What to call it where there are several.
+    pub title: String,
+    /// The evidence.
+    pub case: Case,
+    /// Where an equalised experiment would start from.
+    pub origin: Origin,
+    /// Of published results, how many runs each contender stands for; empty for anything else.
+    pub runs: Vec<usize>,
+    /// Further published contests with the same servers and settings.
+    pub alike: usize,
+}
+
+/// What an experiment in which the contenders are equal starts from.
+#[derive(Debug)]
+pub enum Origin {
+    /// An experiment: its file and the text of it.
+    Experiment {
+        /// The file.
+        path: PathBuf,
+        /// What is in it.
+        text: String,
+    },
+    /// Servers without one. Of each that runs, its address as an experiment names it.
+    Servers(Vec<Option<String>>),
+}
+
+/// Makes the case of a record, with the verdicts on it.
+pub type CaseOf = fn(&Record) -> Case;
+
+impl Gathered {
+    /// A record, which holds the experiment that it was made by.
+    #[must_use]
+    pub fn of_record(record: &Record, title: String, case_of: CaseOf) -> Self {
+        let path = record.dir.join(store::EXPERIMENT);
+        let case = case_of(record);
+        let origin = match text::whole(&path) {
+            Ok(text) => Origin::Experiment { path, text },
+            Err(_) => Origin::Servers(vec![None; case.contenders.len()]),
+        };
+        Gathered {
+            title,
+            case,
+            origin,
+            runs: Vec::new(),
+            alike: 0,
+        }
+    }
+}
+
+/// The case that two subjects make.
+///
+/// # Errors
+/// When a subject cannot be read or does not say what server it is.
+pub fn pair(subjects: &[Subject; 2]) -> Result<Gathered> {
+    let mut contenders = Vec::new();
+    let mut is_published = false;
+    for subject in subjects {
+        let evidence =
+            one(subject).with_context(|| format!("could not use `{}`", subject.target))?;
+        is_published |= Path::new(&subject.target).is_dir();
+        contenders.push(evidence);
+    }
+    if contenders[0].name == contenders[1].name {
+        for (contender, letter) in contenders.iter_mut().zip(["a", "b"]) {
+            contender.name = format!("{letter}: {}", contender.name);
+        }
+    }
+    let mut case = Case::of(contenders);
+    if is_published {
+        case.stage = Stage::Results;
+    }
+    if subjects
+        .iter()
+        .all(|subject| is_on_this_machine(&subject.target))
+    {
+        let data = case.contenders[0]
+            .variables
+            .get("datadir")
+            .map_or("/", String::as_str);
+        case.host = Some(host::read(Path::new(data)));
+    }
+    let addresses = subjects
+        .iter()
+        .map(|subject| is_address(&subject.target).then(|| subject.target.clone()));
+    Ok(Gathered {
+        title: String::new(),
+        case,
+        origin: Origin::Servers(addresses.collect()),
+        runs: Vec::new(),
+        alike: 0,
+    })
+}
+
+/// True for what names a running server.
+#[must_use]
+pub fn is_address(target: &str) -> bool {
+    ServerAddress::is_meant_by(target)
+}
+
+/// True for the address of a running server whose machine is this one.
+fn is_on_this_machine(target: &str) -> bool {
+    ServerAddress::parse(target).is_ok_and(|address| address.place.is_on_this_machine())
+}
+
+/// The contests that a directory holds: it is a record, or published results, which may hold
+/// records too, of which `case_of` makes cases. With them what was left out, and why. Option files in it include from it and from `root`.
+///
+/// # Errors
+/// When it holds no contest.
+pub fn directory(
+    path: &Path,
+    root: Option<&Path>,
+    case_of: CaseOf,
+) -> Result<(Vec<Gathered>, Vec<String>)> {
+    if path.join(store::PLAN).is_file() {
+        let record = Record::open(path)?;
+        let only = Gathered::of_record(&record, String::new(), case_of);
+        return Ok((vec![only], Vec::new()));
+    }
+    let published::Published {
+        contests,
+        left_out,
+        refused,
+    } = published::read(path, root, case_of)?;
+    if contests.is_empty() {
+        let found = match left_out.len() {
+            0 => "no server's variables or settings",
+            _ => "no two servers to compare",
+        };
+        let reasons: String = left_out
+            .iter()
+            .map(|reason| format!("\n  {reason}"))
+            .collect();
+        bail!(
+            "found {found} in `{}`; put the files of each server into a directory of its own, or name both{}{reasons}",
+            path.display(),
+            published::besides(&refused)
+        );
+    }
+    Ok((contests, left_out))
+}
+
+fn one(subject: &Subject) -> Result<ServerEvidence> {
+    if is_address(&subject.target) {
+        let address = ServerAddress::parse(&subject.target)?;
+        let file = subject.password_file.as_deref();
+        let credentials = login::credentials(&address, file, Some(&subject.name))?;
+        let options = ConnectOptions {
+            tls: subject.tls.clone(),
+            // Its clients need not be ours.
+            session: SessionStart::AsServer,
+            ..ConnectOptions::default()
+        };
+        let source = PasswordSource::Options("--password-file-a, --password-file-b");
+        return live::read(&subject.name, &address, &credentials, &options, source);
+    }
+    let path = Path::new(&subject.target);
+    if path.is_dir() {
+        return published::contender(path, subject);
+    }
+    let is_named = subject.product.is_some() && subject.version.is_some();
+    let content = match dump::read(path) {
+        // A file whose server is named is one of that server, though no setting in it is known.
+        Err(TextError::Line { .. }) | Ok(Content::Other) if is_named => Content::OptionFile,
+        content => content?,
+    };
+    let mut evidence = match content {
+        Content::Variables(mut variables) => {
+            if let (Some(product), Some(version)) = (subject.product, subject.version)
+                && version_among(&variables).is_none()
+            {
+                variables.insert(version_variable(product).to_owned(), version.to_string());
+            }
+            ServerEvidence::of_variables(&subject.name, variables).with_context(|| {
+                format!(
+                    "`{}` has variables but no `version` (of PostgreSQL `server_version`, of SQLite `sqlite_version`), so which server it is remains unknown; add the row, or name product and version, for example --product-a sqlite --version-a 3.46.1",
+                    path.display()
+                )
+            })?
+        }
+        Content::OptionFile => {
+            let includes = Includes::beside(path, subject.root.as_deref());
+            let settings = option_file::read(path, subject.product, subject.version, &includes)?;
+            let Subject {
+                name,
+                product,
+                version,
+                machine,
+                ..
+            } = subject;
+            option_file::evidence(name, &settings, *product, *version, *machine)?
+        }
+        other => bail!(
+            "`{}` is {}; give SHOW GLOBAL VARIABLES, SHOW ALL, PRAGMAs of SQLite, an option file, a directory or an address",
+            path.display(),
+            other.what()
+        ),
+    };
+    if !evidence.is_predicted {
+        evidence.source = path.display().to_string();
+    }
+    Ok(evidence)
+}

@@ -1,0 +1,381 @@
+//! The contenders of a plan before anything is started: recorded defaults with the settings asked for,
+//! and servers that run already.
+
+use anyhow::{Context as _, Result, bail};
+use dbduel_audit::postgresql::contradiction;
+use dbduel_audit::{Case, Machine, Product, ServerEvidence, Version, expected, set_option};
+use dbduel_experiment::ExperimentFile;
+use dbduel_experiment::document::{Trouble, Troubles};
+use dbduel_load::address::ServerAddress;
+use dbduel_load::driver::{Dialect, sqlite_version};
+use dbduel_load::workloads;
+use dbduel_machine::host;
+use dbduel_record::Plan;
+use dbduel_record::facts::Host;
+use dbduel_record::plan::{Contender, Workload};
+use dbduel_server::{
+    self, Home, Meaning, SQLITE, ServerName, ServerProduct, Setting, install, refused_by_lab,
+};
+
+use super::live;
+use crate::contest::sandboxed::check_workload;
+
+/// A setting that its server does not take or that the lab keeps for itself, or a workload that is not written for the server.
+#[derive(Debug, thiserror::Error)]
+#[error("contender `{contender}`: {why}")]
+pub struct RefusedInPlan {
+    /// Whose setting it is.
+    pub contender: String,
+    /// Its name; `None` of the workload.
+    pub setting: Option<String>,
+    /// Why not.
+    pub why: String,
+}
+
+/// The case that a plan makes.
+///
+/// # Errors
+/// When a contender's server must be fetched to show its version, a setting is refused
+/// ([`RefusedInPlan`]), or a running server does not answer.
+pub fn case(plan: &Plan, home: &Home) -> Result<Case> {
+    let machine = for_servers(plan, facts_of_servers(plan, home).as_ref());
+    let contenders = plan.contenders.iter();
+    let contenders: Result<Vec<ServerEvidence>> = contenders
+        .map(|one| contender(plan, one, machine, home))
+        .collect();
+    let mut case = Case::of(contenders?);
+    about_plan(&mut case, plan);
+    Ok(case)
+}
+
+/// What is known here of the machine that the servers of a plan run on; nothing of machines whose agents run them.
+fn facts_of_servers(plan: &Plan, home: &Home) -> Option<Host> {
+    (!plan.has_server_hosts()).then(|| host::read(home.root()))
+}
+
+/// The machine as the servers of a plan see it.
+fn for_servers(plan: &Plan, facts: Option<&Host>) -> Machine {
+    let machine = facts.map(Machine::of).unwrap_or_default();
+    let confined = u32::try_from(plan.load.server_cores.len()).ok();
+    Machine {
+        cpus: confined.filter(|&cores| cores > 0).or(machine.cpus),
+        ..machine
+    }
+}
+
+/// The case that a plan makes as far as it can be foreseen without fetching or starting anything. Contenders of
+/// which nothing is known yet are left out; `None` when fewer than two remain.
+///
+/// # Errors
+/// When a setting is refused ([`RefusedInPlan`]).
+pub fn foreseen(plan: &Plan, home: &Home) -> Result<Option<Case>> {
+    let facts = facts_of_servers(plan, home);
+    let machine = for_servers(plan, facts.as_ref());
+    let mut contenders = Vec::new();
+    let mut baseline = 0;
+    for (index, contender) in plan.contenders.iter().enumerate() {
+        let Ok(name) = ServerName::parse(&contender.server) else {
+            continue;
+        };
+        let evidence = match &name.meaning {
+            // A server that does not answer now is for the contest to report.
+            Meaning::Running(address) => running(plan, contender, address).ok(),
+            Meaning::InProcess | Meaning::Provided { .. } => {
+                without_asking(plan, contender, &name, machine, home)?
+            }
+        };
+        if let Some(evidence) = evidence {
+            if index == plan.baseline {
+                baseline = contenders.len();
+            }
+            contenders.push(evidence);
+        }
+    }
+    if contenders.len() < 2 {
+        return Ok(None);
+    }
+    let mut case = Case::of(contenders);
+    about_plan(&mut case, plan);
+    case.baseline = baseline;
+    case.host = facts;
+    Ok(Some(case))
+}
+
+/// Refuses what can be seen to be refused without fetching, starting or asking anything.
+///
+/// # Errors
+/// When a setting or the workload is refused ([`RefusedInPlan`]).
+pub fn check(plan: &Plan, home: &Home) -> Result<()> {
+    let machine = for_servers(plan, facts_of_servers(plan, home).as_ref());
+    for contender in &plan.contenders {
+        if let Ok(name) = ServerName::parse(&contender.server) {
+            without_asking(plan, contender, &name, machine, home)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a server would show that is ours to start; `None` where its version is not known yet.
+fn without_asking(
+    plan: &Plan,
+    contender: &Contender,
+    name: &ServerName,
+    machine: Machine,
+    home: &Home,
+) -> Result<Option<ServerEvidence>> {
+    version_at_hand(contender, name, home)
+        .or_else(|| known_version(name))
+        .map(|(product, version)| predicted(plan, contender, product, version, machine))
+        .transpose()
+}
+
+/// The error with the place of the setting in the experiment, when it is about one.
+#[must_use]
+pub fn at_its_place(error: anyhow::Error, file: &ExperimentFile<'_>) -> anyhow::Error {
+    let place = error
+        .downcast_ref::<RefusedInPlan>()
+        .and_then(|wrong| match &wrong.setting {
+            Some(setting) => file.experiment.setting_span(&wrong.contender, setting),
+            None => file.experiment.workload_span(),
+        });
+    match place {
+        Some(span) => anyhow::Error::new(Troubles {
+            path: file.path.to_owned(),
+            list: vec![Trouble::at(file.text, span.start, error.to_string())],
+        }),
+        None => error,
+    }
+}
+
+/// Adds what a plan asks for and claims to evidence of its running servers.
+#[must_use]
+pub fn case_of_running(plan: &Plan, mut contenders: Vec<ServerEvidence>) -> Case {
+    for (evidence, contender) in contenders.iter_mut().zip(&plan.contenders) {
+        ask_for(contender, evidence);
+    }
+    let mut case = Case::of(contenders);
+    about_plan(&mut case, plan);
+    case
+}
+
+/// True for a contender whose server runs already, so that no experiment sets it.
+#[must_use]
+pub fn is_running(plan: &Plan, contender: &str) -> bool {
+    let mut contenders = plan.contenders.iter();
+    let found = contenders.find(|one| one.name == contender);
+    let name = found.and_then(|one| ServerName::parse(&one.server).ok());
+    name.is_some_and(|name| matches!(name.meaning, Meaning::Running(_)))
+}
+
+/// Adds the settings that a contender is asked for to what its server shows.
+pub fn ask_for(contender: &Contender, evidence: &mut ServerEvidence) {
+    for setting in &contender.settings {
+        evidence.ask(&setting.name, &setting.value);
+    }
+}
+
+/// What a plan says of its contest.
+fn about_plan(case: &mut Case, plan: &Plan) {
+    case.baseline = plan.baseline;
+    case.clients = plan.levels.iter().map(|level| level.clients).max();
+    case.about.clone_from(&plan.about);
+    case.waive(&plan.waivers);
+    case.declare_design(plan);
+    case.declare_tables(plan);
+    case.set_sessions(plan);
+    case.declare_what_was_asked();
+}
+
+fn contender(
+    plan: &Plan,
+    contender: &Contender,
+    machine: Machine,
+    home: &Home,
+) -> Result<ServerEvidence> {
+    let about = || format!("contender `{}`", contender.name);
+    let name = ServerName::parse(&contender.server).with_context(about)?;
+    if let Meaning::Running(address) = &name.meaning {
+        return running(plan, contender, address);
+    }
+    let known = known_version(&name).or_else(|| version_at_hand(contender, &name, home));
+    let Some((product, version)) = known else {
+        install::require_path(&name, home).with_context(about)?;
+        bail!(
+            "contender `{}`: the version of `{}` is not known before it is fetched; leave out `--dry` to fetch and start it",
+            contender.name,
+            contender.server
+        )
+    };
+    predicted(plan, contender, product, version, machine)
+}
+
+/// What a running server shows, with what its contender asks for.
+fn running(plan: &Plan, contender: &Contender, address: &ServerAddress) -> Result<ServerEvidence> {
+    let mut evidence = live::of_contender(contender, address, plan)?;
+    ask_for(contender, &mut evidence);
+    Ok(evidence)
+}
+
+/// Product and version of a server that need not be fetched, as its program says them. Programs of other machines are not at
+/// hand.
+fn version_at_hand(
+    contender: &Contender,
+    name: &ServerName,
+    home: &Home,
+) -> Option<(Product, Version)> {
+    if contender.host.is_some() {
+        return None;
+    }
+    let build = install::at_hand(name, home)?;
+    let version = Version::parse(&build.version.to_string())?;
+    Some((Product::named(&build.product)?, version))
+}
+
+/// Product and version of a server of the catalogue, or of the SQLite that comes with this program.
+fn known_version(name: &ServerName) -> Option<(Product, Version)> {
+    if matches!(name.meaning, Meaning::InProcess) {
+        let product = Product::named(SQLITE)?;
+        return Some((product, product.parse_version(sqlite_version())?));
+    }
+    let Meaning::Provided {
+        known: Some(known), ..
+    } = &name.meaning
+    else {
+        return None;
+    };
+    let product = Product::named(known.product)?;
+    Some((product, product.parse_version(known.version)?))
+}
+
+/// What the server of this version would show with the contender's settings and the workload's tables.
+fn predicted(
+    plan: &Plan,
+    contender: &Contender,
+    product: Product,
+    version: Version,
+    machine: Machine,
+) -> Result<ServerEvidence> {
+    let mut evidence = expected(&contender.name, product, version, machine)
+        .context("no defaults are recorded for this product")?;
+    let dialect =
+        dbduel_server::by_name(product.word()).map_or(Dialect::Sqlite, ServerProduct::dialect);
+    check_workload(plan, contender, dialect, &version.to_string()).map_err(|error| {
+        RefusedInPlan {
+            contender: contender.name.clone(),
+            setting: None,
+            why: format!("{error:#}"),
+        }
+    })?;
+    evidence.source = format!("settings of the experiment over {}", evidence.source);
+    for setting in contender.settings.iter().map(Setting::of_plan) {
+        set(&mut evidence, &setting).map_err(|why| RefusedInPlan {
+            contender: contender.name.clone(),
+            setting: Some(setting.name.clone()),
+            why,
+        })?;
+    }
+    if product == Product::PostgreSql
+        && let Some((name, why)) = contradiction(&evidence.variables)
+    {
+        return Err(RefusedInPlan {
+            contender: contender.name.clone(),
+            setting: Some(name.to_owned()),
+            why,
+        }
+        .into());
+    }
+    if product.has_innodb() {
+        evidence.schema = schema(&plan.workload_of(contender));
+    }
+    Ok(evidence)
+}
+
+/// Adds a setting of a plan to what its server would show.
+///
+/// # Errors
+/// Why the lab or the server refuses it.
+fn set(evidence: &mut ServerEvidence, setting: &Setting) -> Result<(), String> {
+    let version = evidence.version;
+    let version = dbduel_server::Version::new(version.major, version.minor, version.patch);
+    let product = dbduel_server::by_name(evidence.product.word());
+    let by_lab = product.and_then(|product| refused_by_lab(setting, version, product));
+    match by_lab {
+        Some(why) => Err(format!("`{}` cannot be set: {why}", setting.name)),
+        None => set_option(evidence, &setting.name, setting.value.as_deref()).map(drop),
+    }
+}
+
+/// The statements that will create a workload's tables; nothing where its script decides.
+fn schema(workload: &Workload) -> Option<String> {
+    let known = workloads::find(&workload.name).ok()?;
+    let tables = known.tables(Dialect::MySql, &workload.parameters);
+    let statements: Vec<String> = tables.into_iter().map(|table| table.create).collect();
+    (!statements.is_empty()).then(|| statements.join(";\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dbduel_testkit::synthetic::Scenario;
+
+    /// A build of the server that all contenders of [`Scenario`] name.
+    const BUILD: &str = r#"{
+        "id": "mariadb-10.11", "source": "apt", "locator": "", "artifacts": [], "product": "MariaDB",
+        "version": { "major": 10, "minor": 11, "patch": 99 }, "version_text": "", "daemon": "mariadbd",
+        "daemon_digests": { "bytes": 0, "sha256": "", "blake3": "" }, "basedir": "", "share": "", "plugins": null,
+        "library_path": [], "loader": null
+    }"#;
+
+    /// Settings that are reserved on one product only, which the reader of experiments cannot know.
+    #[test]
+    fn settings_that_the_lab_keeps_for_itself_are_refused_in_a_plan() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::new(folder.path());
+        let mut plan = Scenario::duel().plan();
+        for contender in &mut plan.contenders {
+            contender.server = "postgresql-17".to_owned();
+            contender.settings.clear();
+        }
+        for (name, value) in [
+            ("plperl.on_init", "use evil"),
+            ("archive_command", "cp %p backup"),
+            ("restart_after_crash", "on"),
+            ("work mem", "1MB"),
+        ] {
+            plan.contenders[1].settings = vec![dbduel_record::plan::Setting {
+                name: name.to_owned(),
+                value: value.to_owned(),
+            }];
+            let error = check(&plan, &home).unwrap_err();
+            let refused = error.downcast::<RefusedInPlan>().unwrap();
+            assert_eq!(refused.setting.as_deref(), Some(name));
+            assert!(refused.why.contains("cannot be set"), "{}", refused.why);
+        }
+    }
+
+    #[test]
+    fn servers_on_hosts_are_foreseen_without_the_facts_and_programs_of_this_machine() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::new(folder.path());
+        let build = home.servers().join("mariadb-10.11");
+        std::fs::create_dir_all(&build).unwrap();
+        std::fs::write(build.join("build.json"), BUILD).unwrap();
+        let mut plan = Scenario::duel().plan();
+        let seen = |plan: &Plan| {
+            let case = foreseen(plan, &home).unwrap().unwrap();
+            let server = &case.contenders[0];
+            (case.host.is_some(), server.basis.machine, server.version)
+        };
+        let own = Version::parse("10.11.99").unwrap();
+        let (knows_host, machine, version) = seen(&plan);
+        assert!(knows_host && machine.cpus.is_some());
+        assert_eq!(version, own);
+        for contender in &mut plan.contenders {
+            contender.host = Some("db1".to_owned());
+        }
+        let (knows_host, machine, version) = seen(&plan);
+        assert!(!knows_host);
+        assert_eq!(machine, Machine::default());
+        assert_ne!(version, own);
+    }
+}

@@ -1,0 +1,22 @@
+//! The half that makes records: from an experiment to servers under load.
+
+pub mod busy_poll;
+pub mod combinations;
+pub mod contest;
+pub mod crash;
+pub mod dataset;
+pub mod drive;
+pub mod facts;
+pub mod forecast;
+pub mod inspect;
+pub mod interpreted;
+pub mod line_process;
+pub mod load_processes;
+pub mod login;
+pub mod observe;
+pub mod pgpass;
+pub mod server_host;
+pub mod snapshots;
+mod status_output;
+
+pub use status_output::StatusOutput;

@@ -1,0 +1,218 @@
+//! Samplers: what a server, the load process and the machine used while a slice was measured.
+//!
+//! A sampler reads counters and gauges; the difference of two looks is what was used between them. A source that cannot
+//! be read gives no value and says why, never a wrong value.
+//!
+//! ```text
+//! SAMPLERS ─► Snapshot ───────────────┐
+//! states (threads)                ├─► Watch over one slice ─► readings.csv, seconds.csv
+//! engine, waits, sessions (SQL) ──┘
+//! ```
+
+mod activity;
+mod counters;
+mod device;
+mod engine;
+mod machine;
+mod postgresql;
+mod process;
+mod processes;
+mod sampling_loop;
+mod sessions;
+mod snapshot;
+pub mod stacks;
+mod states;
+mod threads;
+mod used;
+mod waits;
+mod watch;
+pub mod write_accounting;
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+pub use used::Used;
+pub use watch::{Observed, Observer, Reading, Watch};
+
+/// What samplers look at.
+#[derive(Debug, Clone, Default)]
+pub struct Subject {
+    /// The process, for samplers of a process.
+    pub pid: Option<u32>,
+    /// The directory in `/sys` of the disk that holds the data, for samplers of the device.
+    pub disk: Option<PathBuf>,
+    /// It is the load process itself, in which a database runs: processor time is that process's, and counted once.
+    pub is_load: bool,
+    /// It is on another machine, and nothing of this machine is its. The agent there samples a server; a load process is not
+    /// sampled.
+    pub is_elsewhere: bool,
+    /// The kernel [counts more](write_accounting) than the process writes to the device.
+    pub overcounts_writes: bool,
+}
+
+/// Whose counters a sampler reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// Those of one process: a server or the load process.
+    Process,
+    /// Those of the whole machine.
+    Machine,
+}
+
+/// How often a sampler may be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pace {
+    /// Reads something for every thread: at the ends of a slice.
+    Slice,
+    /// Reads one small file: once a second as well.
+    Second,
+}
+
+/// How two looks at a value are combined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Kind {
+    /// It only grows; what counts is the increase.
+    Counter,
+    /// It goes up and down; what counts is the later value.
+    Gauge,
+}
+
+/// A thread that a value belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thread {
+    /// Its number.
+    pub tid: u32,
+    /// The name that the program gave it, or the program's own.
+    pub name: String,
+}
+
+/// One value of one look.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Value {
+    /// Name, with the unit last.
+    pub metric: &'static str,
+    /// How two looks at it are combined.
+    pub kind: Kind,
+    /// The value.
+    pub value: f64,
+    /// The thread that it belongs to; absent for values of the whole subject.
+    pub thread: Option<Thread>,
+}
+
+impl Value {
+    fn counter(metric: &'static str, value: f64) -> Self {
+        Self {
+            metric,
+            kind: Kind::Counter,
+            value,
+            thread: None,
+        }
+    }
+
+    fn gauge(metric: &'static str, value: f64) -> Self {
+        Self {
+            kind: Kind::Gauge,
+            ..Self::counter(metric, value)
+        }
+    }
+}
+
+/// Why a source gives no values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing(pub String);
+
+/// Reads the counters of one source.
+pub trait Sampler: Sync {
+    /// Name, for findings.
+    fn name(&self) -> &'static str;
+
+    /// What it reads, as a sentence.
+    fn about(&self) -> &'static str;
+
+    /// Whose counters these are.
+    fn whose(&self) -> Whose;
+
+    /// How often it may be asked.
+    fn pace(&self) -> Pace;
+
+    /// The values now.
+    ///
+    /// # Errors
+    /// When the source is not there or may not be read.
+    fn look(&self, subject: &Subject) -> Result<Vec<Value>, Missing>;
+}
+
+/// All samplers.
+pub const SAMPLERS: &[&dyn Sampler] = &[
+    &process::Cpu,
+    &process::Io,
+    &process::Memory,
+    &threads::Threads,
+    &device::Device,
+    &machine::Processors,
+    &machine::PageCache,
+    &machine::Pressure,
+];
+
+/// A file of the kernel, or why it cannot be read.
+fn read(path: &str) -> Result<String, Missing> {
+    std::fs::read_to_string(path).map_err(|error| Missing(format!("`{path}`: {error}")))
+}
+
+/// The process of a subject.
+fn pid_of(subject: &Subject) -> Result<u32, Missing> {
+    subject
+        .pid
+        .ok_or_else(|| Missing("the process is not on this machine or not ours".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn samplers_have_a_name_a_sentence_and_metrics_with_units_that_stand_once() {
+        let subject = Subject {
+            pid: Some(std::process::id()),
+            disk: dbduel_machine::host::disk_of(std::path::Path::new("/tmp")),
+            ..Subject::default()
+        };
+        let (mut names, mut seen) = (BTreeSet::new(), BTreeSet::new());
+        for sampler in SAMPLERS {
+            assert!(names.insert(sampler.name()), "`{}`", sampler.name());
+            assert!(sampler.about().ends_with('.'), "`{}`", sampler.name());
+            let Ok(values) = sampler.look(&subject) else {
+                continue; // a source that this machine does not have
+            };
+            let metrics: BTreeSet<&str> = values.iter().map(|value| value.metric).collect();
+            assert!(!metrics.is_empty(), "`{}` reads nothing", sampler.name());
+            for metric in metrics {
+                assert!(seen.insert(metric), "`{metric}` stands twice");
+                let unit = metric.rsplit('_').next().unwrap_or_default();
+                assert!(
+                    ["s", "bytes", "count"].contains(&unit),
+                    "`{metric}` has no unit"
+                );
+            }
+        }
+        assert!(seen.contains("cpu_user_s") && seen.contains("run_queue_s"));
+    }
+
+    #[test]
+    fn a_process_that_is_gone_gives_a_reason_and_no_value() {
+        let subject = Subject {
+            pid: Some(u32::MAX),
+            ..Subject::default()
+        };
+        for sampler in SAMPLERS {
+            if sampler.whose() == Whose::Process {
+                let Err(Missing(why)) = sampler.look(&subject) else {
+                    panic!("`{}` reads a process that does not exist", sampler.name());
+                };
+                assert!(!why.is_empty());
+            }
+        }
+    }
+}

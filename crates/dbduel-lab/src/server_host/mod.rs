@@ -1,0 +1,264 @@
+//! Hosts of servers, as the contest sees them: orders to their agents, and the answers.
+
+mod observed;
+pub mod orders;
+mod remote_server;
+pub mod shared;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow};
+use dbduel_machine::{clock, interrupt};
+use dbduel_record::{Plan, facts};
+use dbduel_server::{Home, Progress, RefusedSetting, ServerName, Setting};
+
+use super::drive::{NatsAccess, PAUSE, orchestrator};
+use super::line_process::{self, LineProcess};
+pub use observed::HostObserved;
+use orders::{ServerAnswer, ServerOrder};
+pub use remote_server::{RemoteServer, RemoteWatch};
+use shared::servers::{PackedServer, is_sent};
+
+/// The agent of a host obeys after this time at the latest, or the link has said why not.
+const ATTACH_TIMEOUT: Duration = Duration::from_secs(200);
+
+/// A server host that does not obey. The contest cannot go on without it.
+#[derive(Debug, thiserror::Error)]
+#[error("{why}")]
+pub struct ServerHostMissing {
+    why: String,
+}
+
+/// The hosts of the servers of a plan, by the names of their agents. Dropped means let go, and their servers ended.
+#[derive(Debug, Default)]
+pub struct ServerHosts {
+    hosts: BTreeMap<String, Arc<Mutex<ServerHost>>>,
+    /// Servers that they do not fetch by themselves, by what the experiment calls them.
+    packed: Mutex<BTreeMap<String, Arc<PackedServer>>>,
+}
+
+impl ServerHosts {
+    /// Has the agents of all hosts that a plan names obey, which call the contest `contest`.
+    ///
+    /// # Errors
+    /// When one does not.
+    pub fn attach(plan: &Plan, nats: Option<&NatsAccess>, contest: &str) -> Result<Self> {
+        let mut attached = Self::default();
+        let names = plan.contenders.iter().filter_map(|one| one.host.as_ref());
+        // Always in the same order, so that of two orchestrators one gets them all.
+        let names: BTreeSet<&String> = names.collect();
+        for name in names {
+            let nats = nats.context(
+                "this contest has servers on other machines; say with `--nats URL` where their agents are found",
+            )?;
+            let host = ServerHost::attach(name, nats, contest)?;
+            attached
+                .hosts
+                .insert(name.clone(), Arc::new(Mutex::new(host)));
+        }
+        Ok(attached)
+    }
+
+    /// What is known of the machines.
+    pub fn facts(&self) -> Vec<facts::ServerHost> {
+        let hosts = self.hosts.values();
+        hosts.map(|host| lock(host).facts.clone()).collect()
+    }
+
+    /// Refuses hosts that are other machines than before in this contest.
+    ///
+    /// # Errors
+    /// With the name of one.
+    pub fn check_machines(&self, before: &[facts::ServerHost]) -> Result<()> {
+        for now in self.facts() {
+            let mut known = before.iter();
+            if let Some(before) = known.find(|one| one.name == now.name) {
+                check_machine(before, &now)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The files of a server that hosts do not fetch by themselves, packed once in a contest.
+    fn packed(
+        &self,
+        name: &ServerName,
+        home: &Home,
+        progress: &dyn Progress,
+    ) -> Result<Option<Arc<PackedServer>>> {
+        if !is_sent(name) {
+            return Ok(None);
+        }
+        let mut all = self.packed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(packed) = all.get(&name.written) {
+            return Ok(Some(Arc::clone(packed)));
+        }
+        let packed = Arc::new(PackedServer::pack(home, name, progress)?);
+        all.insert(name.written.clone(), Arc::clone(&packed));
+        Ok(Some(packed))
+    }
+
+    fn of(&self, name: &str) -> Result<Arc<Mutex<ServerHost>>> {
+        let host = self.hosts.get(name).map(Arc::clone);
+        host.with_context(|| format!("server host `{name}` was not asked to obey"))
+    }
+}
+
+fn lock(host: &Mutex<ServerHost>) -> MutexGuard<'_, ServerHost> {
+    host.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One, with the link to its agent.
+#[derive(Debug)]
+struct ServerHost {
+    facts: facts::ServerHost,
+    nats: NatsAccess,
+    contest: String,
+    link: LineProcess<ServerAnswer>,
+    /// How often its agent was asked again after it was out of reach. Servers of before were ended.
+    session: u32,
+    /// The longest time in which it was out of reach, since that was forgotten, seconds.
+    silent_s: f64,
+    /// Answers to come that no order waits for any more, since the user interrupted.
+    answers_owed: u32,
+    /// Why it does not obey any more.
+    failure: Option<String>,
+}
+
+impl ServerHost {
+    fn attach(name: &str, nats: &NatsAccess, contest: &str) -> Result<Self> {
+        let (link, facts) = start_link(name, nats, contest)?;
+        Ok(Self {
+            facts,
+            nats: nats.clone(),
+            contest: contest.to_owned(),
+            link,
+            session: 0,
+            silent_s: 0.0,
+            answers_owed: 0,
+            failure: None,
+        })
+    }
+
+    /// Has it obey again where it was out of reach.
+    fn attach_again(&mut self) -> Result<()> {
+        if self.failure.is_none() {
+            return Ok(());
+        }
+        let started = start_link(&self.facts.name, &self.nats, &self.contest);
+        let (link, facts) =
+            started.inspect_err(|error| self.failure = Some(format!("{error:#}")))?;
+        self.link = link;
+        self.session += 1;
+        self.silent_s = 0.0;
+        self.answers_owed = 0;
+        self.failure = None;
+        check_machine(&self.facts, &facts)
+    }
+
+    /// Gives an order and waits for its answer, unless the user interrupts what may be interrupted.
+    fn ask(
+        &mut self,
+        order: &ServerOrder,
+        limit: Duration,
+        is_interruptible: bool,
+    ) -> Result<ServerAnswer> {
+        if let Some(why) = &self.failure {
+            let why = why.clone();
+            return Err(ServerHostMissing { why }.into());
+        }
+        let sent = self.link.send(order);
+        sent.map_err(|failure| self.has_failed(failure))?;
+        self.answer(limit, is_interruptible)
+    }
+
+    fn answer(&mut self, limit: Duration, is_interruptible: bool) -> Result<ServerAnswer> {
+        let deadline = clock::now() + limit;
+        loop {
+            if is_interruptible && let Err(interrupted) = interrupt::check() {
+                self.answers_owed += 1;
+                return Err(interrupted.into());
+            }
+            match self.link.answer_within(PAUSE, deadline) {
+                Ok(Some(ServerAnswer::Unreachable { why })) => return Err(self.has_failed(why)),
+                Ok(Some(ServerAnswer::WasSilent { seconds })) => {
+                    self.silent_s = self.silent_s.max(seconds);
+                }
+                Ok(Some(_)) if self.answers_owed > 0 => self.answers_owed -= 1,
+                Ok(Some(answer)) => return Ok(answer),
+                Ok(None) => {}
+                Err(failure) => return Err(self.has_failed(failure)),
+            }
+        }
+    }
+
+    /// The answer is not repeated, since it may hold a password.
+    fn out_of_turn(&mut self) -> anyhow::Error {
+        let failure = self.link.failed("it answered out of turn");
+        self.has_failed(failure)
+    }
+
+    fn has_failed(&mut self, why: String) -> anyhow::Error {
+        self.failure = Some(why.clone());
+        ServerHostMissing { why }.into()
+    }
+}
+
+/// Starts the link to an agent and waits until it obeys; returns also what is known of its machine.
+fn start_link(
+    name: &str,
+    nats: &NatsAccess,
+    contest: &str,
+) -> Result<(LineProcess<ServerAnswer>, facts::ServerHost)> {
+    let mut command = line_process::own_program("server-link")?;
+    command
+        .args(["--host", name])
+        .args(["--contest", contest])
+        .args(["--orchestrator", orchestrator()?]);
+    nats.add_to(&mut command);
+    let title = format!("the link to server host `{name}`");
+    let mut link = LineProcess::spawn(&title, command)?;
+    let deadline = clock::now() + ATTACH_TIMEOUT;
+    loop {
+        interrupt::check()?;
+        let why = match link.answer_within(PAUSE, deadline) {
+            Ok(None) => continue,
+            Ok(Some(ServerAnswer::Attached { host })) => return Ok((link, *host)),
+            Ok(Some(ServerAnswer::Unreachable { why })) | Err(why) => why,
+            Ok(Some(_)) => link.failed("it answered out of turn"),
+        };
+        return Err(ServerHostMissing { why }.into());
+    }
+}
+
+/// Refuses a host that is another machine than before in this contest.
+fn check_machine(before: &facts::ServerHost, now: &facts::ServerHost) -> Result<()> {
+    if before.facts.machine == now.facts.machine {
+        return Ok(());
+    }
+    let why = format!(
+        "server host `{}` is another machine than when this contest began; resume it with its agent on the machine that it was \
+         measured on",
+        now.name
+    );
+    Err(ServerHostMissing { why }.into())
+}
+
+/// An answer that is no failure.
+fn checked(host: &Mutex<ServerHost>, answer: ServerAnswer) -> Result<ServerAnswer> {
+    match answer {
+        ServerAnswer::RefusedSetting { name, value, said } => Err(RefusedSetting {
+            setting: Setting::new(&name, value.as_deref()),
+            said,
+            suggestion: None,
+        }
+        .into()),
+        ServerAnswer::Failed { why } => {
+            let name = lock(host).facts.name.clone();
+            Err(anyhow!("server host `{name}`: {why}"))
+        }
+        answer => Ok(answer),
+    }
+}
