@@ -5,7 +5,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use dbduel_load::driver::{Connection, TlsMode};
+use dbduel_driver::{Connection, TlsMode};
 use dbduel_load::fill::{self, Digest, FillError, FillWatch, Place};
 use dbduel_load::workloads::{Moment, Verification, Workload};
 use dbduel_machine::interrupt;

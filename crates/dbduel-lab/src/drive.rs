@@ -9,10 +9,10 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
+use dbduel_driver::session::Session;
 use dbduel_load::commit_log::Acknowledged;
 use dbduel_load::monotonic;
 use dbduel_load::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder, Tick};
-use dbduel_load::session::Session;
 use dbduel_load::share::HostShare;
 use dbduel_machine::clock;
 use dbduel_machine::interrupt::{self, Urgency};

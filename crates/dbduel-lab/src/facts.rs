@@ -3,8 +3,8 @@
 //! The formats are those of `mysql --batch --skip-column-names`, which people's own dumps have.
 
 use anyhow::{Context as _, Result};
-use dbduel_load::driver::{Connection, Dialect, SQLITE_SHOW_SETTINGS};
-use dbduel_load::introspection;
+use dbduel_driver::introspection;
+use dbduel_driver::{Connection, Dialect, SQLITE_SHOW_SETTINGS};
 use dbduel_record::store::{STATUS_AFTER, STATUS_BEFORE, stints};
 use dbduel_record::{RecordWriter, tsv};
 

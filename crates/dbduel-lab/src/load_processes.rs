@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_driver::session::Session;
 use dbduel_load::order::{OpenOrder, SliceOrder, Tick};
-use dbduel_load::session::Session;
 use dbduel_record::Plan;
 use dbduel_record::commits::CommitRange;
 use dbduel_record::facts::LoadHost;

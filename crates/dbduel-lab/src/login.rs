@@ -6,8 +6,8 @@ use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use dbduel_load::address::{Address, ServerAddress};
-use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, ErrorClass, TlsMode};
+use dbduel_driver::address::{Address, ServerAddress};
+use dbduel_driver::{ConnectOptions, Connection, Credentials, Dialect, ErrorClass, TlsMode};
 
 use super::pgpass;
 

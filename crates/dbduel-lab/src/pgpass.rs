@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use dbduel_load::address::Address;
+use dbduel_driver::address::Address;
 
 /// Bytes of the file that are read.
 const FILE_BYTES_MAX: u64 = 1 << 20;

@@ -15,8 +15,8 @@ mod peer;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use dbduel_load::address::{Address, ServerAddress};
-use dbduel_load::driver::{Connection, Dialect, TlsMode};
+use dbduel_driver::address::{Address, ServerAddress};
+use dbduel_driver::{Connection, Dialect, TlsMode};
 use dbduel_load::fill::{FillError, FillWatch, LoadMethodChoice, Place, digest, fill_by};
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::Parameters;

@@ -13,32 +13,23 @@
 //! A run as sysbench understands it has [`bridge`] for the load threads, and its gate and its metrics ([`run`]) for the schedule
 //! and the tally of a slice; the clients in [`worker`] are the same.
 
-pub mod address;
 mod answer_sum;
 pub mod bridge;
-pub mod cancel;
 pub mod commit_log;
 pub mod distributions;
 pub mod drive;
-pub mod driver;
-pub mod executor;
 pub mod fill;
 mod heartbeat;
-pub mod introspection;
 pub mod load_thread;
 pub mod locked_memory;
 pub mod lua;
 pub mod machine;
-pub mod mock_server;
 pub mod monotonic;
 pub mod order;
 pub mod random;
 pub mod run;
 pub mod schedule;
-pub mod session;
 pub mod share;
-mod statement_examples;
-pub mod statement_watch;
 pub mod tally;
 pub mod worker;
 pub mod workloads;

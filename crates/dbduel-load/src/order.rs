@@ -6,6 +6,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use dbduel_driver::address::Address;
+use dbduel_driver::session::Session;
+use dbduel_driver::{Dialect, TlsMode};
 use dbduel_record::commits::CommitRange;
 use dbduel_record::facts::LoadHost;
 use dbduel_record::plan::{Arrival, Workload};
@@ -13,10 +16,7 @@ use dbduel_record::rows::TransactionCounts;
 use dbduel_record::statements::StatementExample;
 use serde::{Deserialize, Serialize};
 
-use crate::address::Address;
 use crate::commit_log::Acknowledged;
-use crate::driver::{Dialect, TlsMode};
-use crate::session::Session;
 
 /// One line on the load process's standard input. The end of the input ends the process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ mod support;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dbduel_load::mock_server::{MockServer, Role};
+use dbduel_driver::mock_server::{MockServer, Role};
 use dbduel_load::order::{Order, SliceOrder};
 use nix::libc;
 use support::{Load, open_order, slice_order};

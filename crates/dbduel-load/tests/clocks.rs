@@ -2,15 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::{Load, act, mock, quantile_ms, scripted, slice_order};
+use dbduel_driver::mock_server::{Role, Served};
 use dbduel_load::drive::Threads;
-use dbduel_load::mock_server::{Role, Served};
 use dbduel_load::order::{SliceOrder, Tick};
 use dbduel_load::share::HostShare;
 use dbduel_record::latency;
 use dbduel_record::plan::Arrival;
 use dbduel_wire::server::Act;
 use dbduel_wire::server::Answer as Reply;
+
+use crate::support::{Load, act, mock, quantile_ms, scripted, slice_order};
 
 /// What the client must have seen of its transactions, one after the other over one connection, by what the server saw.
 /// A request is sent before the server has heard it and after the answer to the one before; its reply arrives after the

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use crate::support::{
-    Load, SLICE_MAX_S, act, mock, open_order, quantile_ms, scripted, slice_order,
-};
-use dbduel_load::mock_server::Role;
+use dbduel_driver::mock_server::Role;
 use dbduel_load::monotonic;
 use dbduel_load::order::{Answer, Order, SliceOrder, Tick};
 use dbduel_record::plan::Arrival;
 use dbduel_wire::server::Answer as Reply;
+
+use crate::support::{
+    Load, SLICE_MAX_S, act, mock, open_order, quantile_ms, scripted, slice_order,
+};
 
 #[test]
 fn slices_follow_one_another_and_everything_adds_up() {
@@ -337,7 +338,7 @@ fn orders_that_make_no_sense_are_refused_with_a_reason() {
             other => panic!("{other:?}"),
         }
     };
-    let nowhere = dbduel_load::address::Address::Unix {
+    let nowhere = dbduel_driver::address::Address::Unix {
         path: directory.path().join("nobody.sock"),
     };
     assert!(refused(&|open| open.address = nowhere.clone()).contains("connection broke"));

@@ -3,17 +3,18 @@
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use crate::support::valve::Valve;
-use crate::support::{
-    Load, PROMPT, SLICE_MAX_S, act, error, mock, ok_in, open_order, scripted, slice_order,
-};
-use dbduel_load::driver::{Credentials, Dialect, TlsMode};
+use dbduel_driver::mock_server::Role;
+use dbduel_driver::{Credentials, Dialect, TlsMode};
 use dbduel_load::fill::{self, FillError, FillWatch, Place};
-use dbduel_load::mock_server::Role;
 use dbduel_load::monotonic;
 use dbduel_load::order::{Answer, Order, SliceOrder, Tick};
 use dbduel_load::workloads::{self, parameters};
 use dbduel_wire::server::Answer as Reply;
+
+use crate::support::valve::Valve;
+use crate::support::{
+    Load, PROMPT, SLICE_MAX_S, act, error, mock, ok_in, open_order, scripted, slice_order,
+};
 
 /// Statements that the first client sends before anything else, to learn what its session is.
 const SESSION_QUESTIONS: u64 = 4;
@@ -214,7 +215,7 @@ fn a_server_that_accepts_and_says_nothing_is_given_up_at_the_deadline() {
     let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
     let mut load = Load::start(1);
     let mut order = open_order(
-        &dbduel_load::address::Address::Unix { path },
+        &dbduel_driver::address::Address::Unix { path },
         "oltp-point-select",
         3,
     );
@@ -239,7 +240,7 @@ fn a_refusal_right_before_the_end_of_the_connection_is_passed_on() {
         client.write_all(&[&head, &message[..]].concat()).unwrap();
     });
     let mut load = Load::start(1);
-    let address = dbduel_load::address::Address::Unix { path };
+    let address = dbduel_driver::address::Address::Unix { path };
     load.order(&Order::Open(open_order(&address, "oltp-read-only", 1)));
     server.join().unwrap();
     let Answer::Refused { why } = load.answer() else {

@@ -10,9 +10,9 @@ mod support;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 
+use dbduel_driver::executor::policy::raise_open_files_limit;
+use dbduel_driver::mock_server::{MockServer, Role};
 use dbduel_load::drive::drive;
-use dbduel_load::executor::policy::raise_open_files_limit;
-use dbduel_load::mock_server::{MockServer, Role};
 use dbduel_load::order::{Answer, OpenOrder, Order};
 use libtest_mimic::{Arguments, Trial};
 use nix::sys::resource::{Resource, getrlimit};

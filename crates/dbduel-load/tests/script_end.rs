@@ -6,12 +6,13 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use dbduel_driver::address::Address;
+use dbduel_driver::mock_server::{MockServer, Role};
+use dbduel_load::lua::{Host, Script, Settings};
+use dbduel_load::run::{IgnoredErrors, IntervalStats};
+
 use crate::support::mock;
 use crate::support::script::{Printed, Size, alone, load_of, ready, run};
-use dbduel_load::address::Address;
-use dbduel_load::lua::{Host, Script, Settings};
-use dbduel_load::mock_server::{MockServer, Role};
-use dbduel_load::run::{IgnoredErrors, IntervalStats};
 
 /// A script whose connections go to these addresses in turns.
 fn settings(text: &str, addresses: Vec<Address>) -> Settings {

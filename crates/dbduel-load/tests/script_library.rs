@@ -5,8 +5,9 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use crate::support::script::{Printed, Size, alone, load_of, run};
 use dbduel_load::lua::{Host, Script};
+
+use crate::support::script::{Printed, Size, alone, load_of, run};
 use mlua::{Lua, LuaOptions, StdLib};
 
 /// Bodies of functions whose results are compared. Where an error names the function there is no tail call, of which Lua

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::script::{Printed, Size, alone, given, load_of, ready, run};
 use dbduel_load::lua::{CommandKind, Host, Limits, OptionError, OptionValue, Script, ScriptError};
+
+use crate::support::script::{Printed, Size, alone, given, load_of, ready, run};
 
 /// A host of `text`, and what it prints.
 fn host(text: &str, command: &str) -> (Host, Printed) {

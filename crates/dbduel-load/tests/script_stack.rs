@@ -2,10 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
+use dbduel_driver::mock_server::Role;
+use dbduel_load::lua::{Host, Script};
+
 use crate::support::mock;
 use crate::support::script::{Printed, Size, alone, load_of, run};
-use dbduel_load::lua::{Host, Script};
-use dbduel_load::mock_server::Role;
 
 /// What a script with a prepared statement and a connection prints in so many events of one client.
 fn printed(text: &str, events: u64) -> String {

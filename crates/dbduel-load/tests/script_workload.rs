@@ -5,14 +5,15 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::support::{Load, SLICE_MAX_S, mock, ok_in, open_order, slice_order};
-use dbduel_load::address::Address;
-use dbduel_load::driver::{Credentials, TlsMode};
+use dbduel_driver::address::Address;
+use dbduel_driver::mock_server::Role;
+use dbduel_driver::{Credentials, TlsMode};
 use dbduel_load::fill::{FillError, FillReport, FillWatch, Place, fill};
-use dbduel_load::mock_server::Role;
 use dbduel_load::order::{Answer, Order, SliceOrder};
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::Parameters;
+
+use crate::support::{Load, SLICE_MAX_S, mock, ok_in, open_order, slice_order};
 
 /// Events that call a function before their first statement, after it, or not at all.
 const MIXED: &str = r#"
@@ -201,7 +202,7 @@ fn cancelled_fill(
     let workload = workloads::find("script").unwrap();
     let credentials = Credentials::default();
     let place = Place {
-        dialect: dbduel_load::driver::Dialect::MySql,
+        dialect: dbduel_driver::Dialect::MySql,
         address,
         credentials: &credentials,
         tls: &TlsMode::Off,

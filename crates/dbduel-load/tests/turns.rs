@@ -3,12 +3,13 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use dbduel_driver::mock_server::{MockServer, Role};
+use dbduel_load::order::{Answer, Order, SliceAnswer, SliceOrder};
+
 use crate::support::valve::Valve;
 use crate::support::{
     Load, PROMPT, check_accounts, mock, ok_in, open_order, quantile_ms, slice_order,
 };
-use dbduel_load::mock_server::{MockServer, Role};
-use dbduel_load::order::{Answer, Order, SliceAnswer, SliceOrder};
 use tempfile::TempDir;
 
 /// The orders end these slices.

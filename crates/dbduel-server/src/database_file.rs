@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use dbduel_load::address::Address;
-use dbduel_load::driver::{Settings, sqlite_version};
+use dbduel_driver::address::Address;
+use dbduel_driver::{Settings, sqlite_version};
 use dbduel_load::fill::create_file;
 use dbduel_record::files::{Change, FileSystem};
 

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use dbduel_load::address::{AddressError, ServerAddress};
+use dbduel_driver::address::{AddressError, ServerAddress};
 
 use super::catalogue::{self, CATALOGUE, Known};
 use super::database_file::SQLITE;

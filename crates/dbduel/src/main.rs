@@ -13,7 +13,7 @@ mod referee;
 mod simulation;
 
 use clap::Parser as _;
-use dbduel_load::address::AddressError;
+use dbduel_driver::address::AddressError;
 use dbduel_load::workloads::UnknownWorkload;
 use dbduel_load::workloads::completion::CompletionError;
 use dbduel_load::workloads::parameters::ParameterError;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dbduel_load::driver::{SettingError, check_setting};
+use dbduel_driver::{SettingError, check_setting};
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::{Contender, Parameters, Setting, Workload};
 use dbduel_server::{Meaning, ServerName};

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use dbduel_load::executor::policy::threads_beside_a_server;
+use dbduel_driver::executor::policy::threads_beside_a_server;
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_load::workloads::script;
 use dbduel_record::plan::{

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dbduel_load::driver::Dialect;
+use dbduel_driver::Dialect;
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_load::workloads::{self, Effect, script};
 use dbduel_record::plan::{Arrival, LoadLevel, SuitePhase, SuiteWorkload, Workload};

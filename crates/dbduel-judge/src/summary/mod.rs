@@ -13,6 +13,8 @@ mod statements;
 mod steady;
 mod suite;
 
+use dbduel_audit::Audit;
+use dbduel_audit::disclosure::Item;
 use dbduel_record::Verdict;
 use dbduel_record::event::{EndReason, LoadTime};
 use dbduel_record::facts::{Build, Host, SelfTest, Size};
@@ -35,8 +37,6 @@ use super::workloads::order_entry::OrderEntry;
 pub use attribution::{Attribution, FactorEffect, Interaction, InteractionTerm};
 pub use champions::{ChampionChoice, VariantThroughput};
 pub use continuity::{Continuity, ContinuityStage, Contradiction, InTurns};
-use dbduel_audit::Audit;
-use dbduel_audit::disclosure::Item;
 pub use figure::{Figure, How};
 pub use over_levels::{
     Bounds, ContenderCrossings, ContenderObjective, ContenderScaling, CrossingPoint, Crossings,

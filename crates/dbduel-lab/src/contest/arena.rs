@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use dbduel_load::address::Address;
-use dbduel_load::driver::{Connection, TlsMode};
+use dbduel_driver::address::Address;
+use dbduel_driver::session::Session;
+use dbduel_driver::{Connection, TlsMode};
 use dbduel_load::order::{OpenOrder, SliceOrder};
-use dbduel_load::session::Session;
 use dbduel_record::Plan;
 use dbduel_record::statements::StatementExample;
 

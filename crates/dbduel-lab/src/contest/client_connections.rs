@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use dbduel_load::driver::{Connection, Dialect};
+use dbduel_driver::{Connection, Dialect};
 use dbduel_server::USER;
 
 use super::Contest;

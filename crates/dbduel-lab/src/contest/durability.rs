@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use dbduel_load::driver::{Connection, Dialect};
+use dbduel_driver::{Connection, Dialect};
 use dbduel_load::workloads::{self, CommitCheck};
 use dbduel_record::commits::CommitRange;
 use dbduel_record::event::{Finding, Severity};

@@ -37,6 +37,8 @@ mod warm_up;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use dbduel_experiment::document::Troubles;
+use dbduel_experiment::{Experiment, ExperimentFile};
 use dbduel_machine::host;
 use dbduel_machine::interrupt;
 use dbduel_record::event::{EndReason, Event, Finding, Severity};
@@ -57,8 +59,6 @@ pub use backend::sandboxed::loaded;
 pub use backend::{Backend, ContenderServer, Sandboxed, sandboxed};
 use board::{Board, Phase};
 pub use conditions::facts as condition_facts;
-use dbduel_experiment::document::Troubles;
-use dbduel_experiment::{Experiment, ExperimentFile};
 pub use injector::InjectedTime;
 use journal::Journal;
 pub use journal::now_ms;

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use anyhow::Result;
-use dbduel_load::driver::Dialect;
+use dbduel_driver::Dialect;
 use dbduel_load::locked_memory::keep_in_memory;
 use dbduel_record::event::Finding;
 use dbduel_server::{Meaning, ServerName};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use dbduel_load::address::Address;
-use dbduel_load::session::Session;
+use dbduel_driver::address::Address;
+use dbduel_driver::session::Session;
 use dbduel_machine::clock;
 use dbduel_machine::interrupt;
 use dbduel_record::event::{Event, Severity};

@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use anyhow::{Error, Result};
-use dbduel_load::driver::Connection;
-use dbduel_load::introspection;
+use dbduel_driver::Connection;
+use dbduel_driver::introspection;
 use dbduel_load::order::SliceOrder;
 use dbduel_machine::interrupt;
 use dbduel_record::plan::Arrival;

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use dbduel_load::driver::Dialect;
+use dbduel_driver::Dialect;
 use dbduel_load::order::{SliceAnswer, SliceOrder, Tick};
 use dbduel_record::Verdict;
 use dbduel_record::plan::Block;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use dbduel_load::address::Address;
-use dbduel_load::cancel::Cancel;
-use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
+use dbduel_driver::address::Address;
+use dbduel_driver::cancel::Cancel;
+use dbduel_driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
 use dbduel_load::order::OpenOrder;
 use dbduel_load::workloads::{self, Workload};
 use dbduel_machine::host;

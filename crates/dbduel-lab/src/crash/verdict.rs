@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use dbduel_load::driver::Connection;
+use dbduel_driver::Connection;
 use dbduel_load::fill;
 use dbduel_load::workloads::Moment;
 use dbduel_machine::interrupt;

@@ -21,8 +21,8 @@ use anyhow::{Context as _, Result, bail};
 use dbduel_audit::{
     Case, Machine, Product, ServerEvidence, Stage, Version, version_among, version_variable,
 };
-use dbduel_load::address::ServerAddress;
-use dbduel_load::driver::{ConnectOptions, SessionStart, TlsMode};
+use dbduel_driver::address::ServerAddress;
+use dbduel_driver::{ConnectOptions, SessionStart, TlsMode};
 use dbduel_machine::host;
 use dbduel_record::{Record, store};
 

@@ -4,10 +4,10 @@
 use anyhow::{Context as _, Result, bail};
 use dbduel_audit::postgresql::contradiction;
 use dbduel_audit::{Case, Machine, Product, ServerEvidence, Version, expected, set_option};
+use dbduel_driver::address::ServerAddress;
+use dbduel_driver::{Dialect, sqlite_version};
 use dbduel_experiment::ExperimentFile;
 use dbduel_experiment::document::{Trouble, Troubles};
-use dbduel_load::address::ServerAddress;
-use dbduel_load::driver::{Dialect, sqlite_version};
 use dbduel_load::workloads;
 use dbduel_machine::host;
 use dbduel_record::Plan;

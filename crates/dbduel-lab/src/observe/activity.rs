@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dbduel_load::driver::{Connection, QueryError};
+use dbduel_driver::{Connection, QueryError};
 
 use super::postgresql::major;
 use super::states::State;

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use dbduel_load::driver::{Connection, Dialect, QueryError};
+use dbduel_driver::{Connection, Dialect, QueryError};
 
 use super::counters::{COUNTERS, Counter, EACH_SECOND, Source};
 use super::{Kind, postgresql};
@@ -152,7 +152,7 @@ fn number_after(text: &str, words: &str) -> Option<f64> {
     digits.parse().ok()
 }
 
-fn pairs(set: &dbduel_load::driver::ResultSet) -> HashMap<String, f64> {
+fn pairs(set: &dbduel_driver::ResultSet) -> HashMap<String, f64> {
     (0..set.rows.len())
         .filter_map(|row| {
             let name = set.text(row, 0)?.to_ascii_lowercase();

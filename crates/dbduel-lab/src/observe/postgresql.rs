@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use dbduel_load::driver::{Connection, QueryError};
+use dbduel_driver::{Connection, QueryError};
 
 /// A part of the statement, and the major versions that have it.
 struct Part {

@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use dbduel_load::driver::{Connection, Dialect, QueryError};
-use dbduel_load::executor::policy::processor_time;
+use dbduel_driver::executor::policy::processor_time;
+use dbduel_driver::{Connection, Dialect, QueryError};
 use dbduel_machine::clock;
 
 use super::activity::Activity;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use dbduel_load::driver::{Connection, Dialect, QueryError, ResultSet};
+use dbduel_driver::{Connection, Dialect, QueryError, ResultSet};
 
 /// What the list said at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

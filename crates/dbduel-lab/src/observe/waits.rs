@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dbduel_load::driver::{Connection, QueryError};
+use dbduel_driver::{Connection, QueryError};
 
 /// Instruments that wait for the same kind of thing. The first group whose prefix fits takes an instrument, so
 /// the order matters.

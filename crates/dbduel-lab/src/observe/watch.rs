@@ -10,7 +10,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use dbduel_load::driver::Connection;
+use dbduel_driver::Connection;
 
 use super::sampling_loop::SamplingLoop;
 use super::sessions::SessionList;
@@ -166,8 +166,8 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
     use std::time::Duration;
 
-    use dbduel_load::driver::{ConnectOptions, Credentials};
-    use dbduel_load::mock_server::{MockServer, Role};
+    use dbduel_driver::mock_server::{MockServer, Role};
+    use dbduel_driver::{ConnectOptions, Credentials};
     use dbduel_wire::server::{Act, Answer};
     use nix::libc;
     use nix::sys::stat::Mode;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use dbduel_load::address::Address;
-use dbduel_load::driver::Credentials;
+use dbduel_driver::Credentials;
+use dbduel_driver::address::Address;
 use dbduel_load::workloads;
 use dbduel_machine::clock;
 use dbduel_record::event::LoadTime;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use dbduel_load::driver::{Connection, Dialect};
+use dbduel_driver::{Connection, Dialect};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use dbduel_load::executor::policy::confine_to;
+use dbduel_driver::executor::policy::confine_to;
 use nix::time::{ClockId, clock_gettime};
 
 use super::peer::Result;

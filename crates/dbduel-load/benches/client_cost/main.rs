@@ -30,9 +30,9 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use dbduel_load::address::ServerAddress;
-use dbduel_load::driver::{Connection, TlsMode};
-use dbduel_load::executor::policy::{raise_open_files_limit, threads_among_others};
+use dbduel_driver::address::ServerAddress;
+use dbduel_driver::executor::policy::{raise_open_files_limit, threads_among_others};
+use dbduel_driver::{Connection, TlsMode};
 use dbduel_load::fill::{FillWatch, Place, fill};
 use dbduel_load::order::{Answer, OpenOrder, Order, SliceOrder};
 use dbduel_load::workloads::{self, parameters};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dbduel_load::driver::Dialect;
+use dbduel_driver::Dialect;
 
 use super::counters::Run;
 use super::peer::{SYSBENCH, Server, Spread};

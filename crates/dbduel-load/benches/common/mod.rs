@@ -4,9 +4,9 @@ use std::env;
 use std::io::{BufRead, BufReader, Write, pipe};
 use std::time::Duration;
 
-use dbduel_load::address::Address;
+use dbduel_driver::address::Address;
+use dbduel_driver::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::drive::drive;
-use dbduel_load::driver::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::fill::{FillReport, FillWatch, Place, digest, fill};
 use dbduel_load::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder};
 use dbduel_load::workloads::{Moment, Workload, find, parameters::resolve};
@@ -101,7 +101,7 @@ impl Bench {
     /// Fills the tables over so many connections.
     pub fn fill(&self, connections: u32) -> FillReport {
         let place = Place {
-            dialect: dbduel_load::driver::Dialect::MySql,
+            dialect: dbduel_driver::Dialect::MySql,
             address: &self.address,
             credentials: &self.credentials,
             tls: &TlsMode::Off,
@@ -198,7 +198,7 @@ impl Bench {
     /// Drives the workload from one load thread over this way to the server.
     pub fn drive(&self, address: &Address) -> SliceAnswer {
         let open = OpenOrder {
-            dialect: dbduel_load::driver::Dialect::MySql,
+            dialect: dbduel_driver::Dialect::MySql,
             contender: "only".to_owned(),
             address: address.clone(),
             user: self.credentials.user.clone(),

@@ -18,7 +18,7 @@ mod common;
 mod peers;
 
 use common::{Bench, number};
-use dbduel_load::address::Address;
+use dbduel_driver::address::Address;
 use dbduel_load::order::SliceAnswer;
 use dbduel_load::workloads::Moment;
 use peers::{Access, Peer};

@@ -10,8 +10,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use dbduel_load::address::{Address, ServerAddress};
-use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect};
+use dbduel_driver::address::{Address, ServerAddress};
+use dbduel_driver::{ConnectOptions, Connection, Credentials, Dialect};
 
 /// The version that the targets name.
 pub const SYSBENCH: &str = "sysbench 1.0.20";

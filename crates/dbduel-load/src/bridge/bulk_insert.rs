@@ -5,9 +5,9 @@
 
 use std::fmt::Write as _;
 
+use dbduel_driver::{ClientConnection, Dialect, StatementError};
 use dbduel_record::plan::Parameters;
 
-use crate::driver::{ClientConnection, Dialect, StatementError};
 use crate::tally::Class;
 use crate::worker::{Begin, Client, ClientContext, ClientTask};
 use crate::workloads::parameters::ParameterSpec;

@@ -19,8 +19,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::executor::policy::{raise_open_files_limit, suit_clients};
-use crate::executor::{Bell, Executor, Token, thread};
+use dbduel_driver::executor::policy::{raise_open_files_limit, suit_clients};
+use dbduel_driver::executor::{Bell, Executor, Token, thread};
+
 use crate::run::Gate;
 
 /// The threads of a run, as others see them.

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
+use dbduel_driver::executor::{Executor, Reactor, Token};
 use dbduel_record::seed::named_seed;
 
 use super::{LoadThreads, start_threads};
-use crate::executor::{Executor, Reactor, Token};
 use crate::lua::{
     Context, Event, GRACE, Resume, RetryDeadline, ScriptClients, ScriptError, Session,
     gather_states,

@@ -16,14 +16,14 @@ use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use dbduel_driver::executor::policy::{confine_to, raise_open_files_limit};
+use dbduel_driver::statement_examples::StatementExamples;
 use dbduel_record::commits::CommitRange;
 
 use crate::commit_log::CommitLog;
-use crate::executor::policy::{confine_to, raise_open_files_limit};
 use crate::load_thread::{LoadThread, Report};
 use crate::order::{Answer, Order};
 use crate::share::HostShare;
-use crate::statement_examples::StatementExamples;
 use crate::tally::Tally;
 use input::Input;
 pub use input::take_standard_input;

@@ -4,13 +4,14 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dbduel_driver::session::Session;
+use dbduel_driver::{Credentials, Tls};
+
 use super::input::nanoseconds;
 use super::{Desk, DriveError, Event, Interruption, OpenContender, PROMPT};
-use crate::driver::{Credentials, Tls};
 use crate::load_thread::{Command, Report, SliceReport};
 use crate::lua::gather_states;
 use crate::order::{Answer, OpenOrder};
-use crate::session::Session;
 use crate::worker::ClientConfig;
 use crate::workloads::{self, parameters};
 

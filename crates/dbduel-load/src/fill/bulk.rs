@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::driver::{BulkKind, Dialect, Value};
+use dbduel_driver::{BulkKind, Dialect, Value};
 
 use super::rows::Rows;
 use crate::workloads::Table;

@@ -8,7 +8,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::driver::{Connection, Dialect, ErrorClass, QueryError};
+use dbduel_driver::{Connection, Dialect, ErrorClass, QueryError};
+
 use crate::workloads::Table;
 
 /// Name of the table.

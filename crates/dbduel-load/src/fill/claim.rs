@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use dbduel_driver::{Connection, Dialect, QueryError};
+
 use super::{FillError, checkpoint};
-use crate::driver::{Connection, Dialect, QueryError};
 
 /// How long the server may take to notice that the process that held the lock is gone, seconds.
 const LOCK_WAIT_S: u32 = 2;

@@ -1,6 +1,7 @@
 //! Rows as PostgreSQL's COPY reads them in its text format. Knows no connection.
 
-use crate::driver::Dialect;
+use dbduel_driver::Dialect;
+
 use crate::workloads::Table;
 
 /// The statement that reads rows as [`append_line`] writes them.

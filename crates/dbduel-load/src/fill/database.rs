@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::address::Address;
-use crate::driver::{Connection, Dialect, QueryError};
+use dbduel_driver::address::Address;
+use dbduel_driver::{Connection, Dialect, QueryError};
 
 /// Creates a database unless it is there.
 ///

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
+use dbduel_driver::introspection;
+use dbduel_driver::{Connection, Dialect, QueryError, ResultSet, Row, Sink};
 use dbduel_record::plan::Parameters;
 
 use super::crc32::crc32;
 use super::worker_pool::WorkerPool;
 use super::{FillError, FillWatch, Place, error_unless_cancelled};
-use crate::driver::{Connection, Dialect, QueryError, ResultSet, Row, Sink};
-use crate::introspection;
 use crate::workloads::{Table, Workload};
 
 /// What the tables hold, in one line.

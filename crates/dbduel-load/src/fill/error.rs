@@ -1,8 +1,9 @@
 //! Why a fill failed.
 
+use dbduel_driver::{ConnectError, QueryError};
+
 use super::LoadMethodChoice;
 use super::checkpoint;
-use crate::driver::{ConnectError, QueryError};
 use crate::workloads::parameters::ParameterError;
 
 /// The advice after every fill that did not reach its end.

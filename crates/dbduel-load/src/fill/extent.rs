@@ -1,9 +1,9 @@
 //! How much a filling will bring, estimated from a few of the rows before it begins.
 
+use dbduel_driver::Dialect;
 use dbduel_record::plan::Parameters;
 
 use super::infile::append_line;
-use crate::driver::Dialect;
 use crate::random::Random;
 use crate::workloads::{Table, Workload};
 

@@ -3,10 +3,11 @@
 
 use std::io::{self, Read};
 
+use dbduel_driver::Dialect;
+
 use super::bulk::decode;
 use super::progress::BatchProgress;
 use super::rows::Rows;
-use crate::driver::Dialect;
 use crate::workloads::Table;
 
 /// The statement that reads rows as [`Content`] writes them: the parenthesised lists of an INSERT are

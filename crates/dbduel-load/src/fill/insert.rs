@@ -1,7 +1,8 @@
 //! Rows as multi-row INSERT statements, which MySQL and MariaDB get. Knows no connection.
 
+use dbduel_driver::Dialect;
+
 use super::rows::Rows;
-use crate::driver::Dialect;
 use crate::workloads::Table;
 
 /// Hands out the rows in as few statements as fit into `bytes_max` each; a row that does not fit gets a

@@ -9,11 +9,12 @@
 use std::fmt;
 use std::ops::Range;
 
+use dbduel_driver::{Connection, Dialect, ErrorClass, QueryError};
+
 use super::bulk::{self, Batch};
 use super::progress::BatchProgress;
 use super::rows::{self, Rows};
 use super::{FillError, FillWatch, checkpoint, copy, infile, insert};
-use crate::driver::{Connection, Dialect, ErrorClass, QueryError};
 use crate::workloads::Table;
 
 /// Largest INSERT, bytes; as large as sysbench's.

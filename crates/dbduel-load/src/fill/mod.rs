@@ -27,11 +27,11 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use dbduel_driver::address::Address;
+use dbduel_driver::introspection;
+use dbduel_driver::{Connection, Credentials, Dialect, ErrorClass, QueryError, TlsMode};
 use dbduel_record::plan::Parameters;
 
-use crate::address::Address;
-use crate::driver::{Connection, Credentials, Dialect, ErrorClass, QueryError, TlsMode};
-use crate::introspection;
 use crate::workloads::parameters::{check_dialect, check_version};
 use crate::workloads::{Table, Workload};
 pub use database::{create_database, create_file, data_directory};

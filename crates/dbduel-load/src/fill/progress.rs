@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::cancel::Cancel;
+use dbduel_driver::cancel::Cancel;
 
 /// How far a fill has got, and whether it is still wanted. Shared with the caller, who may show it.
 #[derive(Debug, Default)]

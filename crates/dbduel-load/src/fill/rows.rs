@@ -69,8 +69,8 @@ impl<'a> Rows<'a> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::driver::Dialect;
     use crate::workloads::{find, parameters};
+    use dbduel_driver::Dialect;
     use dbduel_record::plan::Parameters;
 
     /// The table of sysbench with so many rows.

@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
+use dbduel_driver::introspection;
+use dbduel_driver::{Connection, ErrorClass};
+
 use super::checkpoint::{self, Done};
 use super::load_method::{ATTEMPTS, failed};
 use super::{FillError, check_foreign_keys, claim};
-use crate::driver::{Connection, ErrorClass};
-use crate::introspection;
 use crate::workloads::Table;
 
 /// Creates the tables, or finds out what an earlier attempt has left. Returns what is done of each.

@@ -4,11 +4,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use dbduel_driver::{ConnectError, ConnectOptions, Connection, SessionStart};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::{TimeVal, TimeValLike as _};
 
 use super::{FillError, FillWatch, Place};
-use crate::driver::{ConnectError, ConnectOptions, Connection, SessionStart};
 
 /// Longest wait for one connection.
 const CONNECT: Duration = Duration::from_secs(30);

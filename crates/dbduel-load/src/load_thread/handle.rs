@@ -5,8 +5,9 @@ use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use dbduel_driver::executor::{Bell, thread};
+
 use super::{Command, Report, State};
-use crate::executor::{Bell, thread};
 
 /// A load thread as others see it.
 pub struct LoadThread {

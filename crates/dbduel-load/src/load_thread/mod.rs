@@ -14,11 +14,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
+use dbduel_driver::LostError;
+use dbduel_driver::executor::policy::suit_clients;
+use dbduel_driver::executor::{Executor, Token};
+use dbduel_driver::session::Session;
+
 use crate::commit_log::Acknowledged;
-use crate::driver::LostError;
-use crate::executor::policy::suit_clients;
-use crate::executor::{Executor, Token};
-use crate::session::Session;
 use crate::tally::{Tally, TickTally};
 use crate::worker::{ClientConfig, ClientEnd, Duty, Group, Slice, SliceSpec, start_client};
 pub use handle::LoadThread;
@@ -536,12 +537,12 @@ mod tests {
     use dbduel_wire::server::{Act, Answer};
 
     use super::*;
-    use crate::driver::{Credentials, Dialect, Tls, TlsMode};
-    use crate::mock_server::{MockServer, Role};
     use crate::monotonic;
     use crate::share::HostShare;
     use crate::tally::Window;
     use crate::workloads::{find, parameters};
+    use dbduel_driver::mock_server::{MockServer, Role};
+    use dbduel_driver::{Credentials, Dialect, Tls, TlsMode};
 
     #[test]
     fn a_loss_is_reported_before_the_slice_that_it_ends() {

@@ -3,9 +3,10 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use dbduel_driver::executor::Polled;
+use dbduel_driver::executor::policy::CpuTime;
+
 use super::{BeginSlice, Report};
-use crate::executor::Polled;
-use crate::executor::policy::CpuTime;
 use crate::heartbeat::{Gaps, Heartbeat, common_gaps};
 use crate::tally::Tally;
 use crate::worker::{RunClock as _, Slice};

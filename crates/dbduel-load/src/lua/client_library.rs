@@ -1,7 +1,7 @@
 //! What sysbench's drivers print about errors, in the words of the client library that each is built on.
 
-use crate::address::Address;
-use crate::driver::{Dialect, ServerError};
+use dbduel_driver::address::Address;
+use dbduel_driver::{Dialect, ServerError};
 
 /// `PGRES_FATAL_ERROR`, which libpq's results have for every error of the server.
 const FATAL_RESULT: u32 = 7;

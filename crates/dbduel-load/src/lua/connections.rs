@@ -6,17 +6,18 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use dbduel_driver::address::Address;
+use dbduel_driver::client_errors::{connect_error, lost_error};
+use dbduel_driver::executor::{Reactor, Token, sleep_until};
+use dbduel_driver::{
+    ClientConnection, Dialect, LostError, Request, ServerError, Skip, Statement, StatementError,
+    Summary, Value, unless_over, within,
+};
+
 use super::execution::Execution;
 use super::retry_deadline::RetryDeadline;
 use super::rows::Rows;
 use super::state::Context;
-use crate::address::Address;
-use crate::driver::client_errors::{connect_error, lost_error};
-use crate::driver::{
-    ClientConnection, Dialect, LostError, Request, ServerError, Skip, Statement, StatementError,
-    Summary, Value, unless_over, within,
-};
-use crate::executor::{Reactor, Token, sleep_until};
 
 /// Pause between two attempts to be connected again.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(1);

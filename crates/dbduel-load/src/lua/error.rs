@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::driver::{LostError, ServerError};
+use dbduel_driver::{LostError, ServerError};
 
 /// A line of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]

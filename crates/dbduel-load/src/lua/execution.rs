@@ -1,7 +1,7 @@
 //! A prepared statement and its parameters as they lie in a script's own memory, where compiled code writes what is to be
 //! sent and from where it is read.
 
-use crate::driver::Value as Wire;
+use dbduel_driver::Value as Wire;
 
 /// What a parameter holds; the prelude knows the numbers by the names below.
 const NULL: u8 = 0;

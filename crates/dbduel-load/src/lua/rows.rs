@@ -1,6 +1,6 @@
 //! The rows of a statement, kept until the next one on the same connection.
 
-use crate::driver::{Row, Sink};
+use dbduel_driver::{Row, Sink};
 
 /// The result sets of one statement.
 #[derive(Debug, Default)]

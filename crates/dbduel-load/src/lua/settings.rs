@@ -5,14 +5,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dbduel_driver::address::Address;
+use dbduel_driver::cancel::Cancel;
+use dbduel_driver::statement_watch::StatementWatch;
+use dbduel_driver::{Credentials, Dialect, Protocol, Tls};
+
 use super::options::OptionValue;
 use super::random::Shapes;
 use super::script::Script;
-use crate::address::Address;
-use crate::cancel::Cancel;
-use crate::driver::{Credentials, Dialect, Protocol, Tls};
 use crate::run::IgnoredErrors;
-use crate::statement_watch::StatementWatch;
 
 /// What a script is run with.
 #[derive(Clone)]

@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use dbduel_driver::cancel::Cancel;
+use dbduel_driver::executor::{Executor, Task};
 use mlua::{IntoLuaMulti, MultiValue};
 
 use super::error::ScriptError;
@@ -9,8 +11,6 @@ use super::host::ScriptClients;
 use super::retry_deadline::RetryDeadline;
 use super::session::Session;
 use super::state::Context;
-use crate::cancel::Cancel;
-use crate::executor::{Executor, Task};
 
 /// The random stream of commands, the same every time, so that data are.
 const COMMAND_SEED: u64 = 1;

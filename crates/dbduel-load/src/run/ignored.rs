@@ -1,6 +1,6 @@
 //! Which errors do not end a run.
 
-use crate::driver::sqlstate_code;
+use dbduel_driver::sqlstate_code;
 
 /// `CR_SERVER_GONE_ERROR`, `CR_TCP_CONNECTION`, `CR_SERVER_LOST`, `CR_SERVER_LOST_EXTENDED`: the numbers that
 /// libmysqlclient gives to connections that broke. A user who ignores one of them wants to be connected again.
@@ -11,7 +11,7 @@ const BROKEN: [u32; 4] = [2006, 2011, 2013, 2055];
 pub enum IgnoredErrors {
     /// Every error.
     All,
-    /// Errors with these [numbers](crate::driver::ServerError::code); the numbers of broken connections (2006, 2011, 2013, 2055) mean: connect again.
+    /// Errors with these [numbers](dbduel_driver::ServerError::code); the numbers of broken connections (2006, 2011, 2013, 2055) mean: connect again.
     Codes(Vec<u32>),
 }
 

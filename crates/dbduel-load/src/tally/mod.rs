@@ -24,7 +24,7 @@ pub use ticks::TickTally;
 use dbduel_record::latency::new_histogram;
 use hdrhistogram::Histogram;
 
-use crate::driver::{ErrorClass, ServerError};
+use dbduel_driver::{ErrorClass, ServerError};
 use ticks::Ticks;
 
 /// The stretches of a slice, nanoseconds since its start.

@@ -4,9 +4,10 @@
 
 use std::time::Duration;
 
+use dbduel_driver::{ClientConnection, StatementError};
+
 use super::ClientContext;
 use crate::commit_log::Commitment;
-use crate::driver::{ClientConnection, StatementError};
 use crate::tally::Class;
 
 /// The stream of transactions of one client. A workload implements it; it neither times nor retries.

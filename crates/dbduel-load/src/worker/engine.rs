@@ -4,9 +4,10 @@
 //! needs none of them. A transaction costs one clock read: the instant at which it was done is also the instant at which the
 //! next one of a closed loop is due and sent.
 
+use dbduel_driver::{ClientConnection, Effects, LostError, ServerError, StatementError};
+
 use super::pacing::{ClientWaits, Pacing, RunClock as _};
 use super::{Client, Readiness, Trace};
-use crate::driver::{ClientConnection, Effects, LostError, ServerError, StatementError};
 use crate::tally::{Class, Ended, Outcome};
 
 /// What records the transactions of a client, and decides what follows from their errors.

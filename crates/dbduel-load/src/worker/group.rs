@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use dbduel_driver::executor::{Token, sleep_until, turn};
+use dbduel_driver::session::Session;
+
 use super::engine::work;
 use super::pacing::{ClientWaits, RunClock as _};
 use super::session_statistics::{Round, SessionStatistics};
 use super::slice::SliceOfClient;
 use super::{Client, ClientContext, ClientEnd, Slice};
 use crate::commit_log::Acknowledged;
-use crate::executor::{Token, sleep_until, turn};
-use crate::session::Session;
 
 /// One client of a contest: it takes part in one slice after the other.
 pub(super) async fn live<C: Client>(

@@ -15,15 +15,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
-use dbduel_record::plan::Parameters;
-
-use crate::address::Address;
-use crate::driver::{
+use dbduel_driver::address::Address;
+use dbduel_driver::executor::{Executor, Reactor, Task, Token};
+use dbduel_driver::statement_examples::StatementExamples;
+use dbduel_driver::{
     ClientConnection, Credentials, Dialect, LostError, SessionStart, StatementError, Tls,
 };
-use crate::executor::{Executor, Reactor, Task, Token};
+use dbduel_record::plan::Parameters;
+
 use crate::share::HostShare;
-use crate::statement_examples::StatementExamples;
 use crate::workloads::{Shared, Workload};
 pub use client::{Begin, Client, Readiness, Trace};
 pub use group::Group;

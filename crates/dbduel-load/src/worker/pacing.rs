@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use crate::executor::{Reactor, Token, sleep_until, turn};
+use dbduel_driver::executor::{Reactor, Token, sleep_until, turn};
 
 /// Transactions without a wait after which the other clients of the thread have their turn.
 const TRANSACTIONS_PER_TURN: u32 = 16;

@@ -4,6 +4,13 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dbduel_driver::address::Address;
+use dbduel_driver::executor::sleep_until;
+use dbduel_driver::statement_watch::StatementWatch;
+use dbduel_driver::{
+    ClientConnection, Credentials, Dialect, Effects, LostError, ServerError, StatementError, Tls,
+    unless_over, within,
+};
 use dbduel_record::plan::Parameters;
 use dbduel_record::seed::named_seed;
 
@@ -11,14 +18,7 @@ use super::engine::{Recording, work};
 use super::pacing::ClientWaits;
 use super::run_events::RunEvents;
 use super::{Begin, Client, ClientConfig, ClientContext, Trace};
-use crate::address::Address;
-use crate::driver::{
-    ClientConnection, Credentials, Dialect, Effects, LostError, ServerError, StatementError, Tls,
-    unless_over, within,
-};
-use crate::executor::sleep_until;
 use crate::run::{Counts, Gate, IgnoredErrors, RunMetrics};
-use crate::statement_watch::StatementWatch;
 use crate::tally::{Class, Ended, Outcome};
 use crate::workloads::Workload;
 

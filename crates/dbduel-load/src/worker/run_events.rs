@@ -3,8 +3,9 @@
 use std::cell::Cell;
 use std::time::Instant;
 
+use dbduel_driver::executor::turn;
+
 use super::pacing::{Pacing, RunClock};
-use crate::executor::turn;
 use crate::run::{Counts, Gate, RunMetrics};
 
 /// The events of one client: when the next may begin, and how long the last one took.

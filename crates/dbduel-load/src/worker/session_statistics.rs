@@ -7,8 +7,9 @@
 
 use std::cell::Cell;
 
+use dbduel_driver::{ClientConnection, LostError};
+
 use super::Group;
-use crate::driver::{ClientConnection, LostError};
 
 /// How long before a slice opens its sessions report. Less than the second after which they would report unasked.
 const LEAD_NS: u64 = 500_000_000;

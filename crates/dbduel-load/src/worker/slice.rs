@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
+use dbduel_driver::{ClientConnection, ErrorClass, LostError, ServerError};
 use dbduel_record::plan::Arrival;
 use dbduel_record::seed::named_seed;
 
@@ -11,7 +12,6 @@ use super::pacing::{Pacing, RunClock};
 use super::session_statistics::{GuardReport, SessionStatistics};
 use super::{Begin, Group, Trace};
 use crate::commit_log::Acknowledged;
-use crate::driver::{ClientConnection, ErrorClass, LostError, ServerError};
 use crate::schedule::Schedule;
 use crate::share::Share;
 use crate::tally::{Class, Ended, Outcome, Tally};

@@ -21,10 +21,10 @@ mod verification;
 use std::any::Any;
 use std::sync::Arc;
 
+use dbduel_driver::{Connection, Dialect};
 use dbduel_record::commits::CommitRange;
 use dbduel_record::plan::Parameters;
 
-use crate::driver::{Connection, Dialect};
 use crate::worker::{ClientContext, ClientTask};
 use completion::{Import, ImportError};
 pub use order_entry::UnusableData;

@@ -4,11 +4,11 @@
 
 use std::fmt;
 
+use dbduel_driver::Dialect;
 use dbduel_record::plan::Parameters;
 use serde_json::Value;
 
 use super::Workload;
-use crate::driver::Dialect;
 
 /// One parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]

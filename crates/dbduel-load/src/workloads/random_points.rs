@@ -3,6 +3,7 @@
 //! Each client draws from a part of the range of its own: with n clients, client i draws between
 //! i·(`table_size` / n) and (i + 1)·(`table_size` / n), both ends included and truncated to whole numbers.
 
+use dbduel_driver::{ClientConnection, Dialect, Statement, StatementError, Value};
 use dbduel_record::plan::Parameters;
 
 use super::parameters::{ParameterError, ParameterSpec, Resolved};
@@ -10,7 +11,6 @@ use super::sbtest::{self, Sbtest};
 use super::specs::integer;
 use super::{Effect, Table, Workload};
 use crate::distributions::Distribution;
-use crate::driver::{ClientConnection, Dialect, Statement, StatementError, Value};
 use crate::random::Random;
 use crate::tally::Class;
 use crate::worker::{Begin, Client, ClientContext, ClientTask};

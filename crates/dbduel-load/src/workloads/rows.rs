@@ -2,7 +2,7 @@
 //!
 //! Knows no workload's tables. Nothing is allocated.
 
-use crate::driver::{
+use dbduel_driver::{
     ClientConnection, Completion, Dialect, Group, LostError, Row, Sink, Statement, StatementError,
     Summary, Value, Values,
 };

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use dbduel_driver::{Dialect, Protocol};
 use dbduel_record::plan::Parameters;
 
 use super::parameters::{Default, Kind, ParameterError, ParameterSpec, Resolved};
@@ -9,7 +10,6 @@ use super::specs::{ENGINE, integer, number, switch, text};
 use super::sql::continue_numbers;
 use super::{RowContent, Table};
 use crate::distributions::{Distribution, Shape};
-use crate::driver::{Dialect, Protocol};
 use crate::random::Random;
 
 /// Digits of a group in the columns `c` and `pad`; the groups are joined by `-`.

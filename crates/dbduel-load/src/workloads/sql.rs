@@ -4,8 +4,8 @@
 
 use std::borrow::Cow;
 
-use crate::driver::{Connection, Dialect, QueryError};
-use crate::introspection;
+use dbduel_driver::introspection;
+use dbduel_driver::{Connection, Dialect, QueryError};
 
 /// MySQL's types of columns, and PostgreSQL's that hold the same values. PostgreSQL has no unsigned integers: the small ones become
 /// the next larger type. INT UNSIGNED and BIGINT UNSIGNED are used for numbers that stay in the signed half, so their columns are as wide

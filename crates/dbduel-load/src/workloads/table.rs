@@ -1,8 +1,8 @@
 //! What a workload says of a table: how it is made, and what its rows are.
 
+use dbduel_driver::Dialect;
 use dbduel_record::plan::Parameters;
 
-use crate::driver::Dialect;
 use crate::fill::{FillError, FillReport, FillWatch, Place};
 use crate::random::Random;
 

@@ -3,8 +3,9 @@
 use std::error::Error;
 use std::time::Instant;
 
+use dbduel_driver::{Connection, Dialect, QueryError, ResultSet};
+
 use super::sql::set_isolation;
-use crate::driver::{Connection, Dialect, QueryError, ResultSet};
 
 /// Violations that a query returns at most.
 const VIOLATIONS_MAX: u64 = 1_000;

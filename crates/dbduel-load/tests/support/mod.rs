@@ -10,10 +10,10 @@ use std::io::{BufRead, BufReader, Lines, PipeReader, PipeWriter, Write, pipe};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use dbduel_load::address::Address;
+use dbduel_driver::TlsMode;
+use dbduel_driver::address::Address;
+use dbduel_driver::mock_server::{MockServer, Role};
 use dbduel_load::drive::{DriveError, Threads, drive};
-use dbduel_load::driver::TlsMode;
-use dbduel_load::mock_server::{MockServer, Role};
 use dbduel_load::order::{Answer, ClassAnswer, OpenOrder, Order, SliceAnswer, SliceOrder, Tick};
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::latency;
@@ -179,7 +179,7 @@ pub fn open_order(address: &Address, workload: &str, clients: u32) -> OpenOrder 
     let workload = workloads::find(workload).unwrap();
     let parameters = parameters::resolve(workload, &Parameters::new()).unwrap();
     OpenOrder {
-        dialect: dbduel_load::driver::Dialect::MySql,
+        dialect: dbduel_driver::Dialect::MySql,
         contender: "only".to_owned(),
         address: address.clone(),
         user: "dbduel".to_owned(),

@@ -4,11 +4,11 @@ use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use dbduel_driver::Protocol;
+use dbduel_driver::cancel::Cancel;
+use dbduel_driver::{Credentials, Tls, TlsMode};
 use dbduel_load::bridge::LoadThreads;
 use dbduel_load::bridge::script::start;
-use dbduel_load::cancel::Cancel;
-use dbduel_load::driver::Protocol;
-use dbduel_load::driver::{Credentials, Tls, TlsMode};
 use dbduel_load::lua::{
     Host, Limits, Message, OptionValue, Script, Servers, Settings, Shapes, Sink,
 };
@@ -39,7 +39,7 @@ pub fn alone(script: Script, command: &str, printed: &Printed) -> Settings {
             .map(|(name, number)| (name.to_owned(), OptionValue::Number(number)))
             .into(),
         servers: Servers {
-            dialect: dbduel_load::driver::Dialect::MySql,
+            dialect: dbduel_driver::Dialect::MySql,
             addresses: Vec::new(),
             credentials: Credentials::default(),
             database: String::new(),

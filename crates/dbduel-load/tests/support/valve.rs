@@ -6,7 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 
-use dbduel_load::address::Address;
+use dbduel_driver::address::Address;
 
 /// Passes bytes on between clients and a server; while it holds, those of the server stay. Its threads end with the
 /// connections, or with the process.

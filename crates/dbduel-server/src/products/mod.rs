@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use dbduel_load::driver::Dialect;
+use dbduel_driver::Dialect;
 use nix::sys::signal::Signal;
 
 use super::build::Build;

@@ -8,11 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use dbduel_load::address::Address;
-use dbduel_load::cancel::Cancel;
-use dbduel_load::driver::{
-    ConnectError, ConnectOptions, Connection, Credentials, Dialect, QueryError,
-};
+use dbduel_driver::address::Address;
+use dbduel_driver::cancel::Cancel;
+use dbduel_driver::{ConnectError, ConnectOptions, Connection, Credentials, Dialect, QueryError};
 use dbduel_load::fill::create_database;
 use dbduel_machine::interrupt;
 use dbduel_machine::random::secret;

@@ -6,7 +6,7 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use dbduel_load::driver::{ConnectOptions, Connection, Dialect};
+use dbduel_driver::{ConnectOptions, Connection, Dialect};
 use dbduel_machine::clock;
 use dbduel_record::plan::Limits;
 use dbduel_test_attribute::needs_program;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use dbduel_load::driver::Connection;
+use dbduel_driver::Connection;
 
 use super::super::products::ReadBack;
 use super::start::StartError;

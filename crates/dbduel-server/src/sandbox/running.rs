@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use dbduel_load::address::Address;
-use dbduel_load::driver::Credentials;
+use dbduel_driver::Credentials;
+use dbduel_driver::address::Address;
 use dbduel_machine::clock;
 use dbduel_record::files::FileSystem;
 use nix::sys::signal::Signal;

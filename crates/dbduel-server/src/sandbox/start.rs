@@ -8,7 +8,7 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use dbduel_load::driver::{ConnectError, Connection, Dialect};
+use dbduel_driver::{ConnectError, Connection, Dialect};
 use dbduel_machine::clock;
 use dbduel_machine::interrupt;
 use dbduel_record::plan::Limits;

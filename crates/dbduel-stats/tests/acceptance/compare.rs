@@ -1,6 +1,5 @@
 //! Designs of the running order: why random mirrored blocks, and what weaker orders do.
 
-use crate::competitors::{Said, effective_size_welch, one_long_run, three_runs_welch};
 use dbduel_stats::compare::{BlockSlices, SliceValue, block_differences, paired_mean};
 use dbduel_stats::guard::guard_length;
 use dbduel_stats::random::RandomStream;
@@ -10,6 +9,8 @@ use dbduel_stats::simulate::{
     mirrored_blocks, mirrored_duel, two_contenders,
 };
 use dbduel_stats::trend::linear_trend;
+
+use crate::competitors::{Said, effective_size_welch, one_long_run, three_runs_welch};
 
 fn rejections(duels: u64, units: impl Fn(u64) -> Vec<f64>) -> usize {
     let rejected = |seed: &u64| !paired_mean(&units(*seed), 0.05).unwrap().contains(0.0);

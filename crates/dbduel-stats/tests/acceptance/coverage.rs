@@ -5,7 +5,6 @@
 //! are intervals that others would make of the same figures. The same numbers are printed as tables by
 //! `examples/coverage_table.rs`.
 
-use crate::other_intervals::{RIVALS, student};
 use dbduel_stats::Estimate;
 use dbduel_stats::compare::paired_mean;
 use dbduel_stats::mean::series_mean;
@@ -16,6 +15,8 @@ use dbduel_stats::simulate::{
     Autoregressive, DEFAULT_DESIGN, Dips, Machine, NASTY, Noise, QUIET, Stalls, TYPICAL, Wave,
     mirrored_duel, mirrored_seconds, two_contenders,
 };
+
+use crate::other_intervals::{RIVALS, student};
 
 pub const ALPHA: f64 = 0.05;
 pub const MARGIN: f64 = 0.02;

@@ -1,12 +1,13 @@
 //! Whether a rate meets an objective, said of a few slices at a few looks: why the search for the highest rate allows
 //! for slow movements although most rates around the limit stay unclear by it.
 
-use crate::other_intervals::student;
 use dbduel_stats::Estimate;
 use dbduel_stats::mean::series_mean;
 use dbduel_stats::simulate::{
     DEFAULT_DESIGN, Machine, Noise, QUIET, TYPICAL, mirrored_seconds, two_contenders,
 };
+
+use crate::other_intervals::student;
 
 /// Blocks after which a rate is looked at; one contender has two slices of each.
 const LOOKS: [usize; 3] = [2, 4, 8];

@@ -1,11 +1,12 @@
 //! Comparing latency quantiles: the slices' own quantiles as values of mirrored blocks, on an open-loop
 //! queue with shared noise and shared stalls.
 
-use crate::queue::{Latencies, Stalls, draw_stalls, serve};
 use dbduel_stats::compare::{BlockSlices, SliceValue, block_differences};
 use dbduel_stats::random::RandomStream;
 use dbduel_stats::sequential::{SequentialPlan, Side, Unit, flip_spend};
 use dbduel_stats::simulate::autoregressive_series;
+
+use crate::queue::{Latencies, Stalls, draw_stalls, serve};
 
 const BLOCKS: usize = 12;
 const SLICE: f64 = 15.0;

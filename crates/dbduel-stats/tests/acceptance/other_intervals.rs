@@ -1,7 +1,8 @@
 //! Intervals that others would make of what a duel shows: controls for ours, and columns beside them.
 
-use crate::coverage::ALPHA;
 use dbduel_stats::Estimate;
+
+use crate::coverage::ALPHA;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// A way to an interval of a mean of slices.

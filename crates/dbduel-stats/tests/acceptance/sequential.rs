@@ -1,6 +1,5 @@
 //! Error rates, power and coverage of the sequential verdicts.
 
-use crate::coverage::feed;
 use dbduel_stats::compare::{minimum_detectable_effect, paired_mean};
 use dbduel_stats::random::RandomStream;
 use dbduel_stats::sequential::{
@@ -10,6 +9,8 @@ use dbduel_stats::simulate::{
     DEFAULT_DESIGN, Design, Machine, NASTY, Noise, QUIET, Stalls, TYPICAL, autoregressive_series,
     mirrored_blocks, mirrored_duel, two_contenders,
 };
+
+use crate::coverage::feed;
 
 const BUDGET: usize = 56;
 

@@ -1,12 +1,13 @@
 //! Intervals of one run's mean and quantiles under autocorrelation and stalls.
 
-use crate::other_intervals;
-use crate::queue::{Latencies, draw_stalls, serve};
 use dbduel_stats::Estimate;
 use dbduel_stats::mean::series_mean;
 use dbduel_stats::quantile::{BatchCount, QuantileEstimate, quantile_estimate};
 use dbduel_stats::random::RandomStream;
 use dbduel_stats::simulate::autoregressive_series;
+
+use crate::other_intervals;
+use crate::queue::{Latencies, draw_stalls, serve};
 
 /// Of 1000 intervals of series of `n` values with this correlation of neighbours, how many hold the truth.
 fn covered(correlation: f64, n: usize) -> usize {

@@ -1,7 +1,8 @@
 //! Verdicts of short slices, looked at after every unit: error rates, and how soon they come.
 
-use crate::short_slices::{MACHINES, Way, conduct};
 use dbduel_stats::simulate::{FINE_NASTY, FINE_QUIET, FINE_WANDERING, FineNoise};
+
+use crate::short_slices::{MACHINES, Way, conduct};
 
 /// Where nothing is slow, slices are long.
 const FAST_NOISE: FineNoise = FineNoise {

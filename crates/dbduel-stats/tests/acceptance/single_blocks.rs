@@ -1,11 +1,12 @@
 //! Error rates of blocks that hold every contender once: a pair's order is as fair a coin as in mirrored blocks, whatever
 //! moves the machine meanwhile, linear drift included.
 
-use crate::coverage::feed;
 use dbduel_stats::sequential::SequentialPlan;
 use dbduel_stats::simulate::{
     Contender, Design, Machine, NASTY, Noise, QUIET, TYPICAL, single_blocks,
 };
+
+use crate::coverage::feed;
 
 /// Contenders of a suite whose blocks are not mirrored.
 const CONTENDERS: usize = 10;

@@ -1,8 +1,5 @@
 //! Verdicts on the totals of blocks, where contenders stall and where they do not.
 
-use crate::stalled_turns::{
-    ALPHA, ContenderLaw, Gaps, JudgedDuel, MeasuredDuel, STEADY, conduct, judge, plan,
-};
 use dbduel_stats::random::RandomStream;
 use dbduel_stats::sequential::{
     BlockTotals, Decider, SequentialPlan, Totals, Unit, decide, unit_length_s,
@@ -11,6 +8,10 @@ use dbduel_stats::simulate::{
     FINE_QUIET, FINE_TYPICAL, FineDuel, FineNoise, NASTY, Noise, QUIET, TYPICAL,
 };
 use dbduel_stats::stalls::stall_chance;
+
+use crate::stalled_turns::{
+    ALPHA, ContenderLaw, Gaps, JudgedDuel, MeasuredDuel, STEADY, conduct, judge, plan,
+};
 
 /// Seconds awake between stalls of a second.
 const EVERY_S: [f64; 6] = [2.0, 4.0, 8.0, 16.0, 30.0, 60.0];

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
+use dbduel_report::words;
 
 use super::history::records_in;
 use super::nats::NatsArguments;
@@ -12,7 +13,6 @@ use crate::console;
 use crate::exit::Exit;
 use crate::fleet::archive::{Archived, Packed, RecordArchive};
 use crate::fleet::cell::short;
-use dbduel_report::words;
 
 /// What `dbduel archive` does.
 #[derive(Debug, Subcommand)]

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use dbduel_load::address::{Address, ServerAddress};
-use dbduel_load::driver::{ConnectOptions, Connection, Credentials, TlsMode};
+use dbduel_driver::address::{Address, ServerAddress};
+use dbduel_driver::{ConnectOptions, Connection, Credentials, TlsMode};
 
 use dbduel_lab::login::{self, PasswordSource};
 

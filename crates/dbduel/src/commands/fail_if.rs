@@ -8,13 +8,13 @@
 use std::str::FromStr;
 
 use dbduel_experiment::quantity::share;
+use dbduel_judge::summary::{Figure, Quantity};
+use dbduel_judge::{Limit, Standing, Summary};
 use dbduel_record::Verdict;
+use dbduel_report::words;
 
 use crate::console;
 use crate::exit::Exit;
-use dbduel_judge::summary::{Figure, Quantity};
-use dbduel_judge::{Limit, Standing, Summary};
-use dbduel_report::words;
 
 use super::run::exit_of;
 

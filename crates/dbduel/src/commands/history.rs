@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use dbduel_experiment::quantity::share;
-use dbduel_record::Record;
-use dbduel_record::store::PLAN;
-
-use super::fail_if::quantity_named;
-use crate::console;
-use crate::exit::Exit;
 use dbduel_judge as judge;
 use dbduel_judge::records::Judged;
 use dbduel_judge::records::history::{Question, follow};
 use dbduel_judge::summary::Quantity;
+use dbduel_record::Record;
+use dbduel_record::store::PLAN;
 use dbduel_report as report;
+
+use super::fail_if::quantity_named;
+use crate::console;
+use crate::exit::Exit;
 
 /// Options of `dbduel history`.
 #[derive(Debug, Args)]

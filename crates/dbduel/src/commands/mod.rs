@@ -40,9 +40,9 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use dbduel_experiment::quantity::duration;
+use dbduel_judge::IDENTITY;
 
 use crate::exit::Exit;
-use dbduel_judge::IDENTITY;
 
 /// Runs fair benchmark duels between database servers and reports which is faster, by how much, and with what certainty.
 #[derive(Debug, Parser)]

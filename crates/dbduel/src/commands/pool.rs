@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use dbduel_judge::records::pool::{PoolRecord, pool};
 use dbduel_record::Record;
+use dbduel_report::{self as report, Options};
 
 use super::history::records_in;
 use crate::console;
 use crate::exit::Exit;
-use dbduel_judge::records::pool::{PoolRecord, pool};
-use dbduel_report::{self as report, Options};
 
 /// Options of `dbduel pool`.
 #[derive(Debug, Args)]

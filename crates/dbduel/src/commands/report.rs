@@ -9,15 +9,15 @@ use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
 use dbduel_audit::Finding;
 use dbduel_audit::disclosure::{Item, checklist};
+use dbduel_judge::{self as judge, Summary};
 use dbduel_record::store::{Held, RecordError};
 use dbduel_record::{Record, RecordWriter};
+use dbduel_report as report;
 
 use super::fail_if::FailIf;
 use super::{fail_if, record_reports, sweep};
 use crate::console;
 use crate::exit::Exit;
-use dbduel_judge::{self as judge, Summary};
-use dbduel_report as report;
 
 /// Options of `dbduel report`.
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Subcommand;
-use dbduel_load::driver::sqlite_version;
+use dbduel_driver::sqlite_version;
 use dbduel_server::{Home, SOURCES, SQLITE, ServerName, install};
 
 use crate::console::{self, Console};

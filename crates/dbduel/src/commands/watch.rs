@@ -12,18 +12,18 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use dbduel_judge as judge;
 use dbduel_machine::interrupt::{self, Urgency};
 use dbduel_machine::random::secret;
 use dbduel_record::Record;
 use dbduel_record::store::{EVENTS, PLAN};
 use dbduel_record::sweep::{SweepPlan, cell_dir};
+use dbduel_report as report;
 
 use super::http::{Loopback, Reply, Server};
 use super::sweep;
 use crate::console;
 use crate::exit::Exit;
-use dbduel_judge as judge;
-use dbduel_report as report;
 
 /// Options of `dbduel watch`.
 #[derive(Debug, Args)]

@@ -4,15 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use dbduel_judge as judge;
 use dbduel_nats::{Nats, Objects};
 use dbduel_record::Record;
+use dbduel_report::words;
 use dbduel_server::{clear_unfinished, unfinished};
 use serde::{Deserialize, Serialize};
 
 use super::cell::short;
 use super::pack;
-use dbduel_judge as judge;
-use dbduel_report::words;
 
 const STORE: &str = "dbduel-records";
 /// Fewest digits that name a record.

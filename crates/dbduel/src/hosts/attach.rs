@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
+use dbduel_judge::IDENTITY;
 use dbduel_machine::random::secret;
 use dbduel_nats::{Link, Nats};
 use dbduel_record::facts::ServerHost;
@@ -12,7 +13,6 @@ use super::{
     AttachReply, AttachRequest, Event, HostWork, PROTOCOL, Stop, answers_subject, attach_subject,
     orders_subject,
 };
-use dbduel_judge::IDENTITY;
 
 /// An agent that has lost its connection to NATS is back within this time.
 const ABSENT_TIMEOUT: Duration = Duration::from_secs(20);

@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
+use dbduel_driver::session::Session;
 use dbduel_lab::contest::Load;
 use dbduel_lab::drive::SliceEnd;
 use dbduel_load::order::{ClassAnswer, OpenOrder, SliceAnswer, SliceOrder, Tick};
-use dbduel_load::session::Session;
 use dbduel_machine::clock::{self, Clocks};
 use dbduel_record::commits::CommitRange;
 use dbduel_record::facts::LoadHost;

@@ -23,12 +23,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use dbduel_driver::Dialect;
 use dbduel_experiment::expand::{Surroundings, expand, expand_sweep};
 use dbduel_experiment::{Experiment, ExperimentFile};
 use dbduel_lab::contest::backend::{ContenderServer, in_process};
 use dbduel_lab::contest::{ContestConfig, Load, Provider};
 use dbduel_lab::server_host::ServerHosts;
-use dbduel_load::driver::Dialect;
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_machine::clock::Clocks;
 use dbduel_machine::clock::simulated::{self, SimulatedTime};

@@ -2,11 +2,11 @@
 //! starts, freezes and dies is imagined.
 
 use anyhow::{Result, bail};
+use dbduel_driver::Credentials;
+use dbduel_driver::address::Address;
 use dbduel_lab::contest::ContestConfig;
 use dbduel_lab::contest::backend::{Backend, Health, ServerTexts};
 use dbduel_lab::contest::prepare::Content;
-use dbduel_load::address::Address;
-use dbduel_load::driver::Credentials;
 use dbduel_record::Record;
 use dbduel_record::event::LoadTime;
 use dbduel_record::facts::FileSizes;

@@ -9,8 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
-use dbduel_load::address::Address;
-use dbduel_load::driver::{ConnectOptions, Connection, Credentials};
+use dbduel_driver::address::Address;
+use dbduel_driver::{ConnectOptions, Connection, Credentials};
 use serde_json::Value;
 
 use super::lab::home;
@@ -83,7 +83,7 @@ impl BareServer {
         self.folder.path().join("data")
     }
 
-    fn connect(&self) -> Result<Connection, dbduel_load::driver::ConnectError> {
+    fn connect(&self) -> Result<Connection, dbduel_driver::ConnectError> {
         let address = Address::Unix {
             path: self.socket(),
         };

@@ -57,13 +57,48 @@ fn check_absent(folder: &str, words: &[&str]) {
     }
 }
 
+/// What stands in the cells of the row of each crate in the table of ARCHITECTURE.md: name, imports of ours.
+fn table_of_crates() -> Vec<(String, String)> {
+    let architecture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ARCHITECTURE.md");
+    let text = fs::read_to_string(architecture).unwrap();
+    let rows = text.lines().filter_map(|line| {
+        let cells: Vec<_> = line.strip_prefix("| `dbduel")?.split(" | ").collect();
+        let name = format!("dbduel{}", cells[0].trim_end_matches('`'));
+        let imports = cells.get(2)?.trim_end_matches([' ', '|']).to_owned();
+        Some((name, imports))
+    });
+    rows.collect()
+}
+
 #[test]
-fn workloads_scripts_and_filling_know_the_protocol_only_through_the_driver() {
-    for folder in ["workloads", "lua", "fill", "worker", "run", "load_thread"] {
-        check_absent(&format!("../dbduel-load/src/{folder}"), &["dbduel_wire"]);
-    }
-    for folder in ["src", "../dbduel-lab/src", "../dbduel-server/src"] {
-        check_absent(folder, &["dbduel_wire"]);
+fn the_table_of_crates_has_every_dependency() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let table = table_of_crates();
+    for entry in fs::read_dir(&crates).unwrap() {
+        let folder = entry.unwrap().path();
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        let manifest: toml::Table = manifest.parse().unwrap();
+        let name = manifest["package"]["name"].as_str().unwrap().to_owned();
+        let row = table.iter().find(|(row, _)| *row == name);
+        let imports = row
+            .unwrap_or_else(|| panic!("`{name}` has no row"))
+            .1
+            .as_str();
+        let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
+        let dependencies = dependencies.into_iter().flat_map(toml::Table::keys);
+        let mut ours: Vec<_> = dependencies
+            .filter_map(|dependency| dependency.strip_prefix("dbduel-"))
+            .collect();
+        ours.sort_unstable();
+        let mut stated: Vec<_> = match imports {
+            "none" | "all" => Vec::new(),
+            imports => imports.split(", ").collect(),
+        };
+        stated.sort_unstable();
+        assert!(
+            imports == "all" || ours == stated,
+            "`{name}` imports {ours:?}, in the table {stated:?}"
+        );
     }
 }
 
@@ -189,6 +224,7 @@ fn every_path_on_the_map_exists() {
         "crates",
         "crates/dbduel",
         "crates/dbduel/src",
+        "crates/dbduel-driver/src",
         "crates/dbduel-load/src",
     ];
     let in_code = map.split('`').skip(1).step_by(2);

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
-use dbduel_load::mock_server::{MockServer, Role};
+use dbduel_driver::mock_server::{MockServer, Role};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 

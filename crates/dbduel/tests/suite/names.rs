@@ -5,14 +5,14 @@ use std::cell::Cell;
 use std::fs;
 use std::time::Duration;
 
-use dbduel_load::address::Address;
-use dbduel_load::cancel::Cancel;
-use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
+use dbduel_driver::address::Address;
+use dbduel_driver::cancel::Cancel;
+use dbduel_driver::introspection::{self, ON_TABLES};
+use dbduel_driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
 use dbduel_load::fill::{
     Digest, FillError, FillWatch, LoadMethodChoice, Place, clear, complaints, create_database,
     create_file, digest, fill, fill_by, table_names,
 };
-use dbduel_load::introspection::{self, ON_TABLES};
 use dbduel_load::random::Random;
 use dbduel_load::worker::{ClientContext, ClientTask};
 use dbduel_load::workloads::parameters::{self, ParameterSpec};

@@ -3,8 +3,8 @@
 use std::process::Command;
 use std::time::Duration;
 
-use dbduel_load::address::Address;
-use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
+use dbduel_driver::address::Address;
+use dbduel_driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
 use dbduel_load::fill::{Digest, FillWatch, Place, clear, create_file, digest, fill};
 use dbduel_load::order::{Answer, Order};
 use dbduel_load::workloads::{Moment, WORKLOADS, Workload, find, parameters};

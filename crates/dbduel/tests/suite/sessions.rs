@@ -6,7 +6,7 @@
 use std::process::Output;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use dbduel_load::driver::Dialect;
+use dbduel_driver::Dialect;
 use dbduel_load::workloads::{WORKLOADS, Workload};
 use dbduel_record::event::Event;
 use serde_json::Value;

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use dbduel_load::mock_server::{MockServer, Role};
+use dbduel_driver::mock_server::{MockServer, Role};
 use dbduel_load::order::{Answer, Order, SliceAnswer, SliceOrder};
 use dbduel_record::event::Event;
 use nix::sys::signal::{Signal, kill};

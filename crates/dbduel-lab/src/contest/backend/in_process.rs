@@ -1,8 +1,8 @@
 //! A contender that runs in its load process: its file, given its data.
 
 use anyhow::{Context as _, Result};
-use dbduel_load::address::Address;
-use dbduel_load::driver::{Credentials, Dialect, Settings, sqlite_version};
+use dbduel_driver::address::Address;
+use dbduel_driver::{Credentials, Dialect, Settings, sqlite_version};
 use dbduel_machine::clock;
 use dbduel_record::Record;
 use dbduel_record::event::{LoadTime, Severity};

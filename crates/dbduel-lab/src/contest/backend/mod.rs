@@ -9,9 +9,9 @@ use std::any::Any;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use dbduel_load::address::Address;
-use dbduel_load::cancel::Cancel;
-use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect};
+use dbduel_driver::address::Address;
+use dbduel_driver::cancel::Cancel;
+use dbduel_driver::{ConnectOptions, Connection, Credentials, Dialect};
 use dbduel_machine::clock;
 use dbduel_machine::interrupt;
 use dbduel_record::Record;

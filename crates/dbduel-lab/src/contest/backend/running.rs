@@ -4,10 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use dbduel_driver::address::{Address, ServerAddress};
+use dbduel_driver::cancel::Cancel;
+use dbduel_driver::{ConnectOptions, Connection, Credentials, Dialect};
 use dbduel_experiment::expand::same_server;
-use dbduel_load::address::{Address, ServerAddress};
-use dbduel_load::cancel::Cancel;
-use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect};
 use dbduel_load::fill;
 use dbduel_load::workloads::Workload;
 use dbduel_machine::clock;

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use dbduel_load::address::Address;
-use dbduel_load::driver::{Credentials, Dialect};
+use dbduel_driver::address::Address;
+use dbduel_driver::{Credentials, Dialect};
 use dbduel_load::workloads::{self, parameters};
 use dbduel_machine::clock;
 use dbduel_machine::interrupt;

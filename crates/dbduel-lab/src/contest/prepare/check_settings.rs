@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use dbduel_audit::ServerEvidence;
-use dbduel_load::driver::Dialect;
+use dbduel_driver::Dialect;
 use dbduel_machine::interrupt;
 use dbduel_record::plan::Contender;
 use dbduel_server::{Meaning, ServerName, orphans};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use dbduel_audit::ServerEvidence;
 use dbduel_audit::{NotTaken, not_taken};
-use dbduel_load::driver::{Connection, Dialect};
+use dbduel_driver::{Connection, Dialect};
 use dbduel_load::workloads::Workload;
 use dbduel_record::event::{Event, Finding, Severity};
 use dbduel_record::{Record, facts};

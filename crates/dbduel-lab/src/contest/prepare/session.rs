@@ -3,8 +3,8 @@
 use anyhow::Result;
 use dbduel_audit::ServerEvidence;
 use dbduel_audit::evidence::Connection as Link;
-use dbduel_load::address::Address;
-use dbduel_load::session::Session;
+use dbduel_driver::address::Address;
+use dbduel_driver::session::Session;
 use dbduel_record::facts::Connection;
 use dbduel_record::tsv;
 

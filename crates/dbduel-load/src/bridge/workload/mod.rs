@@ -4,9 +4,10 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
+use dbduel_driver::address::Address;
+use dbduel_driver::executor::Executor;
+
 use super::{LoadThreads, start_threads};
-use crate::address::Address;
-use crate::executor::Executor;
 use crate::run::{Gate, RunMetrics};
 use crate::share::HostShare;
 pub use crate::worker::WorkloadRun;

@@ -2,14 +2,14 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
+use dbduel_driver::mock_server::{MockServer, Role};
+use dbduel_driver::{Credentials, Dialect, Tls, TlsMode};
 use dbduel_record::plan::Parameters;
 use dbduel_wire::server::{Act, Answer, append_greeting};
 use dbduel_wire::{Capabilities, Greeting, ServerError, Status};
 
 use super::*;
 use crate::bridge::bulk_insert::BulkInsert;
-use crate::driver::{Credentials, Dialect, Tls, TlsMode};
-use crate::mock_server::{MockServer, Role};
 use crate::run::{Counts, IgnoredErrors, IntervalStats, Limits};
 use crate::workloads::{Workload, find, parameters};
 

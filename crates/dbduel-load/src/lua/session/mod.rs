@@ -11,6 +11,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dbduel_driver::cancel::Cancel;
+use dbduel_driver::executor::{Reactor, Token, sleep_until};
+use dbduel_driver::{ClientConnection, LostError, ServerError};
 use mlua::{Function, IntoLuaMulti, MultiValue};
 
 use super::answer::{Answer, Asked, Op, Words};
@@ -19,9 +22,6 @@ use super::error::{Place, ScriptError};
 use super::natives::Unused;
 use super::retry_deadline::RetryDeadline;
 use super::state::{Context, State};
-use crate::cancel::Cancel;
-use crate::driver::{ClientConnection, LostError, ServerError};
-use crate::executor::{Reactor, Token, sleep_until};
 use crate::run::Meter;
 
 /// What a script asks of the client's driver.

@@ -1,6 +1,7 @@
 //! What a script asks of servers: connections, queries, prepared statements, and what is counted of them.
 
-use crate::driver::{Dialect, ServerError, Summary};
+use dbduel_driver::address::Address;
+use dbduel_driver::{Dialect, ServerError, Summary};
 use mlua::{IntoLuaMulti, Value};
 
 use super::super::answer::{Answer, Failed, Words};
@@ -12,7 +13,6 @@ use super::super::natives::{Unused, at, handle};
 use super::super::rows::Rows;
 use super::super::settings::Message;
 use super::Session;
-use crate::address::Address;
 use crate::run::Counts;
 
 const RECONNECTED: Counts = Counts {

@@ -11,12 +11,12 @@ mod settings;
 
 use std::sync::Arc;
 
+use dbduel_driver::Dialect;
 use dbduel_record::insert_benchmark;
 use dbduel_record::plan::Parameters;
 
 use super::parameters::{ParameterError, ParameterSpec};
 use super::{Effect, Shared, Table, Workload};
-use crate::driver::Dialect;
 use crate::worker::{ClientContext, ClientTask};
 use client::{InsertBenchmarkClient, TableProgress};
 use settings::Settings;

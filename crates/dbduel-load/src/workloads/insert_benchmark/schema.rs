@@ -1,10 +1,10 @@
 //! The tables of the Insert Benchmark and their secondary indexes.
 
+use dbduel_driver::Dialect;
 use dbduel_record::plan::Parameters;
 
 use super::row::Rows;
 use super::settings::Settings;
-use crate::driver::Dialect;
 use crate::workloads::Table;
 use crate::workloads::parameters::Resolved;
 use crate::workloads::sql::{columns, continue_numbers};

@@ -1,10 +1,10 @@
 //! The parameters of the Insert Benchmark, and what they are together.
 
+use dbduel_driver::Dialect;
+use dbduel_driver::Protocol;
 use dbduel_record::insert_benchmark;
 use dbduel_record::plan::Parameters;
 
-use crate::driver::Dialect;
-use crate::driver::Protocol;
 use crate::workloads::parameters::{ParameterError, ParameterSpec, Resolved};
 use crate::workloads::specs::{ENGINE, choice, integer, text};
 

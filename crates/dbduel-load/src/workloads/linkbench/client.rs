@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dbduel_driver::{ClientConnection, Dialect, StatementError};
 use dbduel_record::seed::named_seed;
 
 use super::history::{History, Tail};
@@ -16,7 +17,6 @@ use super::operations::write_links::WriteLinks;
 use super::recognise::{ask, questions};
 use super::settings::{LINK_TYPE, Settings};
 use super::targets::Member;
-use crate::driver::{ClientConnection, Dialect, StatementError};
 use crate::random::Random;
 use crate::tally::Class;
 use crate::worker::{Begin, Client, ClientContext};

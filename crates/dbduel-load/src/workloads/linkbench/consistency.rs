@@ -1,10 +1,10 @@
 //! What must be true of the tables: as many visible links as are counted.
 
+use dbduel_driver::{Connection, QueryError};
 use dbduel_record::plan::Parameters;
 
 use super::recognise::{ask_blocking, questions};
 use super::settings::Settings;
-use crate::driver::{Connection, QueryError};
 use crate::workloads::verification::{
     Moment, Verification, VerifyError, check_condition, on_one_state,
 };

@@ -42,13 +42,13 @@ mod fidelity;
 #[cfg(test)]
 mod test_rows;
 
+use dbduel_driver::{Connection, Dialect};
 use dbduel_record::plan::Parameters;
 
 use super::completion::{Import, ImportError};
 use super::parameters::{ParameterError, ParameterSpec, Resolved};
 use super::verification::{Moment, Verification, VerifyError};
 use super::{Table, Workload};
-use crate::driver::{Connection, Dialect};
 use crate::worker::{ClientContext, ClientTask};
 use client::Requester;
 use settings::Settings;

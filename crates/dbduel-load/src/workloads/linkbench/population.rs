@@ -8,10 +8,11 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use dbduel_driver::BytesLiteral;
+
 use super::graph::List;
 use super::payload::Payloads;
 use super::settings::{LINK_TYPE, NODE_TYPE, Settings};
-use crate::driver::BytesLiteral;
 use crate::random::Random;
 use crate::workloads::{RowContent, RowWriter};
 

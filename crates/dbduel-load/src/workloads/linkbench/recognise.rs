@@ -2,10 +2,10 @@
 //!
 //! Tables of the original program are as good as ours, so nothing but what an operation rests on is looked at.
 
+use dbduel_driver::{ClientConnection, Connection, Protocol, StatementError};
 use dbduel_record::plan::Parameters;
 
 use super::settings::Settings;
-use crate::driver::{ClientConnection, Connection, Protocol, StatementError};
 use crate::workloads::parameters::Resolved;
 use crate::workloads::rows::{each, unusable};
 use crate::workloads::verification::VerifyError;

@@ -1,10 +1,10 @@
 //! The three tables. Knows columns, keys and how they are stored; the rows come from [`super::population`].
 
+use dbduel_driver::Dialect;
 use dbduel_record::plan::Parameters;
 
 use super::population::{Content, Filler};
 use super::settings::Settings;
-use crate::driver::Dialect;
 use crate::workloads::Table;
 use crate::workloads::parameters::Resolved;
 use crate::workloads::sql::{self, Partitions};

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use dbduel_driver::Protocol;
 use dbduel_record::plan::Parameters;
 
 use super::access::{
@@ -14,7 +15,6 @@ use super::mix::{Mix, OPERATIONS};
 use super::payload::{LINK_MAX, NODE_MAX, PayloadRule};
 use super::shuffle::Shuffle;
 use super::targets::{MultigetSizes, Targets};
-use crate::driver::Protocol;
 use crate::workloads::parameters::Resolved;
 
 /// Seeds of the rankings, the original's: by degree (and by correlated access), by access that has nothing to

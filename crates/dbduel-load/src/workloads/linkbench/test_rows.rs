@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use dbduel_driver::Dialect;
 use dbduel_record::plan::Parameters;
 use serde_json::Value;
 
-use crate::driver::Dialect;
 use crate::random::Random;
 use crate::workloads::find;
 use crate::workloads::parameters::{ParameterError, resolve};

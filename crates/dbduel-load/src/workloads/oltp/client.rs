@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use dbduel_driver::{
+    ClientConnection, Dialect, ErrorClass, Protocol, ServerError, Statement, StatementError, Value,
+};
+
 use super::per_table::PerTable;
 use super::{Options, Script};
 use crate::distributions::Distribution;
-use crate::driver::{
-    ClientConnection, Dialect, ErrorClass, Protocol, ServerError, Statement, StatementError, Value,
-};
 use crate::random::{Random, unique};
 use crate::share::HostShare;
 use crate::tally::Class;

@@ -12,13 +12,13 @@ mod client;
 mod per_table;
 mod single_statement;
 
+use dbduel_driver::Dialect;
 use dbduel_record::plan::Parameters;
 
 use super::parameters::{ParameterError, ParameterSpec, Resolved};
 use super::sbtest::{self, Sbtest};
 use super::{Effect, Table, Workload};
 use crate::distributions::Distribution;
-use crate::driver::Dialect;
 use crate::worker::{ClientContext, ClientTask};
 use client::OltpClient;
 pub(super) use single_statement::SingleStatement;

@@ -1,6 +1,7 @@
 //! One kind of statement, prepared for each of the tables.
 
-use crate::driver::{ClientConnection, Protocol, Statement, StatementError};
+use dbduel_driver::{ClientConnection, Protocol, Statement, StatementError};
+
 use crate::random::Random;
 
 /// One kind of statement, for each table.

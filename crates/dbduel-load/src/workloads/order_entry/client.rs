@@ -1,5 +1,7 @@
 //! One terminal: it draws transactions and their inputs, and runs them.
 
+use dbduel_driver::{ClientConnection, StatementError};
+
 use super::delivery::Delivery;
 use super::home::Home;
 use super::mix::{Mix, first_wait, keying, think};
@@ -10,7 +12,6 @@ use super::recognise::Facts;
 use super::schema::FACTS;
 use super::settings::Settings;
 use super::stock_level::StockLevel;
-use crate::driver::{ClientConnection, StatementError};
 use crate::random::Random;
 use crate::tally::Class;
 use crate::worker::{Begin, Client, ClientContext, Readiness, Trace};

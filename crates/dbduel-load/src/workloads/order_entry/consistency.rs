@@ -7,10 +7,11 @@
 
 use std::ops::RangeInclusive;
 
+use dbduel_driver::{Connection, Dialect, QueryError};
+
 use super::recognise::recognise;
 use super::schema::SKIPS;
 use super::settings::Settings;
-use crate::driver::{Connection, Dialect, QueryError};
 use crate::workloads::sql::join_in_order;
 use crate::workloads::verification::{
     Moment, Verification, VerifyError, check_condition, on_one_state,

@@ -1,8 +1,9 @@
 //! Where a terminal stands, and how it picks customers.
 
+use dbduel_driver::{ClientConnection, Group, Statement, StatementError, Value};
+
 use super::settings::{DISTRICTS, Settings};
 use super::values::{LastName, between, percent};
-use crate::driver::{ClientConnection, Group, Statement, StatementError, Value};
 use crate::random::Random;
 use crate::workloads::rows::{Fields, add, each, unusable};
 use crate::workloads::sql::statement;

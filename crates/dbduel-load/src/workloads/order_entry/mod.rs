@@ -29,6 +29,7 @@ mod specs;
 mod stock_level;
 mod values;
 
+use dbduel_driver::{Connection, Dialect};
 use dbduel_record::commits::CommitRange;
 use dbduel_record::order_entry as constraints;
 use dbduel_record::plan::Parameters;
@@ -36,7 +37,6 @@ use dbduel_record::plan::Parameters;
 use super::parameters::{ParameterError, ParameterSpec};
 use super::verification::{CommitCheck, Moment, Verification, VerifyError};
 use super::{Table, Workload};
-use crate::driver::{Connection, Dialect};
 use crate::worker::{ClientContext, ClientTask};
 use client::Terminal;
 pub use recognise::UnusableData;

@@ -4,10 +4,11 @@
 
 use std::collections::BTreeSet;
 
+use dbduel_driver::{Connection, QueryError};
+
 use super::schema::{COMPLETE, FACTS, specified};
 use super::settings::{Settings, allowed_constants};
 use super::values::constants_fit;
-use crate::driver::{Connection, QueryError};
 use crate::fill::{RESUME, table_names};
 use crate::workloads::sql::indexes;
 use crate::workloads::verification::VerifyError;

@@ -2,11 +2,11 @@
 //!
 //! Knows the columns and keys; the rows come from [`super::population`].
 
+use dbduel_driver::Dialect;
 use dbduel_record::plan::Parameters;
 
 use super::population::{Content, Filler};
 use super::settings::{DISTRICTS, Settings};
-use crate::driver::Dialect;
 use crate::workloads::Table;
 use crate::workloads::parameters::Resolved;
 use crate::workloads::sql::{self, Partitions};

@@ -1,10 +1,10 @@
 //! The workload's parameters in their types, and what makes no sense together.
 
+use dbduel_driver::{Dialect, Protocol};
 use dbduel_record::order_entry::{CLASSES, TERMINALS_PER_WAREHOUSE};
 use dbduel_record::plan::Parameters;
 
 use super::values::{LAST_NAME_MASK, NonUniform, constants_fit};
-use crate::driver::{Dialect, Protocol};
 use crate::workloads::parameters::{ParameterError, Resolved};
 
 /// Items, and rows of stock per warehouse.

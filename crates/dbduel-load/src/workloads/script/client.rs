@@ -4,8 +4,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dbduel_driver::{ClientConnection, LostError, StatementError};
+
 use super::settings::{Server, classes, find, settings, written_options};
-use crate::driver::{ClientConnection, LostError, StatementError};
 use crate::lua::{Context, Event, Resume, RetryDeadline, ScriptError, Session};
 use crate::tally::Class;
 use crate::worker::{Begin, Client, ClientContext};

@@ -7,6 +7,7 @@ mod client;
 mod data;
 mod settings;
 
+use dbduel_driver::Dialect;
 use dbduel_record::plan::{Parameters, Workload as PlannedWorkload};
 use dbduel_record::rows::ALL_CLASSES;
 use serde_json::Value;
@@ -15,7 +16,6 @@ use super::parameters::{
     Default, Kind, ParameterError, ParameterSpec, Resolved, ScriptAccess, check_all,
 };
 use super::{OwnData, Table, Workload};
-use crate::driver::Dialect;
 use crate::lua::{self, Host, OptionError, OptionKind, OptionValue, ScriptError, ScriptFile, Sink};
 use crate::worker::{ClientContext, ClientTask};
 use client::ScriptClient;

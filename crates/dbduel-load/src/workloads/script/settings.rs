@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use dbduel_driver::address::Address;
+use dbduel_driver::cancel::Cancel;
+use dbduel_driver::{Credentials, Dialect, Protocol, Tls, TlsMode};
 use dbduel_record::plan::Parameters;
 use serde_json::Value;
 
-use crate::address::Address;
-use crate::cancel::Cancel;
 use crate::distributions::Shape;
-use crate::driver::{Credentials, Dialect, Protocol, Tls, TlsMode};
 use crate::lua::{
     Limits, Message, OptionValue, Script, ScriptError, ScriptFile, Servers, Settings, Shapes, Sink,
     driver_name,

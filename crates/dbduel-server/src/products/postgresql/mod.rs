@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::Result;
-use dbduel_load::driver::Dialect;
+use dbduel_driver::Dialect;
 use nix::sys::signal::Signal;
 
 pub use facts::SETTINGS;

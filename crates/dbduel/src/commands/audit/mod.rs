@@ -9,10 +9,14 @@ mod text;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_audit::codes::{check_subject, check_waiver};
+use dbduel_audit::{Audit, Case, Contest, Machine, Product, Waiver};
+use dbduel_driver::TlsMode;
+use dbduel_driver::address::{Address, AddressError};
+use dbduel_experiment::ExperimentFile;
+use dbduel_judge as judge;
 use dbduel_lab::contest;
 use dbduel_lab::inspect::{self, Gathered, Origin, Subject, planned};
-use dbduel_load::address::{Address, AddressError};
-use dbduel_load::driver::TlsMode;
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_machine::host;
 use dbduel_machine::interrupt;
@@ -25,10 +29,6 @@ use crate::exit::Exit;
 use crate::home;
 pub use arguments::Arguments;
 use arguments::{AuditContest, AuditSide};
-use dbduel_audit::codes::{check_subject, check_waiver};
-use dbduel_audit::{Audit, Case, Contest, Machine, Product, Waiver};
-use dbduel_experiment::ExperimentFile;
-use dbduel_judge as judge;
 
 /// Audits what the arguments name.
 ///

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
-use dbduel_load::driver::{ConnectOptions, Connection};
+use dbduel_driver::{ConnectOptions, Connection};
 use dbduel_load::fill::{self, RESUME};
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_load::workloads::{self, Moment, Workload, completion};

@@ -27,12 +27,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
+use dbduel_judge as judge;
 use dbduel_record::Record;
+use dbduel_report as report;
 
 use crate::console;
 use crate::exit::Exit;
-use dbduel_judge as judge;
-use dbduel_report as report;
 
 /// Options of `dbduel export`.
 #[derive(Debug, Args)]

@@ -1,6 +1,6 @@
 //! Tables as one SQLite database.
 
-use dbduel_load::driver::Dialect;
+use dbduel_driver::Dialect;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
 

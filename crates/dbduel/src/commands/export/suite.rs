@@ -1,10 +1,11 @@
 //! What only the record of a suite has, as tables.
 
+use dbduel_judge::Summary;
+use dbduel_judge::summary::{GroupComparison, SuiteSummary};
+
 use super::table::Kind::{Real, Text, Whole};
 use super::table::{Cell, Table};
 use super::tables::cells as figure_cells;
-use dbduel_judge::Summary;
-use dbduel_judge::summary::{GroupComparison, SuiteSummary};
 
 /// One row per workload and two contenders: each against the baseline, and each against the one before it.
 pub fn cells(summary: &Summary) -> Table {

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dbduel_judge::Summary;
+use dbduel_judge::explain::Cost;
+use dbduel_judge::summary::{Figure, Measures};
 use dbduel_record::Record;
 use dbduel_record::event::SliceId;
 use dbduel_record::rows::ALL_CLASSES;
 
 use super::table::Kind::{Real, Text, Whole};
 use super::table::{Cell, Table};
-use dbduel_judge::Summary;
-use dbduel_judge::explain::Cost;
-use dbduel_judge::summary::{Figure, Measures};
 
 /// Value, lower and upper end, confidence; missing where there is none.
 pub(super) fn cells(figure: &Figure) -> [Cell; 4] {

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
+use dbduel_report::columns::{columns, row};
+use dbduel_report::words;
 use dbduel_text::counts;
 
 use crate::fleet::agent::AgentState;
 use crate::fleet::clock::ClockOffset;
 use crate::fleet::status::{CellFailure, FleetStatus};
-use dbduel_report::columns::{columns, row};
-use dbduel_report::words;
 
 /// Failures that are shown with their reasons.
 const FAILURES_MAX: usize = 20;

@@ -13,6 +13,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_driver::address::{Address, ServerAddress};
+use dbduel_driver::cancel::Cancel;
+use dbduel_driver::executor::policy::threads_among_others;
+use dbduel_driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
+use dbduel_experiment::expand::DATASET_SEED;
 use dbduel_lab::busy_poll;
 use dbduel_lab::contest::now_ms;
 use dbduel_lab::dataset::watch_over;
@@ -20,10 +25,6 @@ use dbduel_lab::drive::{LoadProcess, SliceEnd};
 use dbduel_lab::forecast::{self, Need};
 use dbduel_lab::interpreted;
 use dbduel_lab::login;
-use dbduel_load::address::{Address, ServerAddress};
-use dbduel_load::cancel::Cancel;
-use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
-use dbduel_load::executor::policy::threads_among_others;
 use dbduel_load::fill::{self, Extent, FillError, FillWatch, Place, RESUME};
 use dbduel_load::order::{OpenOrder, SliceOrder, Tick};
 use dbduel_load::workloads::parameters::{self, ScriptAccess};
@@ -33,14 +34,13 @@ use dbduel_machine::interrupt::{self, Interrupted, Urgency};
 use dbduel_machine::random::fresh_seed;
 use dbduel_record::commits::{CommitRange, CommitRow, to_csv};
 use dbduel_record::plan::{self, Arrival, LoadLevel, Parameters};
+use dbduel_report::words::{count, duration};
 
 use super::connection::{connect, endpoint, tls};
 use crate::console::{self, Console};
 use crate::exit::Exit;
 pub use arguments::Arguments;
 use arguments::LoadArrival;
-use dbduel_experiment::expand::DATASET_SEED;
-use dbduel_report::words::{count, duration};
 use outcome::Outcome;
 
 /// What the load process calls the server.

@@ -6,10 +6,10 @@ use dbduel_load::fill::FillReport;
 use dbduel_load::order::Tick;
 use dbduel_record::plan::Arrival;
 use dbduel_record::rows::TransactionCounts;
-
-use super::outcome::{Document, Latency};
 use dbduel_report::words::{count, duration, latency, number, sentence, share, things};
 use dbduel_report::wrap;
+
+use super::outcome::{Document, Latency};
 
 /// Columns of a terminal by default.
 const WIDTH: usize = 80;

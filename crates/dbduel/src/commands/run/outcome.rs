@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use anyhow::Result;
+use dbduel_judge::Summary;
+use dbduel_judge::summary::RateBracket;
 use dbduel_record::Record;
 use dbduel_record::Verdict;
 use dbduel_record::event::EndReason;
@@ -11,8 +13,6 @@ use super::RunOptions;
 use crate::commands::{fail_if, record_reports};
 use crate::console;
 use crate::exit::Exit;
-use dbduel_judge::Summary;
-use dbduel_judge::summary::RateBracket;
 
 /// The page that people look at, in the record's directory.
 const PAGE: &str = "report.html";

@@ -4,6 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use dbduel_experiment::ExperimentFile;
+use dbduel_judge::injected::stopped_share;
+use dbduel_judge::records::steadiness::{Steadiness, steadiness};
+use dbduel_judge::summary::Comparison;
+use dbduel_judge::{Summary, decide_level};
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::Record;
 use dbduel_record::Verdict;
@@ -11,15 +15,11 @@ use dbduel_record::event::EndReason;
 use dbduel_record::facts::Resolution;
 use dbduel_record::plan::InjectedStalls;
 use dbduel_record::rows::ALL_CLASSES;
+use dbduel_report::words;
 use dbduel_server::{Home, Meaning, ServerName};
 
 use super::Arguments;
 use crate::commands::{record_reports, run};
-use dbduel_judge::injected::stopped_share;
-use dbduel_judge::records::steadiness::{Steadiness, steadiness};
-use dbduel_judge::summary::Comparison;
-use dbduel_judge::{Summary, decide_level};
-use dbduel_report::words;
 
 /// Contenders of the duel.
 const ONE: &str = "one";

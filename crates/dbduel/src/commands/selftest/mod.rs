@@ -21,12 +21,12 @@ use dbduel_experiment::quantity::{self, duration, share};
 use dbduel_machine::interrupt;
 use dbduel_record::facts::{Resolution, SelfTest};
 use dbduel_record::plan::InjectedStalls;
+use dbduel_report::words;
 use dbduel_server::{Home, ServerName, Silent, install};
 
 use crate::console;
 use crate::exit::Exit;
 use crate::home;
-use dbduel_report::words;
 use duel::Match;
 
 /// Options of `dbduel selftest`.

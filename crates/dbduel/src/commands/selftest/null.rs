@@ -1,9 +1,9 @@
 //! What the load process costs by itself: the same workload against a server that answers at once.
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use dbduel_driver::TlsMode;
+use dbduel_driver::mock_server::{MockServer, Role};
 use dbduel_lab::drive::{LoadProcess, SliceEnd};
-use dbduel_load::driver::TlsMode;
-use dbduel_load::mock_server::{MockServer, Role};
 use dbduel_load::order::{OpenOrder, SliceOrder};
 use dbduel_load::workloads::{self, parameters};
 use dbduel_machine::interrupt;
@@ -49,7 +49,7 @@ fn against(set: &Match, socket: &std::path::Path) -> Result<NullCost> {
         server_io: None,
     })?;
     load.open(OpenOrder {
-        dialect: dbduel_load::driver::Dialect::MySql,
+        dialect: dbduel_driver::Dialect::MySql,
         contender: NAME.to_owned(),
         address: mock.address(),
         user: "null".to_owned(),

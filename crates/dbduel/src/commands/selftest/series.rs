@@ -3,6 +3,7 @@
 use anyhow::Result;
 use dbduel_record::Verdict;
 use dbduel_record::facts::{SelfTest, SelfTestSeries};
+use dbduel_report::words;
 use dbduel_server::Home;
 use dbduel_stats::proportion::proportion;
 
@@ -10,7 +11,6 @@ use super::duel::{Match, Outcome};
 use super::steadiness::{self, Tally};
 use crate::console;
 use crate::exit::Exit;
-use dbduel_report::words;
 
 /// Probability that the interval of a share is wrong.
 const ALPHA: f64 = 0.05;

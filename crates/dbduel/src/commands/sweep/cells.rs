@@ -7,11 +7,14 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 use dbduel_experiment::ExperimentFile;
 use dbduel_experiment::expand::expand_cell;
+use dbduel_judge as judge;
+use dbduel_judge::records::sweep::is_over;
 use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::Record;
 use dbduel_record::event::EndReason;
 use dbduel_record::store::PLAN;
 use dbduel_record::sweep::{SweepCell, SweepPlan, cell_dir};
+use dbduel_report::words;
 use dbduel_server::Home;
 
 use super::leftover_budget::{self, Standing};
@@ -21,9 +24,6 @@ use crate::commands::run::{self, RunOptions};
 use crate::commands::{fail_if, record_reports};
 use crate::console;
 use crate::exit::Exit;
-use dbduel_judge as judge;
-use dbduel_judge::records::sweep::is_over;
-use dbduel_report::words;
 
 /// Share of a cell's time that the report on all cells may take when it ends.
 const REPORT_SHARE: f64 = 0.02;

@@ -10,13 +10,13 @@
 //! same cell.
 
 use dbduel_experiment::expand::least_extension_s;
+use dbduel_judge::{self as judge, Summary};
 use dbduel_record::Record;
 use dbduel_record::Verdict;
+use dbduel_report::words;
 
 use crate::commands::run;
 use crate::exit::Exit;
-use dbduel_judge::{self as judge, Summary};
-use dbduel_report::words;
 
 /// Extensions that a cell may have in all. Each costs a start of its servers, and the bound ends a sweep
 /// whose cells use nothing of what they get.

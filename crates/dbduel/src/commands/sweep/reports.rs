@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use dbduel_judge::records::sweep::{SweepSummary, summarise_sweep};
 use dbduel_record::Record;
 use dbduel_record::store::PLAN;
 use dbduel_record::sweep::{SweepCell, SweepPlan, cell_dir};
 use dbduel_record::whole::write_whole;
+use dbduel_report as report;
 
 use super::FILE_MODE;
 use crate::commands::record_reports;
 use crate::console;
-use dbduel_judge::records::sweep::{SweepSummary, summarise_sweep};
-use dbduel_report as report;
 
 /// The page that people look at, in the sweep's directory.
 pub(super) const PAGE: &str = "report.html";

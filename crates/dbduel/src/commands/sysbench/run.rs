@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use dbduel_load::address::Address;
+use dbduel_driver::address::Address;
+use dbduel_driver::executor::policy::threads_among_others;
 use dbduel_load::bridge::workload::{self, WorkloadRun};
 use dbduel_load::bridge::{script, threads};
-use dbduel_load::executor::policy::threads_among_others;
 use dbduel_load::lua::ScriptClients;
 use dbduel_load::machine::Machine;
 use dbduel_machine::host;

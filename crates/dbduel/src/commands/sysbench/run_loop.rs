@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use dbduel_load::cancel::Cancel;
+use dbduel_driver::cancel::Cancel;
 use dbduel_load::run::{Gate, IntervalStats};
 use dbduel_machine::interrupt::{self, Urgency};
 

@@ -5,10 +5,10 @@ use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
+use dbduel_driver::Protocol;
+use dbduel_driver::Tls;
+use dbduel_driver::cancel::Cancel;
 use dbduel_lab::interpreted;
-use dbduel_load::cancel::Cancel;
-use dbduel_load::driver::Protocol;
-use dbduel_load::driver::Tls;
 use dbduel_load::lua::{
     self, CommandKind, DeclaredOption, Host, Limits, Message, OptionError, OptionKind, Script,
     ScriptError, Settings, Sink, options_text,

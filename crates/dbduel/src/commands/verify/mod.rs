@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use dbduel_audit::Finding;
+use dbduel_judge::{self as judge, Summary};
 use dbduel_record::event::SliceId;
 use dbduel_record::foreign::{DOCUMENT_BYTES_MAX, read_below, read_text_below};
 use dbduel_record::manifest::{self, Check};
@@ -20,14 +21,13 @@ use dbduel_record::store::{RecordError, torn_ends};
 use dbduel_record::sweep::{SweepPlan, cell_dir};
 use dbduel_record::whole::half_written;
 use dbduel_record::{Record, RecordWriter};
+use dbduel_report as report;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{record_reports, sweep};
 use crate::console;
 use crate::exit::Exit;
-use dbduel_judge::{self as judge, Summary};
-use dbduel_report as report;
 
 /// Options of `dbduel verify`.
 #[derive(Debug, Args)]

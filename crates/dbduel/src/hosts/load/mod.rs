@@ -12,8 +12,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use dbduel_driver::session::Session;
 use dbduel_load::order::{Answer, OpenOrder, Order};
-use dbduel_load::session::Session;
 use dbduel_nats::Nats;
 use dbduel_record::facts::LoadHost;
 

@@ -3,8 +3,8 @@
 //! Every order is checked, whatever the orchestrator did: nothing that names a file, a program or a statement of the author's
 //! choice.
 
-use dbduel_load::address::Address;
-use dbduel_load::driver::TlsMode;
+use dbduel_driver::TlsMode;
+use dbduel_driver::address::Address;
 use dbduel_load::order::{OpenOrder, Order};
 use dbduel_load::workloads::{completion, script};
 use serde_json::Value;

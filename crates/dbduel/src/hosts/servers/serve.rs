@@ -12,6 +12,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_driver::address::Address;
+use dbduel_driver::{ConnectOptions, Connection};
 use dbduel_lab::contest::backend::Health;
 use dbduel_lab::contest::{Backend as _, Sandboxed, sandboxed};
 use dbduel_lab::drive::NatsAccess;
@@ -20,8 +22,6 @@ use dbduel_lab::server_host::HostObserved;
 use dbduel_lab::server_host::orders::{ServerAnswer, ServerOrder, ServerTask, StartedServer};
 use dbduel_lab::server_host::shared::{self, snapshots};
 use dbduel_lab::snapshots::{Description, Snapshots};
-use dbduel_load::address::Address;
-use dbduel_load::driver::{ConnectOptions, Connection};
 use dbduel_machine::host;
 use dbduel_machine::interrupt;
 use dbduel_record::Plan;

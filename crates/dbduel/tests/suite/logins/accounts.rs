@@ -1,7 +1,7 @@
 //! Accounts with every method that a product offers, and what becomes of whoever uses them rightly and wrongly.
 
-use dbduel_load::address::Address;
-use dbduel_load::driver::TlsMode;
+use dbduel_driver::TlsMode;
+use dbduel_driver::address::Address;
 use dbduel_wire::auth::Method;
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! `caching_sha2_password`: the password crosses once, and after that the server remembers it.
 
-use dbduel_load::address::Address;
-use dbduel_load::driver::TlsMode;
+use dbduel_driver::TlsMode;
+use dbduel_driver::address::Address;
 use dbduel_wire::auth::Method;
 
 use super::accounts::{PASSWORD, account_of};

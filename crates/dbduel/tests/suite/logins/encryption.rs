@@ -1,7 +1,7 @@
 //! Every mode of TLS, on servers with a certificate of each kind, with none, and with one that they made themselves.
 
-use dbduel_load::address::Address;
-use dbduel_load::driver::TlsMode;
+use dbduel_driver::TlsMode;
+use dbduel_driver::address::Address;
 
 use super::accounts::{PASSWORD, create};
 use super::certificates::Shown;

@@ -6,8 +6,8 @@
 //! cargo test -p dbduel --test main logins -- --nocapture
 //! ```
 
-use dbduel_load::address::Address;
-use dbduel_load::driver::TlsMode;
+use dbduel_driver::TlsMode;
+use dbduel_driver::address::Address;
 use dbduel_wire::auth::Method;
 
 use super::harness::skip;

@@ -4,8 +4,8 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
-use dbduel_load::address::Address;
-use dbduel_load::driver::{ConnectOptions, Connection, Credentials, TlsMode};
+use dbduel_driver::address::Address;
+use dbduel_driver::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::order::{Answer, OpenOrder, Order};
 use dbduel_load::workloads;
 use dbduel_record::plan::{Parameters, Workload};
@@ -193,7 +193,7 @@ pub fn drive(
         ("table_size".to_owned(), 100.into()),
     ]);
     let order = Order::Open(OpenOrder {
-        dialect: dbduel_load::driver::Dialect::MySql,
+        dialect: dbduel_driver::Dialect::MySql,
         contender: "server".to_owned(),
         address: address.clone(),
         user: user.to_owned(),

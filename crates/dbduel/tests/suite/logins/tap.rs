@@ -6,7 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use dbduel_load::address::Address;
+use dbduel_driver::address::Address;
 
 /// Nothing here takes longer, or the test is stuck.
 const TIMEOUT: Duration = Duration::from_secs(30);

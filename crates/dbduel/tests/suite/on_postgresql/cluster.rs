@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use dbduel_load::address::Address;
-use dbduel_load::driver::{ConnectError, ConnectOptions, Connection, Credentials, Dialect};
+use dbduel_driver::address::Address;
+use dbduel_driver::{ConnectError, ConnectOptions, Connection, Credentials, Dialect};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dbduel_load::driver::{ConnectOptions, Connection, Credentials, ErrorClass, QueryError};
+use dbduel_driver::{ConnectOptions, Connection, Credentials, ErrorClass, QueryError};
 
 use super::cluster::{options, shared};
 
@@ -97,8 +97,8 @@ fn tls_is_used_when_it_is_asked_for() {
     let Some(cluster) = shared() else { return };
     // Over its unix socket PostgreSQL has none, and says so.
     for (tls, works) in [
-        (dbduel_load::driver::TlsMode::Preferred, true),
-        (dbduel_load::driver::TlsMode::Required, false),
+        (dbduel_driver::TlsMode::Preferred, true),
+        (dbduel_driver::TlsMode::Required, false),
     ] {
         let options = ConnectOptions {
             tls,
@@ -108,7 +108,7 @@ fn tls_is_used_when_it_is_asked_for() {
         assert_eq!(opened.is_ok(), works, "{opened:?}");
     }
     let options = ConnectOptions {
-        tls: dbduel_load::driver::TlsMode::Required,
+        tls: dbduel_driver::TlsMode::Required,
         ..options("postgres")
     };
     let mut connection =

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use dbduel_load::address::Address;
-use dbduel_load::statement_watch::StatementWatch;
+use dbduel_driver::Connection;
+use dbduel_driver::address::Address;
+use dbduel_driver::statement_watch::StatementWatch;
 
 use super::cluster::{Cluster, options, shared};
-use dbduel_load::driver::Connection;
 
 /// What makes the proxy lose the answer.
 const LOST: &str = "SELECT 'lost'";

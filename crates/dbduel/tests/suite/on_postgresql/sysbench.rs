@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Output;
 
-use dbduel_load::driver::Connection;
+use dbduel_driver::Connection;
 
 use super::cluster::{Cluster, shared};
 use crate::suite::on_server::script_server::stock_scripts;

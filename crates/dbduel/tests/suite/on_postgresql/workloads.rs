@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dbduel_load::driver::{Dialect, ErrorClass, TlsMode};
+use dbduel_driver::{Dialect, ErrorClass, TlsMode};
 use dbduel_load::fill::{Digest, FillError, FillWatch, Place, clear, digest, fill};
 use dbduel_load::order::{Answer, Order, SliceOrder};
 use dbduel_load::workloads::{WORKLOADS, Workload, find, parameters};
@@ -23,8 +23,8 @@ fn small() -> Parameters {
 
 /// What the tests of a database need to reach it.
 struct Reached {
-    address: dbduel_load::address::Address,
-    credentials: dbduel_load::driver::Credentials,
+    address: dbduel_driver::address::Address,
+    credentials: dbduel_driver::Credentials,
     name: &'static str,
 }
 

@@ -3,9 +3,9 @@
 use std::io;
 use std::time::Duration;
 
-use dbduel_load::address::Address;
-use dbduel_load::driver::{BytesLiteral, TextLiteral};
-use dbduel_load::driver::{ConnectOptions, Connection, Credentials, QueryError, TlsMode};
+use dbduel_driver::address::Address;
+use dbduel_driver::{BytesLiteral, TextLiteral};
+use dbduel_driver::{ConnectOptions, Connection, Credentials, QueryError, TlsMode};
 
 use super::server::{ALL, Server};
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use dbduel_load::address::Address;
-use dbduel_load::driver::{ConnectOptions, Connection, Credentials, TlsMode};
+use dbduel_driver::address::Address;
+use dbduel_driver::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::fill::Place;
 
 use super::server::Server;
@@ -39,7 +39,7 @@ impl Database {
 
     pub fn place(&self, connections: u32) -> Place<'_> {
         Place {
-            dialect: dbduel_load::driver::Dialect::MySql,
+            dialect: dbduel_driver::Dialect::MySql,
             address: &self.address,
             credentials: &self.credentials,
             tls: &TlsMode::Off,

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use dbduel_load::driver::{Dialect, TlsMode};
+use dbduel_driver::{Dialect, TlsMode};
 use dbduel_load::fill::{
     Digest, FillError, FillWatch, LoadMethodChoice, Place, clear, digest, fill, fill_by,
 };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use dbduel_load::driver::{Connection, Dialect};
+use dbduel_driver::{Connection, Dialect};
 use dbduel_load::order::Answer;
 use dbduel_load::workloads::{Moment, VerifyError};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use dbduel_record::commits::{CommitRange, coalesce};
 use serde_json::Value;
 
-use dbduel_load::driver::Dialect;
+use dbduel_driver::Dialect;
 use dbduel_load::fill::{FillError, FillWatch, clear};
 use dbduel_load::order::{Answer, ClassAnswer, SliceAnswer};
 use dbduel_load::workloads::{Moment, UnusableData, VerifyError};

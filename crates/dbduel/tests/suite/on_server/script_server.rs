@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dbduel_load::driver::{ConnectOptions, Connection, Tls, TlsMode};
+use dbduel_driver::{ConnectOptions, Connection, Tls, TlsMode};
 use dbduel_load::lua::{Host, Script, Servers, Settings};
 
 use super::super::harness::skip;
@@ -36,7 +36,7 @@ pub fn stock_scripts() -> Vec<String> {
 pub fn settings(database: &Database, script: Script, command: &str, printed: &Printed) -> Settings {
     Settings {
         servers: Servers {
-            dialect: dbduel_load::driver::Dialect::MySql,
+            dialect: dbduel_driver::Dialect::MySql,
             addresses: vec![database.address.clone()],
             credentials: database.credentials.clone(),
             database: database.name.clone(),

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dbduel_load::address::Address;
-use dbduel_load::driver::Credentials;
+use dbduel_driver::Credentials;
+use dbduel_driver::address::Address;
 
 use super::super::bare_server::{BareServer, free_port};
 

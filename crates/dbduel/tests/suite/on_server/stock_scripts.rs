@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use dbduel_load::address::Address;
-use dbduel_load::driver::Connection;
+use dbduel_driver::Connection;
+use dbduel_driver::address::Address;
 use dbduel_load::lua::Script;
 
 use super::super::harness::skip;

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use dbduel_load::address::Address;
+use dbduel_driver::address::Address;
 use dbduel_wire::{
     Capabilities, ColumnKind, Date, DateTime, LoggedIn, Login, LoginOptions, LoginStep,
     PrepareParser, Prepared, ReplyParser, Row, RowFormat, ServerError, Sink, Skip, Statement, Step,

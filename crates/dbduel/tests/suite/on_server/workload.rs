@@ -6,9 +6,9 @@ use std::time::Duration;
 use dbduel_record::plan::{Arrival, Parameters, Workload as PlannedWorkload};
 use serde_json::Value;
 
-use dbduel_load::address::Address;
+use dbduel_driver::address::Address;
+use dbduel_driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
 use dbduel_load::drive::drive;
-use dbduel_load::driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
 use dbduel_load::fill::{Digest, FillError, FillWatch, Place, digest, fill};
 use dbduel_load::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder};
 use dbduel_load::workloads::{

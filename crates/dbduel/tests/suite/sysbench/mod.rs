@@ -4,7 +4,7 @@ use std::io::BufRead as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use dbduel_load::mock_server::{MockServer, Role};
+use dbduel_driver::mock_server::{MockServer, Role};
 
 use super::harness::skip;
 use super::lab::{program, signal};

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use dbduel_load::address::Address;
+use dbduel_driver::address::Address;
 
 use super::super::harness::skip_always;
 use super::super::lab::home;

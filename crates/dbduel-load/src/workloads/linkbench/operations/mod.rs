@@ -7,7 +7,7 @@ pub(super) mod nodes;
 pub(super) mod read_links;
 pub(super) mod write_links;
 
-use crate::driver::{
+use dbduel_driver::{
     ClientConnection, Protocol, Row, Sink, Skip, Statement, StatementError, Summary, Value,
 };
 

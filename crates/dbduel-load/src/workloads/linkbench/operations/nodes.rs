@@ -1,6 +1,7 @@
 //! Adding, writing, deleting and reading a node. Each is one statement and commits by itself.
 
-use crate::driver::{ClientConnection, Protocol, Statement, StatementError, Value};
+use dbduel_driver::{ClientConnection, Protocol, Statement, StatementError, Value};
+
 use crate::workloads::linkbench::settings::NODE_TYPE;
 
 /// The statements.

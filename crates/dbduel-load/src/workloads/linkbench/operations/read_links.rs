@@ -1,6 +1,7 @@
 //! Reading links: a count, a few by their ids, the newest of a node.
 
-use crate::driver::{ClientConnection, Protocol, Row, Sink, Statement, StatementError, Value};
+use dbduel_driver::{ClientConnection, Protocol, Row, Sink, Statement, StatementError, Value};
+
 use crate::workloads::linkbench::settings::LIST_LIMIT;
 use crate::workloads::sql::force_index;
 

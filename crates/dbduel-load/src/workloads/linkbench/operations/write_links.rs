@@ -1,7 +1,8 @@
 //! Adding, writing and hiding a link, with its count in the same transaction.
 
+use dbduel_driver::{ClientConnection, Dialect, Protocol, Statement, StatementError, Value};
+
 use super::{Bound, LinkKey, Number, Outer};
-use crate::driver::{ClientConnection, Dialect, Protocol, Statement, StatementError, Value};
 use crate::workloads::rows::unusable;
 use crate::workloads::sql::on_taken_key;
 

@@ -5,12 +5,12 @@
 
 mod options;
 
+use dbduel_driver::{ClientConnection, Dialect, StatementError, Value};
 use dbduel_record::plan::Parameters;
 
 use super::per_table::PerTable;
 use super::tables;
 use crate::distributions::Distribution;
-use crate::driver::{ClientConnection, Dialect, StatementError, Value};
 use crate::random::Random;
 use crate::tally::Class;
 use crate::worker::{Begin, Client, ClientContext, ClientTask};

@@ -1,9 +1,9 @@
 //! The statement of a workload of one statement, and the values in it.
 
+use dbduel_driver::{Protocol, Value};
 use dbduel_record::plan::Parameters;
 
 use crate::distributions::Distribution;
-use crate::driver::{Protocol, Value};
 use crate::random::Random;
 use crate::workloads::parameters::Resolved;
 use crate::workloads::sbtest::Sbtest;

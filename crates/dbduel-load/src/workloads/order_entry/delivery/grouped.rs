@@ -1,7 +1,8 @@
 //! Delivery in three round trips per district: what is oldest, whose it is and what it costs, the rest.
 
+use dbduel_driver::{ClientConnection, Skip, StatementError, Value};
+
 use super::{Delivery, Progress};
-use crate::driver::{ClientConnection, Skip, StatementError, Value};
 use crate::workloads::rows::{Money, add, each_of, present};
 
 /// Positions in the second group.

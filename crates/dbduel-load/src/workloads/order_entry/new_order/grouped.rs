@@ -4,10 +4,11 @@
 //! and their values are those of the version that goes statement by statement, and so is the order in which
 //! they are locked.
 
+use dbduel_driver::{ClientConnection, Dialect, Skip, StatementError, Value};
+
 use super::{
     NewOrder, Output, Stock, head_values, line_values, read_item, stock_after, stock_values, total,
 };
-use crate::driver::{ClientConnection, Dialect, Skip, StatementError, Value};
 use crate::workloads::rows::{Money, add, each_of, present, unusable};
 
 /// Statements of the first group before the lines'.

@@ -3,11 +3,12 @@
 mod grouped;
 mod input;
 
+use dbduel_driver::{ClientConnection, Group, Protocol, Statement, StatementError, Value};
+
 use super::home::Home;
 use super::row_writer::ORIGINAL;
 use super::settings::Settings;
 use crate::commit_log::Commitment;
-use crate::driver::{ClientConnection, Group, Protocol, Statement, StatementError, Value};
 use crate::random::Random;
 use crate::worker::Trace;
 use crate::workloads::rows::{Fields, Money, maybe, one, text, unusable};

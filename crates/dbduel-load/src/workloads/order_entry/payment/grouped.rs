@@ -1,8 +1,9 @@
 //! Payment in two round trips, or three when the customer has bad credit.
 
+use dbduel_driver::{ClientConnection, Skip, StatementError};
+
 use super::super::home::middle;
 use super::{Booked, CUSTOMER_DATA_MAX, Customer, Payment, write_entry};
-use crate::driver::{ClientConnection, Skip, StatementError};
 use crate::workloads::rows::{Money, add, each_of, present};
 
 /// Positions in the first group.

@@ -2,11 +2,12 @@
 
 mod grouped;
 
+use dbduel_driver::{ClientConnection, Dialect, Group, Protocol, Statement, StatementError, Value};
+
 use super::home::{FindCustomer, Home, Pick, any_district, other_warehouse};
 use super::population::CUSTOMER_DATA_MAX;
 use super::settings::Settings;
 use super::values::{between, percent};
-use crate::driver::{ClientConnection, Dialect, Group, Protocol, Statement, StatementError, Value};
 use crate::random::Random;
 use crate::workloads::rows::{Fields, Money, one, text};
 use crate::workloads::sql::statement;

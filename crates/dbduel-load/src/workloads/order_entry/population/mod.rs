@@ -232,8 +232,8 @@ fn stock(place: Place, values: &mut RowWriter<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::Dialect;
     use crate::workloads::{Table, find, parameters::resolve};
+    use dbduel_driver::Dialect;
     use dbduel_record::plan::Parameters;
     use std::collections::{BTreeMap, BTreeSet};
 

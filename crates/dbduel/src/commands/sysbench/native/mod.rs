@@ -9,11 +9,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dbduel_driver::mock_server::{MockServer, Role};
+use dbduel_driver::{Tls, TlsMode};
 use dbduel_load::bridge::bulk_insert::{self, BulkInsert};
 use dbduel_load::bridge::workload::WorkloadRun;
-use dbduel_load::driver::{Tls, TlsMode};
 use dbduel_load::lua::Script;
-use dbduel_load::mock_server::{MockServer, Role};
 use dbduel_load::workloads::parameters::{self, ParameterError};
 use dbduel_load::workloads::{self, Workload};
 use dbduel_record::plan::Parameters;

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use dbduel_load::driver::{ConnectOptions, Connection, Dialect};
+use dbduel_driver::{ConnectOptions, Connection, Dialect};
 use dbduel_load::fill::{self, Stage};
 use dbduel_load::workloads;
 

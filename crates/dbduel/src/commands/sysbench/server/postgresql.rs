@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use dbduel_driver::address::Address;
+use dbduel_driver::{Credentials, Dialect, TlsMode};
 use dbduel_lab::pgpass;
-use dbduel_load::address::Address;
-use dbduel_load::driver::{Credentials, Dialect, TlsMode};
 use dbduel_load::run::IgnoredErrors;
 
 use super::super::Stop;

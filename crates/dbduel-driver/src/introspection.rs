@@ -1,0 +1,195 @@
+//! What is asked about tables, and done with whole ones, those of scripts too, whatever they are called.
+//!
+//! Each is a function that has a text for every product. [`ON_TABLES`] lists those that take a table, so that a test runs each of
+//! them on each product. Knows no connection.
+
+use crate::Dialect;
+
+/// Names of all tables in the connection's default database.
+pub const fn table_names(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::MySql => "SHOW TABLES",
+        Dialect::PostgreSql => {
+            "SELECT tablename FROM pg_tables WHERE schemaname = ANY (current_schemas(false))"
+        }
+        Dialect::Sqlite => {
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+        }
+    }
+}
+
+/// Names of tables and their columns but those of times, which may tell when a table was filled. Of PostgreSQL without tables
+/// whose rows are another one's as well.
+pub const fn columns_without_times(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::MySql => {
+            "SELECT table_name, column_name FROM information_schema.columns \
+             WHERE table_schema = DATABASE() AND data_type NOT IN ('date', 'datetime', 'time', 'timestamp') \
+             ORDER BY table_name, ordinal_position"
+        }
+        Dialect::PostgreSql => {
+            "SELECT c.relname, a.attname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+             JOIN pg_attribute a ON a.attrelid = c.oid \
+             WHERE n.nspname = ANY (current_schemas(false)) AND c.relkind IN ('r', 'p') \
+             AND NOT EXISTS (SELECT 1 FROM pg_inherits i WHERE i.inhrelid = c.oid) \
+             AND a.attnum > 0 AND NOT a.attisdropped AND a.atttypid NOT IN ('date'::regtype, 'time'::regtype, \
+             'timetz'::regtype, 'timestamp'::regtype, 'timestamptz'::regtype) \
+             ORDER BY c.relname, a.attnum"
+        }
+        Dialect::Sqlite => {
+            "SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c \
+             WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
+             AND upper(c.type) NOT IN ('DATE', 'DATETIME', 'TIME', 'TIMESTAMP') ORDER BY t.name, c.cid"
+        }
+    }
+}
+
+/// Names of the columns of bytes of a table of PostgreSQL, which sends their values in hexadecimal.
+#[must_use]
+pub fn columns_of_bytes(table: &str) -> String {
+    let table = oid(table);
+    format!(
+        "SELECT attname FROM pg_attribute WHERE attrelid = {table} AND atttypid = 'bytea'::regtype"
+    )
+}
+
+/// Names of a table's indexes in the connection's default database.
+#[must_use]
+pub fn index_names(dialect: Dialect, table: &str) -> String {
+    let table = dialect.literal(table);
+    match dialect {
+        Dialect::MySql => format!(
+            "SELECT DISTINCT index_name FROM information_schema.statistics \
+             WHERE table_schema = DATABASE() AND table_name = {table}"
+        ),
+        Dialect::PostgreSql => format!(
+            "SELECT indexname FROM pg_indexes WHERE schemaname = ANY (current_schemas(false)) AND tablename = {table}"
+        ),
+        Dialect::Sqlite => {
+            format!("SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = {table}")
+        }
+    }
+}
+
+/// How many rows a table has.
+#[must_use]
+pub fn count(dialect: Dialect, table: &str) -> String {
+    format!("SELECT COUNT(*) FROM {}", dialect.identifier(table))
+}
+
+/// Has the server gather the statistics of a table by which it plans.
+#[must_use]
+pub fn gather_statistics(dialect: Dialect, table: &str) -> String {
+    let verb = match dialect {
+        Dialect::MySql => "ANALYZE TABLE",
+        Dialect::PostgreSql => "VACUUM (ANALYZE)",
+        Dialect::Sqlite => "ANALYZE",
+    };
+    format!("{verb} {}", dialect.identifier(table))
+}
+
+/// A table's name and, in the second column, its definition.
+#[must_use]
+pub fn definition(dialect: Dialect, table: &str) -> String {
+    match dialect {
+        Dialect::MySql => format!("SHOW CREATE TABLE {}", dialect.identifier(table)),
+        Dialect::PostgreSql => POSTGRESQL_DEFINITION.replace("{table}", &oid(table)),
+        Dialect::Sqlite => SQLITE_DEFINITION.replace("{table}", &dialect.literal(table)),
+    }
+}
+
+/// Has the server look whether a table is whole, where it has a statement for that. Complaints are in the last column.
+#[must_use]
+pub fn check(dialect: Dialect, table: &str) -> Option<String> {
+    let name = dialect.identifier(table);
+    match dialect {
+        Dialect::MySql => Some(format!("CHECK TABLE {name} EXTENDED")),
+        Dialect::PostgreSql => None,
+        Dialect::Sqlite => Some(format!("PRAGMA integrity_check({name})")),
+    }
+}
+
+/// Drops a table if it is there, with what refers to it.
+#[must_use]
+pub fn drop_if_exists(dialect: Dialect, table: &str) -> String {
+    let cascade = match dialect {
+        Dialect::PostgreSql => " CASCADE",
+        Dialect::MySql | Dialect::Sqlite => "",
+    };
+    format!(
+        "DROP TABLE IF EXISTS {}{cascade}",
+        dialect.identifier(table)
+    )
+}
+
+/// How the server would run a statement.
+#[must_use]
+pub fn explain(dialect: Dialect, statement: &str) -> String {
+    let verb = match dialect {
+        Dialect::MySql => "EXPLAIN",
+        Dialect::PostgreSql => "EXPLAIN (COSTS OFF)",
+        Dialect::Sqlite => "EXPLAIN QUERY PLAN",
+    };
+    format!("{verb} {statement}")
+}
+
+/// The text that a product has for something about a table; none where it has nothing for it.
+pub type OnTable = fn(Dialect, &str) -> Option<String>;
+
+/// Everything above, by name, in an order in which all may run on one table.
+pub const ON_TABLES: &[(&str, OnTable)] = &[
+    ("table_names", |dialect, _| {
+        Some(table_names(dialect).to_owned())
+    }),
+    ("columns_without_times", |dialect, _| {
+        Some(columns_without_times(dialect).to_owned())
+    }),
+    ("columns_of_bytes", |dialect, table| {
+        (dialect == Dialect::PostgreSql).then(|| columns_of_bytes(table))
+    }),
+    ("index_names", |dialect, table| {
+        Some(index_names(dialect, table))
+    }),
+    ("count", |dialect, table| Some(count(dialect, table))),
+    ("gather_statistics", |dialect, table| {
+        Some(gather_statistics(dialect, table))
+    }),
+    ("definition", |dialect, table| {
+        Some(definition(dialect, table))
+    }),
+    ("check", check),
+    ("explain", |dialect, table| {
+        Some(explain(dialect, &count(dialect, table)))
+    }),
+    ("drop_if_exists", |dialect, table| {
+        Some(drop_if_exists(dialect, table))
+    }),
+];
+
+/// PostgreSQL's number of a table.
+fn oid(table: &str) -> String {
+    let dialect = Dialect::PostgreSql;
+    let name = dialect.identifier(table).to_string();
+    format!("{}::regclass", dialect.literal(&name))
+}
+
+/// Name and definition of a table with its indexes.
+const SQLITE_DEFINITION: &str = r"
+SELECT tbl_name, group_concat(sql, ';
+') FROM (SELECT tbl_name, sql FROM sqlite_schema WHERE tbl_name = {table} AND sql IS NOT NULL ORDER BY type = 'index', name)";
+
+/// Name and definition of a table with its indexes, put together from the catalogue, since PostgreSQL has no statement for it.
+const POSTGRESQL_DEFINITION: &str = r"
+SELECT c.relname, concat_ws(E';\n',
+    'CREATE ' || CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' ELSE '' END || 'TABLE ' || quote_ident(c.relname) || E' (\n  '
+    || concat_ws(E',\n  ',
+        (SELECT string_agg(concat_ws(' ', quote_ident(a.attname), format_type(a.atttypid, a.atttypmod),
+                CASE WHEN a.attnotnull THEN 'NOT NULL' END, 'DEFAULT ' || pg_get_expr(d.adbin, d.adrelid)), E',\n  ' ORDER BY a.attnum)
+         FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+         WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
+        (SELECT string_agg('CONSTRAINT ' || quote_ident(k.conname) || ' ' || pg_get_constraintdef(k.oid), E',\n  ' ORDER BY k.conname)
+         FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype <> 'n'))
+    || E'\n)' || coalesce(' WITH (' || array_to_string(c.reloptions, ', ') || ')', ''),
+    (SELECT string_agg(pg_get_indexdef(i.indexrelid), E';\n' ORDER BY i.indexrelid) FROM pg_index i
+     WHERE i.indrelid = c.oid AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid)))
+FROM pg_class c WHERE c.oid = {table}";

@@ -1,0 +1,136 @@
+//! What dbduel needs of a database: connections, statements, values, rows, and what errors mean; and the event loop on which
+//! the connections of a load's clients wait ([`executor`]).
+//!
+//! Workloads, scripts, filling and the lab know only what is exported here. `mysql/` and `postgresql/` hold what is a
+//! protocol's own: packets, errors, literals. `sqlite/` has no protocol and runs in this process. Connections, sockets, TLS and
+//! deadlines are not. Which protocol a connection speaks is asked with a branch where bytes are written and read, so a
+//! statement costs what its protocol costs.
+//!
+//! | need | item |
+//! | --- | --- |
+//! | a client's connection, on its thread's event loop | [`ClientConnection`] |
+//! | a connection for settings, schema and loading, which blocks | [`Connection`] |
+//! | statements one by one, or several in one round trip | [`Statement`], [`Group`] |
+//! | values and rows | [`Value`], [`Row`], [`Sink`] |
+//! | what an error means | [`ErrorClass`] |
+//! | values in the text of a statement | [`BytesLiteral`], [`TextLiteral`], [`Dialect::literal`] |
+//! | names in the text of a statement | [`Dialect::identifier`] |
+
+pub mod address;
+mod blocking;
+pub mod cancel;
+pub mod client_errors;
+mod conn;
+mod deadline;
+mod error;
+pub mod executor;
+pub mod introspection;
+pub mod mock_server;
+mod mysql;
+mod postgresql;
+mod quoting;
+mod result;
+pub mod session;
+mod session_start;
+mod socket;
+mod sqlite;
+pub mod statement_examples;
+pub mod statement_watch;
+mod tls;
+
+use std::ops::Sub;
+
+use serde::{Deserialize, Serialize};
+
+pub use dbduel_wire::reply::{Completion, Values};
+pub use dbduel_wire::{Credentials, Row, Sink, Skip, Summary, Value};
+
+pub use blocking::{ConnectOptions, Connection, PreparedStatement};
+pub use conn::Request;
+pub use conn::{BulkKind, ClientConnection, Group, Protocol, Statement};
+pub use deadline::{unless_over, within};
+pub use error::{
+    Cause, ConnectError, ErrorClass, LostError, QueryError, ServerError, StatementError,
+};
+pub use mysql::{BytesLiteral, TextLiteral};
+pub use postgresql::sqlstate_code;
+pub use quoting::Identifier;
+pub use result::ResultSet;
+pub use session_start::SessionStart;
+pub(crate) use session_start::is_start as starts_session;
+pub use sqlite::{
+    SHOW_SETTINGS as SQLITE_SHOW_SETTINGS, SettingError, Settings, check_setting,
+    version as sqlite_version,
+};
+pub use tls::{Tls, TlsError, TlsMode};
+
+/// What a server speaks: its protocol, and its kind of SQL.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dialect {
+    /// MySQL and MariaDB.
+    #[default]
+    MySql,
+    /// PostgreSQL.
+    PostgreSql,
+    /// SQLite, which has no protocol.
+    Sqlite,
+}
+
+impl Dialect {
+    /// What messages call its servers.
+    #[must_use]
+    pub fn product(self) -> &'static str {
+        match self {
+            Dialect::MySql => "MySQL",
+            Dialect::PostgreSql => "PostgreSQL",
+            Dialect::Sqlite => "SQLite",
+        }
+    }
+
+    /// The statement that begins a transaction. SQLite is told of one that will write: it refuses the first write of a
+    /// transaction that has read what another connection has changed since, without a wait.
+    #[must_use]
+    pub fn begin(self, writes: bool) -> &'static str {
+        match self {
+            Dialect::Sqlite if writes => "BEGIN IMMEDIATE",
+            _ => "BEGIN",
+        }
+    }
+
+    /// True when there is no server: a statement is run by the thread that sends it, which it holds up, and the processor time
+    /// of client and database are one.
+    #[inline]
+    #[must_use]
+    pub fn is_in_process(self) -> bool {
+        self == Dialect::Sqlite
+    }
+}
+
+/// Statements that succeeded, by what they did and not by their verb: a DELETE that found no row is one of the others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Effects {
+    /// They returned rows, or could have.
+    pub reads: u64,
+    /// They changed rows.
+    pub writes: u64,
+    /// They did neither.
+    pub others: u64,
+}
+
+impl Sub for Effects {
+    type Output = Effects;
+
+    /// Those since an earlier time.
+    #[inline]
+    fn sub(self, earlier: Effects) -> Effects {
+        Effects {
+            reads: self.reads - earlier.reads,
+            writes: self.writes - earlier.writes,
+            others: self.others - earlier.others,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,266 @@
+//! One statement of each class that clients send, for servers to explain.
+//!
+//! A class is a statement's text without what is drawn: values, and the number of a table. Only statements that a server has a
+//! choice to plan are kept: no INSERT of given rows, no BEGIN.
+
+use std::sync::{Mutex, PoisonError};
+
+use dbduel_record::statements::StatementExample;
+
+/// Classes that are kept; a script may send texts without end.
+const CLASSES_MAX: usize = 64;
+/// Longest text that is kept, bytes.
+const TEXT_BYTES_MAX: usize = 64 << 10;
+
+/// The examples of all clients that share them.
+#[derive(Debug, Default)]
+pub struct StatementExamples {
+    kept: Mutex<Vec<StatementExample>>,
+}
+
+impl StatementExamples {
+    /// Keeps the statements of a request of which there is no example yet.
+    pub(crate) fn note(&self, request: &[u8]) {
+        let request = String::from_utf8_lossy(request);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        for statement in statements(&request) {
+            let Some((class, number)) = class_of(statement) else {
+                continue;
+            };
+            let is_known = kept.iter().any(|example| example.class == class);
+            if !is_known && kept.len() < CLASSES_MAX {
+                let is_short = statement.len() <= TEXT_BYTES_MAX;
+                kept.push(StatementExample {
+                    class,
+                    number,
+                    text: is_short.then(|| statement.to_owned()),
+                });
+            }
+        }
+    }
+
+    /// What was kept, in the order in which it was first sent.
+    pub fn take(&self) -> Vec<StatementExample> {
+        std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The statements of a request, which semicolons separate.
+fn statements(request: &str) -> impl Iterator<Item = &str> {
+    let mut ends: Vec<usize> = Vec::new();
+    let mut quote = None;
+    for (at, byte) in request.bytes().enumerate() {
+        match (quote, byte) {
+            (None, b'\'' | b'"' | b'`') => quote = Some(byte),
+            (None, b';') => ends.push(at),
+            (Some(open), byte) if open == byte => quote = None,
+            _ => {}
+        }
+    }
+    let starts = std::iter::once(0).chain(ends.clone().into_iter().map(|end| end + 1));
+    let ends = ends.into_iter().chain(std::iter::once(request.len()));
+    let parts = starts
+        .zip(ends)
+        .map(|(start, end)| request[start..end].trim());
+    parts.filter(|part| !part.is_empty())
+}
+
+/// A piece of a statement's text.
+enum Token<'a> {
+    Word(&'a str),
+    Value,
+    Sign(char),
+}
+
+/// The class, and the number of the table; `None` for statements without a plan.
+fn class_of(sql: &str) -> Option<(String, Option<String>)> {
+    let tokens = tokens(sql);
+    let words: Vec<String> = tokens
+        .iter()
+        .filter_map(|(_, token)| match token {
+            Token::Word(word) => Some(word.to_ascii_uppercase()),
+            _ => None,
+        })
+        .collect();
+    let has = |keyword: &str| words.iter().any(|word| word == keyword);
+    let is_planned = match words.first()?.as_str() {
+        "UPDATE" | "DELETE" | "WITH" => true,
+        // Without a table there is nothing to choose.
+        "SELECT" => has("FROM"),
+        "INSERT" | "REPLACE" => has("SELECT"),
+        _ => false,
+    };
+    // What a new connection asks PostgreSQL about its session is no part of a workload.
+    let is_of_session =
+        (words.windows(2)).any(|pair| pair[0] == "FROM" && pair[1].starts_with("PG_"));
+    if !is_planned || is_of_session {
+        return None;
+    }
+    let mut number = None;
+    let mut class = String::new();
+    let mut names_table = false;
+    for (is_apart, token) in &tokens {
+        if *is_apart {
+            class.push(' ');
+        }
+        match token {
+            Token::Word(word) => {
+                let stem = word.trim_end_matches(|last: char| last.is_ascii_digit());
+                let digits = &word[stem.len()..];
+                let is_numbered = names_table && !digits.is_empty() && !stem.is_empty();
+                if is_numbered && number.as_deref().is_none_or(|known| known == digits) {
+                    number = Some(digits.to_owned());
+                    class.push_str(&format!("{stem}N"));
+                } else {
+                    class.push_str(word);
+                }
+                let keyword = word.to_ascii_uppercase();
+                names_table = matches!(keyword.as_str(), "FROM" | "UPDATE" | "JOIN" | "INTO");
+            }
+            // A list of values counts as one, however long it is.
+            Token::Value => {
+                let before = class.trim_end();
+                if let Some(list) = before.strip_suffix(", …,") {
+                    class = format!("{list}, …");
+                } else if let Some(list) = before.strip_suffix("?,") {
+                    class = format!("{list}?, …");
+                } else {
+                    class.push('?');
+                }
+            }
+            Token::Sign(sign) => class.push(*sign),
+        }
+    }
+    Some((class, number))
+}
+
+/// The tokens, each with whether a space is before it. Quotes around names are left out.
+fn tokens(sql: &str) -> Vec<(bool, Token<'_>)> {
+    let mut tokens = Vec::new();
+    let mut rest = sql.trim_start();
+    let mut is_apart = false;
+    while let Some(first) = rest.chars().next() {
+        let is_part = |one: char| one.is_alphanumeric() || one == '_' || one == '$';
+        let word = rest.find(|one: char| !is_part(one)).unwrap_or(rest.len());
+        let (token, length) = match first {
+            '\'' => (Token::Value, quoted(rest)),
+            '"' | '`' => {
+                let end = quoted(rest);
+                (Token::Word(rest[1..end].trim_end_matches(first)), end)
+            }
+            '0'..='9' => {
+                let is_part = |one: char| one.is_alphanumeric() || one == '.';
+                let end = rest.find(|one: char| !is_part(one));
+                (Token::Value, end.unwrap_or(rest.len()))
+            }
+            // x'61' and E'\n' are values too.
+            _ if word > 0 && rest[word..].starts_with('\'') => {
+                (Token::Value, word + quoted(&rest[word..]))
+            }
+            _ if word > 0 => (Token::Word(&rest[..word]), word),
+            sign => (Token::Sign(sign), sign.len_utf8()),
+        };
+        tokens.push((is_apart, token));
+        rest = &rest[length..];
+        is_apart = rest.starts_with(char::is_whitespace);
+        rest = rest.trim_start();
+    }
+    tokens
+}
+
+/// Bytes up to the quote that closes the first one; a doubled quote closes nothing.
+fn quoted(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let quote = bytes[0];
+    let mut at = 1;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' if quote == b'\'' => at += 1,
+            byte if byte == quote && bytes.get(at + 1) == Some(&quote) => at += 1,
+            byte if byte == quote => return at + 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_class_has_neither_values_nor_the_number_of_its_table() {
+        for (sql, class, number) in [
+            (
+                "SELECT c FROM sbtest12 WHERE id=7",
+                "SELECT c FROM sbtestN WHERE id=?",
+                Some("12"),
+            ),
+            (
+                "SELECT id, k FROM sbtest3 WHERE k IN (1,22, 333, 4)",
+                "SELECT id, k FROM sbtestN WHERE k IN (?, …)",
+                Some("3"),
+            ),
+            (
+                "UPDATE `sbtest3` SET c='it''s, 5' WHERE id=x'61' AND id2 <> 1.5e3",
+                "UPDATE sbtestN SET c=? WHERE id=? AND id2 <> ?",
+                Some("3"),
+            ),
+            (
+                "select max(a.v) from t a join u b on a.id = b.id where a.n between 3 and 9",
+                "select max(a.v) from t a join u b on a.id = b.id where a.n between ? and ?",
+                None,
+            ),
+            (
+                "INSERT INTO t1 SELECT * FROM u1",
+                "INSERT INTO tN SELECT * FROM uN",
+                Some("1"),
+            ),
+        ] {
+            let number = number.map(str::to_owned);
+            assert_eq!(class_of(sql), Some((class.to_owned(), number)), "{sql}");
+        }
+        for sql in [
+            "BEGIN",
+            "COMMIT",
+            "INSERT INTO t VALUES (1)",
+            "SET NAMES utf8",
+            "SELECT 1, 2",
+            "SELECT name, setting FROM pg_settings",
+            "7",
+            "",
+        ] {
+            assert_eq!(class_of(sql), None, "{sql}");
+        }
+    }
+
+    #[test]
+    fn one_statement_of_each_class_is_kept_and_no_more_than_there_is_room_for() {
+        let examples = StatementExamples::default();
+        examples.note(b"BEGIN;SELECT 1, ';' FROM t1;SELECT 2, '' FROM t2 ;COMMIT");
+        examples.note(b"DELETE FROM t1 WHERE id = 5");
+        let kept = examples.take();
+        let texts: Vec<Option<&str>> = kept.iter().map(|one| one.text.as_deref()).collect();
+        let expected = ["SELECT 1, ';' FROM t1", "DELETE FROM t1 WHERE id = 5"];
+        assert_eq!(texts, expected.map(Some));
+        assert!(examples.take().is_empty());
+        for number in 0..100 {
+            examples.note(format!("SELECT c{number} FROM t").as_bytes());
+        }
+        let long = format!("SELECT '{}' FROM t", "x".repeat(TEXT_BYTES_MAX));
+        assert_eq!(examples.take().len(), CLASSES_MAX);
+        examples.note(long.as_bytes());
+        assert_eq!(examples.take()[0].text, None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken(sql in "(SELECT )?[a-z0-9'\"`;\\\\, ?é(]{0,60}") {
+            let examples = StatementExamples::default();
+            examples.note(sql.as_bytes());
+            examples.take();
+        }
+    }
+}
