@@ -9,11 +9,11 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
+use dbduel_client::commit_log::Acknowledged;
+use dbduel_client::share::HostShare;
 use dbduel_driver::session::Session;
-use dbduel_load::commit_log::Acknowledged;
 use dbduel_load::monotonic;
 use dbduel_load::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder, Tick};
-use dbduel_load::share::HostShare;
 use dbduel_machine::clock;
 use dbduel_machine::interrupt::{self, Urgency};
 use dbduel_machine::random::secret;

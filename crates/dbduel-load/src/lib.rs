@@ -15,8 +15,6 @@
 
 mod answer_sum;
 pub mod bridge;
-pub mod commit_log;
-pub mod distributions;
 pub mod drive;
 pub mod fill;
 mod heartbeat;
@@ -26,10 +24,4 @@ pub mod lua;
 pub mod machine;
 pub mod monotonic;
 pub mod order;
-pub mod random;
-pub mod run;
-pub mod schedule;
-pub mod share;
-pub mod tally;
-pub mod worker;
 pub mod workloads;

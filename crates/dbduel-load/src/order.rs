@@ -16,7 +16,7 @@ use dbduel_record::rows::TransactionCounts;
 use dbduel_record::statements::StatementExample;
 use serde::{Deserialize, Serialize};
 
-use crate::commit_log::Acknowledged;
+use dbduel_client::commit_log::Acknowledged;
 
 /// One line on the load process's standard input. The end of the input ends the process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use dbduel_client::share::HostShare;
 use dbduel_driver::mock_server::{Role, Served};
 use dbduel_load::drive::Threads;
 use dbduel_load::order::{SliceOrder, Tick};
-use dbduel_load::share::HostShare;
 use dbduel_record::latency;
 use dbduel_record::plan::Arrival;
 use dbduel_wire::server::Act;

@@ -6,10 +6,10 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use dbduel_client::run::{IgnoredErrors, IntervalStats};
 use dbduel_driver::address::Address;
 use dbduel_driver::mock_server::{MockServer, Role};
 use dbduel_load::lua::{Host, Script, Settings};
-use dbduel_load::run::{IgnoredErrors, IntervalStats};
 
 use crate::support::mock;
 use crate::support::script::{Printed, Size, alone, load_of, ready, run};

@@ -4,7 +4,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use dbduel_load::commit_log::{Acknowledged, CommitLog};
+use dbduel_client::commit_log::{Acknowledged, CommitLog};
 use dbduel_load::monotonic;
 use dbduel_load::order::SliceOrder;
 use dbduel_machine::clock;

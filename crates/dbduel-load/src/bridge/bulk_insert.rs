@@ -5,11 +5,11 @@
 
 use std::fmt::Write as _;
 
+use dbduel_client::tally::Class;
+use dbduel_client::{Begin, Client, ClientContext, ClientTask, Clients};
 use dbduel_driver::{ClientConnection, Dialect, StatementError};
 use dbduel_record::plan::Parameters;
 
-use crate::tally::Class;
-use crate::worker::{Begin, Client, ClientContext, ClientTask};
 use crate::workloads::parameters::ParameterSpec;
 use crate::workloads::{Table, Workload};
 
@@ -41,7 +41,9 @@ impl Workload for BulkInsert {
     fn tables(&self, _dialect: Dialect, _parameters: &Parameters) -> Vec<Table> {
         Vec::new()
     }
+}
 
+impl Clients for BulkInsert {
     fn client(&self, _parameters: &Parameters, context: ClientContext) -> ClientTask {
         context.boxed::<BulkInsertClient>(())
     }

@@ -22,7 +22,7 @@ use std::time::Duration;
 use dbduel_driver::executor::policy::{raise_open_files_limit, suit_clients};
 use dbduel_driver::executor::{Bell, Executor, Token, thread};
 
-use crate::run::Gate;
+use dbduel_client::run::Gate;
 
 /// The threads of a run, as others see them.
 pub struct LoadThreads {

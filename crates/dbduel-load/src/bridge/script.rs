@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
+use dbduel_client::run::{Gate, RunMetrics};
+use dbduel_client::{ClientWaits, Pacing as _, RunClock as _, RunEvents};
 use dbduel_driver::executor::{Executor, Reactor, Token};
 use dbduel_record::seed::named_seed;
 
@@ -16,8 +18,6 @@ use crate::lua::{
     Context, Event, GRACE, Resume, RetryDeadline, ScriptClients, ScriptError, Session,
     gather_states,
 };
-use crate::run::{Gate, RunMetrics};
-use crate::worker::{ClientWaits, Pacing as _, RunClock as _, RunEvents};
 
 /// Starts so many threads with so many clients on them; they wait until the gate opens.
 ///

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
+use dbduel_client::run::{Counts, Gate, RunMetrics, Ticket};
+
 use crate::machine::{Machine, Next};
-use crate::run::{Counts, Gate, RunMetrics, Ticket};
 
 /// How often a sleeping worker looks whether it is still wanted.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -118,7 +119,7 @@ mod tests {
 
     use super::*;
     use crate::machine::Worker;
-    use crate::run::{IntervalStats, Limits};
+    use dbduel_client::run::{IntervalStats, Limits};
 
     /// Sleeps in each event; worker 1 has only three of them.
     struct Sleepers {

@@ -1,11 +1,11 @@
 //! From what was counted to what is answered: names, and units of the record.
 
+use dbduel_client::tally::{ClassTally, TickTally};
 use dbduel_record::latency::{encode, new_histogram};
 use dbduel_record::rows::TransactionCounts;
 
 use crate::load_thread::{SliceReport, Used};
 use crate::order::{ClassAnswer, ErrorCount, SliceAnswer, Tick};
-use crate::tally::{ClassTally, TickTally};
 
 /// Class of transactions that fell due and were never sent, where there are several to choose from:
 /// which one it would have been is drawn when a transaction is sent.

@@ -6,12 +6,12 @@ use std::os::fd::AsFd as _;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use dbduel_client::tally::Window;
 use dbduel_record::plan::Arrival;
 use nix::unistd::dup2_stdin;
 
 use crate::load_thread::Report;
 use crate::order::{Order, SliceOrder};
-use crate::tally::Window;
 
 /// The longest time in an order: a day, so that sums of a few of them stay far from overflow.
 const SECONDS_MAX: f64 = 86_400.0;

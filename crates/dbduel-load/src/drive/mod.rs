@@ -16,15 +16,15 @@ use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use dbduel_client::commit_log::CommitLog;
+use dbduel_client::share::HostShare;
+use dbduel_client::tally::Tally;
 use dbduel_driver::executor::policy::{confine_to, raise_open_files_limit};
 use dbduel_driver::statement_examples::StatementExamples;
 use dbduel_record::commits::CommitRange;
 
-use crate::commit_log::CommitLog;
 use crate::load_thread::{LoadThread, Report};
 use crate::order::{Answer, Order};
-use crate::share::HostShare;
-use crate::tally::Tally;
 use input::Input;
 pub use input::take_standard_input;
 

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dbduel_client::ClientConfig;
 use dbduel_driver::session::Session;
 use dbduel_driver::{Credentials, Tls};
 
@@ -12,7 +13,6 @@ use super::{Desk, DriveError, Event, Interruption, OpenContender, PROMPT};
 use crate::load_thread::{Command, Report, SliceReport};
 use crate::lua::gather_states;
 use crate::order::{Answer, OpenOrder};
-use crate::worker::ClientConfig;
 use crate::workloads::{self, parameters};
 
 /// The most clients of one contender: more than one address has ports for.

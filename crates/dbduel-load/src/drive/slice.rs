@@ -3,14 +3,15 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use dbduel_client::SliceSpec;
+use dbduel_client::tally::{Tally, TickTally};
+
 use super::input::Stretches;
 use super::{Desk, DriveError, Event, Interruption, PROMPT, answer, input};
 use crate::heartbeat::Heartbeat;
 use crate::load_thread::{BeginSlice, Command, Report, SliceReport};
 use crate::monotonic;
 use crate::order::{Answer, SliceAnswer, SliceOrder};
-use crate::tally::{Tally, TickTally};
-use crate::worker::SliceSpec;
 
 /// From the order until the slice starts, so that all threads have heard of it.
 const LEAD: Duration = Duration::from_millis(1);

@@ -1,10 +1,10 @@
 //! How much a filling will bring, estimated from a few of the rows before it begins.
 
+use dbduel_client::random::Random;
 use dbduel_driver::Dialect;
 use dbduel_record::plan::Parameters;
 
 use super::infile::append_line;
-use crate::random::Random;
 use crate::workloads::{Table, Workload};
 
 /// Units that are looked at, the first of each table: where others begin may be costly to find out.

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use dbduel_client::random::Random;
 use dbduel_record::seed::named_seed;
 
-use crate::random::Random;
 use crate::workloads::{RowWriter, Table};
 
 /// Rows that are drawn from one random stream. Part of the definition of every dataset: another number

@@ -19,9 +19,9 @@ use dbduel_driver::executor::policy::suit_clients;
 use dbduel_driver::executor::{Executor, Token};
 use dbduel_driver::session::Session;
 
-use crate::commit_log::Acknowledged;
-use crate::tally::{Tally, TickTally};
-use crate::worker::{ClientConfig, ClientEnd, Duty, Group, Slice, SliceSpec, start_client};
+use dbduel_client::commit_log::Acknowledged;
+use dbduel_client::tally::{Tally, TickTally};
+use dbduel_client::{ClientConfig, ClientEnd, Duty, Group, Slice, SliceSpec, start_client};
 pub use handle::LoadThread;
 use running::RunningSlice;
 pub use running::{SliceReport, Used};
@@ -538,9 +538,9 @@ mod tests {
 
     use super::*;
     use crate::monotonic;
-    use crate::share::HostShare;
-    use crate::tally::Window;
     use crate::workloads::{find, parameters};
+    use dbduel_client::share::HostShare;
+    use dbduel_client::tally::Window;
     use dbduel_driver::mock_server::{MockServer, Role};
     use dbduel_driver::{Credentials, Dialect, Tls, TlsMode};
 

@@ -3,13 +3,13 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use dbduel_client::tally::Tally;
+use dbduel_client::{RunClock as _, Slice};
 use dbduel_driver::executor::Polled;
 use dbduel_driver::executor::policy::CpuTime;
 
 use super::{BeginSlice, Report};
 use crate::heartbeat::{Gaps, Heartbeat, common_gaps};
-use crate::tally::Tally;
-use crate::worker::{RunClock as _, Slice};
 
 /// What a slice brought on one thread, or on several after merging.
 #[derive(Debug)]

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
+use dbduel_client::run::Gate;
 use dbduel_driver::cancel::Cancel;
 use dbduel_record::seed::named_seed;
 use mlua::{MultiValue, Value};
@@ -16,7 +17,6 @@ use super::retry_deadline::{GRACE, RetryDeadline};
 use super::settings::Settings;
 use super::solo::Solo;
 use super::state::Context;
-use crate::run::Gate;
 
 /// How a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

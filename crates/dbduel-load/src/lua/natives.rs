@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use dbduel_client::run::{Counts, Meter};
 use dbduel_driver::{Dialect, ServerError};
 use mlua::{IntoLua, LightUserData, Lua, MultiValue, Table, Value};
 use nix::errno::Errno;
@@ -20,7 +21,6 @@ use super::random::{Dice, Which};
 use super::rows::Rows;
 use super::script::Script;
 use super::settings::{Message, Sink};
-use crate::run::{Counts, Meter};
 
 /// A statement of rows is sent before it grows beyond this, bytes; as large as sysbench's.
 const BULK_BYTES: usize = 512 << 10;

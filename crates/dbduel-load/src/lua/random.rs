@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::distributions::{Distribution, Shape};
-use crate::random::{Random, unique};
+use dbduel_client::distributions::{Distribution, Shape};
+use dbduel_client::random::{Random, unique};
 
 /// The shapes of the distributions that scripts can name.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dbduel_client::run::IgnoredErrors;
 use dbduel_driver::address::Address;
 use dbduel_driver::cancel::Cancel;
 use dbduel_driver::statement_watch::StatementWatch;
@@ -13,7 +14,6 @@ use dbduel_driver::{Credentials, Dialect, Protocol, Tls};
 use super::options::OptionValue;
 use super::random::Shapes;
 use super::script::Script;
-use crate::run::IgnoredErrors;
 
 /// What a script is run with.
 #[derive(Clone)]

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
+use dbduel_client::run::Meter;
 use dbduel_driver::cancel::Cancel;
 use dbduel_driver::executor::pages;
 use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value};
@@ -20,7 +21,6 @@ use super::options::{self, DeclaredOption, OptionError, OptionKind, OptionValue}
 use super::random::Dice;
 use super::settings::{Message, Settings};
 use super::watchdog::Watch;
-use crate::run::Meter;
 
 /// The prelude, in the order in which the parts need each other.
 const PRELUDE: [(&str, &str); 7] = [

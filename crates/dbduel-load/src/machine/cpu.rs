@@ -2,8 +2,9 @@
 
 use std::hint::black_box;
 
+use dbduel_client::run::Counts;
+
 use super::{Machine, Next, Worker};
-use crate::run::Counts;
 
 /// The test: an event looks at every number from 3 to below `max_prime`.
 #[derive(Debug, Clone, Copy)]

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::yield_now;
 
+use dbduel_client::random::Random;
+use dbduel_client::run::Counts;
 use dbduel_record::seed::named_seed;
 
 use super::{Machine, Next, Worker};
-use crate::random::Random;
-use crate::run::Counts;
 
 /// Takes random locks out of many, with empty loops in between. Each worker has a single event.
 #[derive(Debug)]

@@ -3,13 +3,13 @@
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering, compiler_fence};
 
+use dbduel_client::distributions::{Distribution, Shape};
+use dbduel_client::random::Random;
+use dbduel_client::run::Counts;
 use dbduel_record::seed::named_seed;
 use memmap2::{MmapMut, MmapOptions};
 
 use super::{Machine, Next, Worker};
-use crate::distributions::{Distribution, Shape};
-use crate::random::Random;
-use crate::run::Counts;
 
 /// Bytes of a word, the unit of access.
 pub const WORD: u64 = size_of::<usize>() as u64;

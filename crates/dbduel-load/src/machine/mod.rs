@@ -9,7 +9,7 @@ pub mod file_io;
 pub mod locks;
 pub mod memory;
 
-use crate::run::Counts;
+use dbduel_client::run::Counts;
 
 /// A test, shared by its workers.
 pub trait Machine: Send + Sync {

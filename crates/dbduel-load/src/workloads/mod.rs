@@ -18,22 +18,19 @@ mod sql;
 mod table;
 mod verification;
 
-use std::any::Any;
-use std::sync::Arc;
-
 use dbduel_driver::{Connection, Dialect};
 use dbduel_record::commits::CommitRange;
 use dbduel_record::plan::Parameters;
 
-use crate::worker::{ClientContext, ClientTask};
 use completion::{Import, ImportError};
+use dbduel_client::Clients;
 pub use order_entry::UnusableData;
 use parameters::{ParameterError, ParameterSpec};
 pub use table::{OwnData, RowContent, RowWriter, Table};
 pub use verification::{CommitCheck, Condition, Moment, Verification, VerifyError};
 
-/// A workload.
-pub trait Workload: Sync {
+/// A workload: its tables, its parameters, what it checks, and its [clients](Clients).
+pub trait Workload: Clients {
     /// Its name in experiments and records.
     fn name(&self) -> &'static str;
 
@@ -45,7 +42,7 @@ pub trait Workload: Sync {
         None
     }
 
-    /// Its transaction classes, for resolved parameters; [`crate::tally::Class`] is an index into them.
+    /// Its transaction classes, for resolved parameters; [`dbduel_client::tally::Class`] is an index into them.
     fn classes(&self, parameters: &Parameters) -> Vec<String> {
         let _ = parameters;
         vec!["transaction".to_owned()]
@@ -243,20 +240,6 @@ pub trait Workload: Sync {
         let _ = (parameters, connection, log);
         Ok(None)
     }
-
-    /// Whether a transaction may hold up its load thread on purpose, so that the thread's delay is the workload's own.
-    fn blocks_threads(&self) -> bool {
-        false
-    }
-
-    /// What its clients of one server share.
-    fn shared(&self, parameters: &Parameters) -> Shared {
-        let _ = parameters;
-        Arc::new(())
-    }
-
-    /// One client as a task, for resolved parameters.
-    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> ClientTask;
 }
 
 /// What transactions do to tables.
@@ -271,9 +254,6 @@ pub enum Effect {
     /// The workload does not know.
     Unknown,
 }
-
-/// What the clients of one server share; only their workload knows its type.
-pub type Shared = Arc<dyn Any + Send + Sync>;
 
 /// Every workload that needs nothing but its parameters.
 pub const WORKLOADS: &[&dyn Workload] = &[
@@ -334,7 +314,7 @@ pub fn find(name: &str) -> Result<&'static dyn Workload, UnknownWorkload> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use dbduel_client::random::Random;
     use std::collections::BTreeSet;
 
     #[test]

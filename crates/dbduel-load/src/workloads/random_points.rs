@@ -3,6 +3,10 @@
 //! Each client draws from a part of the range of its own: with n clients, client i draws between
 //! i·(`table_size` / n) and (i + 1)·(`table_size` / n), both ends included and truncated to whole numbers.
 
+use dbduel_client::distributions::Distribution;
+use dbduel_client::random::Random;
+use dbduel_client::tally::Class;
+use dbduel_client::{Begin, Client, ClientContext, ClientTask, Clients};
 use dbduel_driver::{ClientConnection, Dialect, Statement, StatementError, Value};
 use dbduel_record::plan::Parameters;
 
@@ -10,10 +14,6 @@ use super::parameters::{ParameterError, ParameterSpec, Resolved};
 use super::sbtest::{self, Sbtest};
 use super::specs::integer;
 use super::{Effect, Table, Workload};
-use crate::distributions::Distribution;
-use crate::random::Random;
-use crate::tally::Class;
-use crate::worker::{Begin, Client, ClientContext, ClientTask};
 
 /// One of the two workloads.
 #[derive(Debug)]
@@ -96,7 +96,9 @@ impl Workload for SelectRandom {
     fn size_parameters(&self) -> &'static [&'static str] {
         &["table_size"]
     }
+}
 
+impl Clients for SelectRandom {
     fn client(&self, parameters: &Parameters, client_context: ClientContext) -> ClientTask {
         let resolved = Resolved(parameters);
         let (terms, delta) = match self.query {

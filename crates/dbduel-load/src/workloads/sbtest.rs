@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use dbduel_client::distributions::{Distribution, Shape};
+use dbduel_client::random::Random;
 use dbduel_driver::{Dialect, Protocol};
 use dbduel_record::plan::Parameters;
 
@@ -9,8 +11,6 @@ use super::parameters::{Default, Kind, ParameterError, ParameterSpec, Resolved};
 use super::specs::{ENGINE, integer, number, switch, text};
 use super::sql::continue_numbers;
 use super::{RowContent, Table};
-use crate::distributions::{Distribution, Shape};
-use crate::random::Random;
 
 /// Digits of a group in the columns `c` and `pad`; the groups are joined by `-`.
 const GROUP: usize = 11;

@@ -1,10 +1,10 @@
 //! What a workload says of a table: how it is made, and what its rows are.
 
+use dbduel_client::random::Random;
 use dbduel_driver::Dialect;
 use dbduel_record::plan::Parameters;
 
 use crate::fill::{FillError, FillReport, FillWatch, Place};
-use crate::random::Random;
 
 /// A table to be created and filled.
 pub struct Table {

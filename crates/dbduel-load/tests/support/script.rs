@@ -4,6 +4,9 @@ use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use dbduel_client::run::{
+    Gate, IgnoredErrors, IntervalStats, Limits as RunLimits, RunMetrics, Share,
+};
 use dbduel_driver::Protocol;
 use dbduel_driver::cancel::Cancel;
 use dbduel_driver::{Credentials, Tls, TlsMode};
@@ -11,9 +14,6 @@ use dbduel_load::bridge::LoadThreads;
 use dbduel_load::bridge::script::start;
 use dbduel_load::lua::{
     Host, Limits, Message, OptionValue, Script, Servers, Settings, Shapes, Sink,
-};
-use dbduel_load::run::{
-    Gate, IgnoredErrors, IntervalStats, Limits as RunLimits, RunMetrics, Share,
 };
 
 pub const CLIENTS: u32 = 2;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use dbduel_client::share::HostShare;
 use dbduel_load::drive::{Threads, take_standard_input};
 use dbduel_load::locked_memory::keep_in_memory;
-use dbduel_load::share::HostShare;
 
 use crate::exit::Exit;
 

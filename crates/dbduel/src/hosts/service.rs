@@ -10,13 +10,13 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_client::share::HostShare;
 use dbduel_judge::IDENTITY;
 use dbduel_lab::drive::NatsAccess;
 use dbduel_lab::server_host::orders::ServerAnswer;
 use dbduel_lab::{drive, line_process};
 use dbduel_load::monotonic;
 use dbduel_load::order::Answer;
-use dbduel_load::share::HostShare;
 use dbduel_machine::interrupt::{self, Urgency};
 use dbduel_nats::{Link, Nats};
 use dbduel_record::facts::{Host, ServerHost};

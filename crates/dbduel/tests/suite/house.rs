@@ -225,6 +225,7 @@ fn every_path_on_the_map_exists() {
         "crates/dbduel",
         "crates/dbduel/src",
         "crates/dbduel-driver/src",
+        "crates/dbduel-client/src",
         "crates/dbduel-load/src",
     ];
     let in_code = map.split('`').skip(1).step_by(2);

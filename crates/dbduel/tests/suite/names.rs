@@ -5,6 +5,8 @@ use std::cell::Cell;
 use std::fs;
 use std::time::Duration;
 
+use dbduel_client::random::Random;
+use dbduel_client::{ClientContext, ClientTask, Clients};
 use dbduel_driver::address::Address;
 use dbduel_driver::cancel::Cancel;
 use dbduel_driver::introspection::{self, ON_TABLES};
@@ -13,8 +15,6 @@ use dbduel_load::fill::{
     Digest, FillError, FillWatch, LoadMethodChoice, Place, clear, complaints, create_database,
     create_file, digest, fill, fill_by, table_names,
 };
-use dbduel_load::random::Random;
-use dbduel_load::worker::{ClientContext, ClientTask};
 use dbduel_load::workloads::parameters::{self, ParameterSpec};
 use dbduel_load::workloads::{RowContent, Table, Workload, find};
 use dbduel_record::event::Event;
@@ -205,7 +205,9 @@ impl Workload for Named {
         };
         NAMES.iter().map(table).collect()
     }
+}
 
+impl Clients for Named {
     fn client(&self, _: &Parameters, _: ClientContext) -> ClientTask {
         unreachable!("nothing drives it")
     }

@@ -1,17 +1,17 @@
-//! Runs the clients of a workload until the gate gives out no more tickets. What a client does is in [`crate::worker`].
+//! Runs the clients of a workload until the gate gives out no more tickets. What a client does is in [`dbduel_client`].
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
+use dbduel_client::run::{Gate, RunMetrics};
+use dbduel_client::share::HostShare;
+use dbduel_client::{ClientConfig, ClientEnd, Duty, RunContext, start_client};
 use dbduel_driver::address::Address;
 use dbduel_driver::executor::Executor;
 
 use super::{LoadThreads, start_threads};
-use crate::run::{Gate, RunMetrics};
-use crate::share::HostShare;
-pub use crate::worker::WorkloadRun;
-use crate::worker::{ClientConfig, ClientEnd, Duty, RunContext, start_client};
+pub use dbduel_client::WorkloadRun;
 
 /// Starts so many threads with the clients on them; they wait until the gate opens.
 ///

@@ -2,6 +2,7 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
+use dbduel_client::run::{Counts, IgnoredErrors, IntervalStats, Limits};
 use dbduel_driver::mock_server::{MockServer, Role};
 use dbduel_driver::{Credentials, Dialect, Tls, TlsMode};
 use dbduel_record::plan::Parameters;
@@ -10,7 +11,6 @@ use dbduel_wire::{Capabilities, Greeting, ServerError, Status};
 
 use super::*;
 use crate::bridge::bulk_insert::BulkInsert;
-use crate::run::{Counts, IgnoredErrors, IntervalStats, Limits};
 use crate::workloads::{Workload, find, parameters};
 
 struct Bench {

@@ -11,6 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dbduel_client::run::Meter;
 use dbduel_driver::cancel::Cancel;
 use dbduel_driver::executor::{Reactor, Token, sleep_until};
 use dbduel_driver::{ClientConnection, LostError, ServerError};
@@ -22,7 +23,6 @@ use super::error::{Place, ScriptError};
 use super::natives::Unused;
 use super::retry_deadline::RetryDeadline;
 use super::state::{Context, State};
-use crate::run::Meter;
 
 /// What a script asks of the client's driver.
 pub(crate) enum Event {

@@ -1,5 +1,6 @@
 //! What a script asks of servers: connections, queries, prepared statements, and what is counted of them.
 
+use dbduel_client::run::Counts;
 use dbduel_driver::address::Address;
 use dbduel_driver::{Dialect, ServerError, Summary};
 use mlua::{IntoLuaMulti, Value};
@@ -13,7 +14,6 @@ use super::super::natives::{Unused, at, handle};
 use super::super::rows::Rows;
 use super::super::settings::Message;
 use super::Session;
-use crate::run::Counts;
 
 const RECONNECTED: Counts = Counts {
     reconnects: 1,

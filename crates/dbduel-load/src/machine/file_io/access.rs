@@ -3,13 +3,13 @@
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
+use dbduel_client::random::Random;
 use dbduel_record::seed::named_seed;
 use memmap2::{MmapOptions, MmapRaw};
 
 use super::aio::Queue;
 use super::files::{FileError, Files};
 use super::{FileIoSpec, Method, proof};
-use crate::random::Random;
 
 /// `O_DIRECT` asks for memory that begins at a multiple of the device's block.
 const ALIGNMENT: usize = 4096;

@@ -6,12 +6,12 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use dbduel_client::random::Random;
 use nix::errno::Errno;
 use nix::libc;
 
 use super::access::Buffer;
 use super::{FileSet, Mode};
-use crate::random::Random;
 
 /// Bytes written at once when files are made.
 const PIECE: u64 = 1 << 20;

@@ -15,9 +15,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use dbduel_client::distributions::Shape;
+use dbduel_client::run::Counts;
+
 use super::{Machine, Next, Worker};
-use crate::distributions::Shape;
-use crate::run::Counts;
 use access::{Access, Buffer};
 use files::Files;
 pub use files::{Created, FileError, Making, create, remove, size_text};

@@ -1,10 +1,10 @@
 //! Decides which block comes next, for all workers together. Knows no file.
 
+use dbduel_client::distributions::Distribution;
+use dbduel_client::random::Random;
 use dbduel_record::seed::named_seed;
 
 use super::{FileIoSpec, Mode};
-use crate::distributions::Distribution;
-use crate::random::Random;
 
 /// What a worker is to do in one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use dbduel_client::random::Random;
+use dbduel_client::tally::Class;
+use dbduel_client::{Begin, Client, ClientContext, Readiness};
 use dbduel_driver::introspection;
 use dbduel_driver::{ClientConnection, Dialect, Statement, StatementError, Value};
 
 use super::row::{CASH_REGISTERS, PRICES, PRODUCTS, Rows};
 use super::schema::{INDEXES, VALUES, create_indexes, drop_indexes, table_name};
 use super::settings::{Role, Settings, Step};
-use crate::random::Random;
-use crate::tally::Class;
-use crate::worker::{Begin, Client, ClientContext, Readiness};
 use crate::workloads::rows::{Fields, each, maybe};
 use crate::workloads::sql::force_index;
 

@@ -11,13 +11,13 @@ mod settings;
 
 use std::sync::Arc;
 
+use dbduel_client::{ClientContext, ClientTask, Clients, Shared};
 use dbduel_driver::Dialect;
 use dbduel_record::insert_benchmark;
 use dbduel_record::plan::Parameters;
 
 use super::parameters::{ParameterError, ParameterSpec};
-use super::{Effect, Shared, Table, Workload};
-use crate::worker::{ClientContext, ClientTask};
+use super::{Effect, Table, Workload};
 use client::{InsertBenchmarkClient, TableProgress};
 use settings::Settings;
 
@@ -100,7 +100,9 @@ impl Workload for InsertBenchmark {
     fn size_parameters(&self) -> &'static [&'static str] {
         &["rows", "tables"]
     }
+}
 
+impl Clients for InsertBenchmark {
     fn shared(&self, parameters: &Parameters) -> Shared {
         let tables = Settings::new(parameters).tables;
         let tables: Vec<TableProgress> = (0..tables).map(|_| TableProgress::default()).collect();

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use dbduel_client::random::Random;
 use dbduel_record::seed::named_seed;
 
-use crate::random::Random;
 use crate::workloads::RowContent;
 
 /// Values are uniform from 0 to below these.

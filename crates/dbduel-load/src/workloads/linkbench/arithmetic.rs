@@ -3,8 +3,9 @@
 //! They are the original's of the same names, and as there nothing is shuffled: what is hot follows from an
 //! id alone. Roots and powers are whole numbers here, where logarithms of floating-point numbers miss some.
 
+use dbduel_client::random::Random;
+
 use super::degrees::Stair;
-use crate::random::Random;
 
 /// How an id follows from one that is drawn uniformly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use dbduel_client::random::Random;
+use dbduel_client::tally::Class;
+use dbduel_client::{Begin, Client, ClientContext};
 use dbduel_driver::{ClientConnection, Dialect, StatementError};
 use dbduel_record::seed::named_seed;
 
@@ -17,9 +20,6 @@ use super::operations::write_links::WriteLinks;
 use super::recognise::{ask, questions};
 use super::settings::{LINK_TYPE, Settings};
 use super::targets::Member;
-use crate::random::Random;
-use crate::tally::Class;
-use crate::worker::{Begin, Client, ClientContext};
 
 /// Root of the clients' motifs. A client keeps its motifs from slice to slice, so they do not follow from the
 /// seed of a slice.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
+use dbduel_client::random::Random;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use serde_json::Value;
@@ -15,7 +16,6 @@ use super::access::Access;
 use super::mix::OPERATIONS;
 use super::settings::{LIST_LIMIT, Settings};
 use super::test_rows::{filled, links, payload, resolved};
-use crate::random::Random;
 
 /// A page of a table, bytes: what servers compress at a time.
 const PAGE: usize = 16 << 10;

@@ -1,6 +1,6 @@
 //! Where long lists ended: what a client remembers of them, so that it can read on.
 
-use crate::random::Random;
+use dbduel_client::random::Random;
 
 /// Lists that a client remembers.
 const CAPACITY: usize = 2_048;

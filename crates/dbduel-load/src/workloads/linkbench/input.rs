@@ -2,6 +2,9 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use dbduel_client::random::Random;
+use dbduel_client::tally::Class;
+
 use super::history::{History, Tail};
 use super::mix::{
     ADD_LINK, ADD_NODE, DELETE_LINK, DELETE_NODE, GET_LINKS_HISTORY, GET_NODE, MULTIGET_LINK,
@@ -11,8 +14,6 @@ use super::operations::LinkKey;
 use super::payload::{PayloadRule, Payloads};
 use super::settings::{LINK_TYPE, Settings};
 use super::targets::Member;
-use crate::random::Random;
-use crate::tally::Class;
 
 /// How probable it is that a link which is added, multi-read, or written and hidden was loaded.
 const ADDED_LOADED: f64 = 0.05;

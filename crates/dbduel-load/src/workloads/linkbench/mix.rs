@@ -1,7 +1,7 @@
 //! Which operation is next.
 
-use crate::random::Random;
-use crate::tally::Class;
+use dbduel_client::random::Random;
+use dbduel_client::tally::Class;
 
 /// An operation: its class, and the parameter with its share.
 #[derive(Debug, Clone, Copy)]

@@ -42,6 +42,7 @@ mod fidelity;
 #[cfg(test)]
 mod test_rows;
 
+use dbduel_client::{ClientContext, ClientTask, Clients};
 use dbduel_driver::{Connection, Dialect};
 use dbduel_record::plan::Parameters;
 
@@ -49,7 +50,6 @@ use super::completion::{Import, ImportError};
 use super::parameters::{ParameterError, ParameterSpec, Resolved};
 use super::verification::{Moment, Verification, VerifyError};
 use super::{Table, Workload};
-use crate::worker::{ClientContext, ClientTask};
 use client::Requester;
 use settings::Settings;
 
@@ -127,7 +127,9 @@ impl Workload for LinkBench {
     ) -> Result<Verification, VerifyError> {
         consistency::verify(connection, parameters, moment)
     }
+}
 
+impl Clients for LinkBench {
     fn client(&self, parameters: &Parameters, client_context: ClientContext) -> ClientTask {
         client_context.boxed::<Requester>(Settings::of(parameters))
     }

@@ -3,7 +3,7 @@
 //! A payload repeats pieces of a short random text, the motif, so that it can be compressed to a degree
 //! that one number sets: the share of pieces that are new.
 
-use crate::random::Random;
+use dbduel_client::random::Random;
 
 /// Pieces that a payload is made of are at most so long, bytes.
 const PIECE: usize = 128;

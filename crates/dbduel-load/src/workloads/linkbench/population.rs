@@ -8,12 +8,12 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use dbduel_client::random::Random;
 use dbduel_driver::BytesLiteral;
 
 use super::graph::List;
 use super::payload::Payloads;
 use super::settings::{LINK_TYPE, NODE_TYPE, Settings};
-use crate::random::Random;
 use crate::workloads::{RowContent, RowWriter};
 
 /// Stands for the time of loading: 1 April 2013, milliseconds.

@@ -326,7 +326,7 @@ impl Rankings<'_> {
 mod tests {
     use super::super::test_rows::resolved;
     use super::*;
-    use crate::random::Random;
+    use dbduel_client::random::Random;
 
     #[test]
     fn names_of_the_original_classes_are_understood() {

@@ -3,7 +3,8 @@
 //! Links point to the ids behind their node, so a range of these ids sets how many of the draws meet a link
 //! that was loaded.
 
-use crate::random::Random;
+use dbduel_client::random::Random;
+
 use crate::workloads::parameters::Resolved;
 
 /// Attempts to draw an id that a multiget does not have yet; then it is asked for twice.

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use dbduel_client::random::Random;
 use dbduel_driver::Dialect;
 use dbduel_record::plan::Parameters;
 use serde_json::Value;
 
-use crate::random::Random;
 use crate::workloads::find;
 use crate::workloads::parameters::{ParameterError, resolve};
 

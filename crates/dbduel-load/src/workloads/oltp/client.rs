@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use dbduel_client::distributions::Distribution;
+use dbduel_client::random::{Random, unique};
+use dbduel_client::share::HostShare;
+use dbduel_client::tally::Class;
+use dbduel_client::{Begin, Client, ClientContext};
 use dbduel_driver::{
     ClientConnection, Dialect, ErrorClass, Protocol, ServerError, Statement, StatementError, Value,
 };
 
 use super::per_table::PerTable;
 use super::{Options, Script};
-use crate::distributions::Distribution;
-use crate::random::{Random, unique};
-use crate::share::HostShare;
-use crate::tally::Class;
-use crate::worker::{Begin, Client, ClientContext};
 use crate::workloads::sbtest::{C_LENGTH, PAD_LENGTH, fill_groups};
 
 /// Numbers tried for one row. With [`beyond`] they reach from the first number to the last.

@@ -12,14 +12,14 @@ mod client;
 mod per_table;
 mod single_statement;
 
+use dbduel_client::distributions::Distribution;
+use dbduel_client::{ClientContext, ClientTask, Clients};
 use dbduel_driver::Dialect;
 use dbduel_record::plan::Parameters;
 
 use super::parameters::{ParameterError, ParameterSpec, Resolved};
 use super::sbtest::{self, Sbtest};
 use super::{Effect, Table, Workload};
-use crate::distributions::Distribution;
-use crate::worker::{ClientContext, ClientTask};
 use client::OltpClient;
 pub(super) use single_statement::SingleStatement;
 
@@ -173,7 +173,9 @@ impl Workload for Oltp {
     fn size_parameters(&self) -> &'static [&'static str] {
         &["table_size", "tables"]
     }
+}
 
+impl Clients for Oltp {
     fn client(&self, parameters: &Parameters, client_context: ClientContext) -> ClientTask {
         client_context.boxed::<OltpClient>(Options::new(self.script, parameters))
     }

@@ -2,7 +2,7 @@
 
 use dbduel_driver::{ClientConnection, Protocol, Statement, StatementError};
 
-use crate::random::Random;
+use dbduel_client::random::Random;
 
 /// One kind of statement, for each table.
 #[derive(Debug, Default)]

@@ -1,5 +1,8 @@
 //! One terminal: it draws transactions and their inputs, and runs them.
 
+use dbduel_client::random::Random;
+use dbduel_client::tally::Class;
+use dbduel_client::{Begin, Client, ClientContext, Readiness, Trace};
 use dbduel_driver::{ClientConnection, StatementError};
 
 use super::delivery::Delivery;
@@ -12,9 +15,6 @@ use super::recognise::Facts;
 use super::schema::FACTS;
 use super::settings::Settings;
 use super::stock_level::StockLevel;
-use crate::random::Random;
-use crate::tally::Class;
-use crate::worker::{Begin, Client, ClientContext, Readiness, Trace};
 use crate::workloads::rows::{each, unusable};
 use crate::workloads::sql::set_isolation;
 

@@ -4,12 +4,12 @@
 //! crash. Orders are never deleted, so each that was acknowledged must be there, until new orders take the
 //! numbers of lost ones; hence before any further load.
 
+use dbduel_client::commit_log::parse_series;
 use dbduel_driver::{Connection, QueryError};
 use dbduel_record::commits::{CommitRange, coalesce};
 
 use super::recognise::recognise;
 use super::settings::Settings;
-use crate::commit_log::parse_series;
 use crate::workloads::{CommitCheck, VerifyError};
 
 /// Compares the log with the orders.

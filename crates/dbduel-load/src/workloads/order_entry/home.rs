@@ -1,10 +1,10 @@
 //! Where a terminal stands, and how it picks customers.
 
+use dbduel_client::random::Random;
 use dbduel_driver::{ClientConnection, Group, Statement, StatementError, Value};
 
 use super::settings::{DISTRICTS, Settings};
 use super::values::{LastName, between, percent};
-use crate::random::Random;
 use crate::workloads::rows::{Fields, add, each, unusable};
 use crate::workloads::sql::statement;
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use dbduel_client::random::Random;
+use dbduel_client::tally::Class;
 use dbduel_record::order_entry::CONSTRAINTS;
 
 use super::settings::MixRule;
-use crate::random::Random;
-use crate::tally::Class;
 
 /// Think times are cut at this many times their mean (TPC-C 5.2.5.4).
 const THINK_MAX: f64 = 10.0;

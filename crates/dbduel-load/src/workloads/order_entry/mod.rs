@@ -29,6 +29,7 @@ mod specs;
 mod stock_level;
 mod values;
 
+use dbduel_client::{ClientContext, ClientTask, Clients};
 use dbduel_driver::{Connection, Dialect};
 use dbduel_record::commits::CommitRange;
 use dbduel_record::order_entry as constraints;
@@ -37,7 +38,6 @@ use dbduel_record::plan::Parameters;
 use super::parameters::{ParameterError, ParameterSpec};
 use super::verification::{CommitCheck, Moment, Verification, VerifyError};
 use super::{Table, Workload};
-use crate::worker::{ClientContext, ClientTask};
 use client::Terminal;
 pub use recognise::UnusableData;
 use settings::Settings;
@@ -145,7 +145,9 @@ impl Workload for OrderEntry {
     ) -> Result<Option<CommitCheck>, VerifyError> {
         durability::verify_commits(connection, &Settings::new(parameters), log).map(Some)
     }
+}
 
+impl Clients for OrderEntry {
     fn client(&self, parameters: &Parameters, client_context: ClientContext) -> ClientTask {
         client_context.boxed::<Terminal>(Settings::new(parameters))
     }

@@ -1,10 +1,10 @@
 //! Order-Status (TPC-C 2.6): a customer asks about the last order.
 
+use dbduel_client::random::Random;
 use dbduel_driver::{ClientConnection, Group, Protocol, Skip, Statement, StatementError, Value};
 
 use super::home::{FindCustomer, Home, Pick, any_district, middle};
 use super::settings::Settings;
-use crate::random::Random;
 use crate::workloads::rows::{add, each_of, one, unusable};
 use crate::workloads::sql::statement;
 

@@ -4,8 +4,9 @@
 
 use std::fmt::Write as _;
 
+use dbduel_client::random::Random;
+
 use super::values::{append_alphanumerics, append_digits, append_letters, between, percent};
-use crate::random::Random;
 
 /// The word in the data of a tenth of the items and of the stock.
 pub(super) const ORIGINAL: &str = "ORIGINAL";

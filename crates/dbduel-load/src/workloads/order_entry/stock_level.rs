@@ -1,11 +1,11 @@
 //! Stock-Level (TPC-C 2.8): how many items of the district's last twenty orders run short.
 
+use dbduel_client::random::Random;
 use dbduel_driver::{ClientConnection, Statement, StatementError, Value};
 
 use super::home::Home;
 use super::settings::Settings;
 use super::values::between;
-use crate::random::Random;
 use crate::workloads::rows::one;
 
 /// Orders that are looked at.

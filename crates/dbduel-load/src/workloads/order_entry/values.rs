@@ -2,7 +2,7 @@
 //!
 //! Knows no table. Clause numbers are those of TPC-C revision 5.11.
 
-use crate::random::Random;
+use dbduel_client::random::Random;
 
 /// Uniform on the closed range.
 #[inline]

@@ -4,12 +4,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dbduel_client::tally::Class;
+use dbduel_client::{Begin, Client, ClientContext};
 use dbduel_driver::{ClientConnection, LostError, StatementError};
 
 use super::settings::{Server, classes, find, settings, written_options};
 use crate::lua::{Context, Event, Resume, RetryDeadline, ScriptError, Session};
-use crate::tally::Class;
-use crate::worker::{Begin, Client, ClientContext};
 
 /// The class of transactions in which no function of a class was called.
 const UNNAMED: usize = 0;

@@ -7,6 +7,7 @@ mod client;
 mod data;
 mod settings;
 
+use dbduel_client::{ClientContext, ClientTask, Clients};
 use dbduel_driver::Dialect;
 use dbduel_record::plan::{Parameters, Workload as PlannedWorkload};
 use dbduel_record::rows::ALL_CLASSES;
@@ -17,7 +18,6 @@ use super::parameters::{
 };
 use super::{OwnData, Table, Workload};
 use crate::lua::{self, Host, OptionError, OptionKind, OptionValue, ScriptError, ScriptFile, Sink};
-use crate::worker::{ClientContext, ClientTask};
 use client::ScriptClient;
 pub use settings::OPTION;
 pub use settings::digest;
@@ -162,7 +162,9 @@ impl Workload for Script {
     fn own_data(&self) -> Option<&dyn OwnData> {
         Some(self)
     }
+}
 
+impl Clients for Script {
     /// A script may sleep or compute in C.
     fn blocks_threads(&self) -> bool {
         true

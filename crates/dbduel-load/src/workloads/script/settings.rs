@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use dbduel_client::distributions::Shape;
+use dbduel_client::run::IgnoredErrors;
 use dbduel_driver::address::Address;
 use dbduel_driver::cancel::Cancel;
 use dbduel_driver::{Credentials, Dialect, Protocol, Tls, TlsMode};
 use dbduel_record::plan::Parameters;
 use serde_json::Value;
 
-use crate::distributions::Shape;
 use crate::lua::{
     Limits, Message, OptionValue, Script, ScriptError, ScriptFile, Servers, Settings, Shapes, Sink,
     driver_name,
 };
-use crate::run::IgnoredErrors;
 use crate::workloads::parameters::Resolved;
 
 /// What the names of the script's own options begin with among the parameters.

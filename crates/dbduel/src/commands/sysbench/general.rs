@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use dbduel_load::distributions::Shape;
+use dbduel_client::distributions::Shape;
+use dbduel_client::run::Limits;
 use dbduel_load::lua::Shapes;
-use dbduel_load::run::Limits;
 
 use super::Stop;
 use super::logger::Logger;

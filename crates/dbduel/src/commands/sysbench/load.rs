@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dbduel_client::run::{Gate, IntervalStats, Queue, RunMetrics, Share};
 use dbduel_load::bridge::LoadThreads;
-use dbduel_load::run::{Gate, IntervalStats, Queue, RunMetrics, Share};
 
 use super::general::General;
 

@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use dbduel_client::run::{Gate, IntervalStats};
 use dbduel_driver::cancel::Cancel;
-use dbduel_load::run::{Gate, IntervalStats};
 use dbduel_machine::interrupt::{self, Urgency};
 
 use super::Stop;

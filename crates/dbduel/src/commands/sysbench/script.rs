@@ -5,6 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
+use dbduel_client::run::Gate;
 use dbduel_driver::Protocol;
 use dbduel_driver::Tls;
 use dbduel_driver::cancel::Cancel;
@@ -13,7 +14,6 @@ use dbduel_load::lua::{
     self, CommandKind, DeclaredOption, Host, Limits, Message, OptionError, OptionKind, Script,
     ScriptError, Settings, Sink, options_text,
 };
-use dbduel_load::run::Gate;
 
 use super::general::General;
 use super::logger::Logger;

@@ -10,7 +10,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use dbduel_load::random::Random;
+use dbduel_client::random::Random;
 use serde_json::Value;
 
 use super::super::bare_server::Tree;

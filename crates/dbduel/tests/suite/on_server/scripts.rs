@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use dbduel_client::run::{IgnoredErrors, Limits};
 use dbduel_load::fill::{Digest, FillWatch, clear, digest, fill};
 use dbduel_load::lua::{Host, Script};
 use dbduel_load::order::{Answer, Order};
-use dbduel_load::run::{IgnoredErrors, Limits};
 use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::Parameters;
 

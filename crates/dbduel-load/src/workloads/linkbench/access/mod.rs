@@ -9,10 +9,11 @@ mod zipf;
 
 use std::sync::Arc;
 
+use dbduel_client::random::Random;
+
 use super::arithmetic::AccessRule;
 use super::degrees::interpolate;
 use super::shuffle::Shuffle;
-use crate::random::Random;
 pub(super) use traces::{Accesses, LINK_READS, LINK_WRITES, NODE_READS, NODE_WRITES};
 pub(super) use zipf::{GrayZipf, zeta};
 

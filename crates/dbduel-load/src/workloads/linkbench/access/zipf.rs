@@ -1,9 +1,9 @@
 //! Zipf's law as the original draws it.
 
-use crate::random::Random;
+use dbduel_client::random::Random;
 
 /// Zipf's law over `count` ranks, 0 the hottest, as Gray et al. (1994) draw it: two ranks exactly, the
-/// others by the inverse of the integral. The exact sampler of [`crate::distributions`] would give other
+/// others by the inverse of the integral. The exact sampler of [`dbduel_client::distributions`] would give other
 /// frequencies to the ranks behind the second.
 #[derive(Debug, Clone, PartialEq)]
 pub(in super::super) struct GrayZipf {

@@ -5,15 +5,15 @@
 
 mod options;
 
+use dbduel_client::distributions::Distribution;
+use dbduel_client::random::Random;
+use dbduel_client::tally::Class;
+use dbduel_client::{Begin, Client, ClientContext, ClientTask, Clients};
 use dbduel_driver::{ClientConnection, Dialect, StatementError, Value};
 use dbduel_record::plan::Parameters;
 
 use super::per_table::PerTable;
 use super::tables;
-use crate::distributions::Distribution;
-use crate::random::Random;
-use crate::tally::Class;
-use crate::worker::{Begin, Client, ClientContext, ClientTask};
 use crate::workloads::parameters::{ParameterError, ParameterSpec};
 use crate::workloads::sbtest::{self, C_LENGTH, Sbtest, fill_groups};
 use crate::workloads::specs::{choice, switch};
@@ -142,7 +142,9 @@ impl Workload for SingleStatement {
     fn size_parameters(&self) -> &'static [&'static str] {
         &["table_size", "tables"]
     }
+}
 
+impl Clients for SingleStatement {
     fn client(&self, parameters: &Parameters, client_context: ClientContext) -> ClientTask {
         client_context.boxed::<SingleStatementClient>(Options::new(self.action, parameters))
     }

@@ -1,10 +1,10 @@
 //! The statement of a workload of one statement, and the values in it.
 
+use dbduel_client::distributions::Distribution;
+use dbduel_client::random::Random;
 use dbduel_driver::{Protocol, Value};
 use dbduel_record::plan::Parameters;
 
-use crate::distributions::Distribution;
-use crate::random::Random;
 use crate::workloads::parameters::Resolved;
 use crate::workloads::sbtest::Sbtest;
 

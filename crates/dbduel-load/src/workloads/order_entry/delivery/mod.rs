@@ -7,13 +7,13 @@
 
 mod grouped;
 
+use dbduel_client::random::Random;
 use dbduel_driver::{ClientConnection, Dialect, Group, Protocol, Statement, StatementError, Value};
 
 use super::home::Home;
 use super::schema::SKIPS;
 use super::settings::{DISTRICTS, Settings};
 use super::values::between;
-use crate::random::Random;
 use crate::workloads::rows::{Money, maybe, one, unusable};
 use crate::workloads::sql::{on_taken_key, statement};
 

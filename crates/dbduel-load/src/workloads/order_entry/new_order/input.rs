@@ -1,9 +1,10 @@
 //! What a terminal enters for a New-Order.
 
+use dbduel_client::random::Random;
+
 use super::super::home::{Home, any_district, other_warehouse};
 use super::super::settings::Settings;
 use super::super::values::{between, percent};
-use crate::random::Random;
 
 /// What the terminal enters.
 #[derive(Debug, Default)]

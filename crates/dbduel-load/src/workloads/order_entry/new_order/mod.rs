@@ -3,14 +3,14 @@
 mod grouped;
 mod input;
 
+use dbduel_client::Trace;
+use dbduel_client::commit_log::Commitment;
+use dbduel_client::random::Random;
 use dbduel_driver::{ClientConnection, Group, Protocol, Statement, StatementError, Value};
 
 use super::home::Home;
 use super::row_writer::ORIGINAL;
 use super::settings::Settings;
-use crate::commit_log::Commitment;
-use crate::random::Random;
-use crate::worker::Trace;
 use crate::workloads::rows::{Fields, Money, maybe, one, text, unusable};
 use crate::workloads::sql::{nth_column, statement};
 use grouped::LineRead;

@@ -2,13 +2,13 @@
 
 mod grouped;
 
+use dbduel_client::random::Random;
 use dbduel_driver::{ClientConnection, Dialect, Group, Protocol, Statement, StatementError, Value};
 
 use super::home::{FindCustomer, Home, Pick, any_district, other_warehouse};
 use super::population::CUSTOMER_DATA_MAX;
 use super::settings::Settings;
 use super::values::{between, percent};
-use crate::random::Random;
 use crate::workloads::rows::{Fields, Money, one, text};
 use crate::workloads::sql::statement;
 

@@ -8,10 +8,11 @@
 
 mod orders;
 
+use dbduel_client::random::Random;
+
 use super::row_writer::RowWriter;
 use super::settings::{DISTRICTS, Population, Settings};
 use super::values::{LastName, append_digits, between, percent};
-use crate::random::Random;
 use crate::workloads::RowContent;
 use orders::{order, order_lines};
 

@@ -1,12 +1,12 @@
 //! The orders that a district begins with, and their lines.
 
+use dbduel_client::random::Random;
 use dbduel_record::seed::named_seed;
 
 use super::super::row_writer::RowWriter;
 use super::super::settings::Population;
 use super::super::values::{Permutation, between};
 use super::{LOADED_AT, Place};
-use crate::random::Random;
 
 /// What an order and its lines agree on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dbduel_load::run::{Counts, Share};
+use dbduel_client::run::{Counts, Share};
 
 use super::{MIB, NS_PER_MS, NS_PER_S, Style, View};
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dbduel_load::run::IntervalStats;
+use dbduel_client::run::IntervalStats;
 
 use super::NS_PER_MS;
 

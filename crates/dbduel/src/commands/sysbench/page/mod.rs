@@ -5,7 +5,7 @@ mod histogram;
 
 use std::fmt::Write as _;
 
-use dbduel_load::run::IntervalStats;
+use dbduel_client::run::IntervalStats;
 
 pub use block::{clients, cumulative};
 pub use histogram::histogram;
@@ -166,7 +166,7 @@ pub fn interval(style: Style, view: &View<'_>, queue: Option<(u64, u32)>) -> Str
 
 #[cfg(test)]
 mod tests {
-    use dbduel_load::run::{Counts, RunMetrics, Share};
+    use dbduel_client::run::{Counts, RunMetrics, Share};
 
     use super::*;
 

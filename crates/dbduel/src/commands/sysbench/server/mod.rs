@@ -5,10 +5,10 @@ mod postgresql;
 
 use std::time::Duration;
 
+use dbduel_client::run::IgnoredErrors;
 use dbduel_driver::address::Address;
 use dbduel_driver::statement_watch::StatementWatch;
 use dbduel_driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
-use dbduel_load::run::IgnoredErrors;
 
 use super::Stop;
 use super::general::SECONDS_MAX;

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use dbduel_client::run::IgnoredErrors;
 use dbduel_driver::address::Address;
 use dbduel_driver::{Credentials, Dialect, TlsMode};
-use dbduel_load::run::IgnoredErrors;
 
 use super::super::Stop;
 use super::super::logger::Logger;

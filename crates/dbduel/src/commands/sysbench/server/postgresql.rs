@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use dbduel_client::run::IgnoredErrors;
 use dbduel_driver::address::Address;
 use dbduel_driver::{Credentials, Dialect, TlsMode};
 use dbduel_lab::pgpass;
-use dbduel_load::run::IgnoredErrors;
 
 use super::super::Stop;
 use super::super::logger::Logger;

@@ -17,10 +17,9 @@ use dbduel_record::seed::named_seed;
 use super::engine::{Recording, work};
 use super::pacing::ClientWaits;
 use super::run_events::RunEvents;
-use super::{Begin, Client, ClientConfig, ClientContext, Trace};
+use super::{Begin, Client, ClientConfig, ClientContext, Clients, Trace};
 use crate::run::{Counts, Gate, IgnoredErrors, RunMetrics};
 use crate::tally::{Class, Ended, Outcome};
-use crate::workloads::Workload;
 
 /// From one attempt to connect again to the next.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(1);
@@ -28,7 +27,7 @@ const RECONNECT_PAUSE: Duration = Duration::from_millis(1);
 /// What the clients of a run are to do. No debug output, because it holds a password.
 pub struct WorkloadRun {
     /// What they do.
-    pub workload: &'static dyn Workload,
+    pub workload: &'static dyn Clients,
     /// Its resolved parameters.
     pub parameters: Parameters,
     /// What the servers speak.
@@ -56,10 +55,13 @@ pub struct WorkloadRun {
 }
 
 /// A run as its clients see it.
-pub(crate) struct RunContext {
-    pub(crate) run: WorkloadRun,
-    pub(crate) gate: Arc<Gate>,
-    pub(crate) metrics: Arc<RunMetrics>,
+pub struct RunContext {
+    /// Its workload and where its server is.
+    pub run: WorkloadRun,
+    /// Who begins the next event, and when.
+    pub gate: Arc<Gate>,
+    /// What is counted.
+    pub metrics: Arc<RunMetrics>,
 }
 
 /// One client from its first connection to the end of the run. The gate learns why it could not go on.

@@ -24,13 +24,12 @@ use dbduel_driver::{
 use dbduel_record::plan::Parameters;
 
 use crate::share::HostShare;
-use crate::workloads::{Shared, Workload};
-pub use client::{Begin, Client, Readiness, Trace};
+pub use client::{Begin, Client, Clients, Readiness, Shared, Trace};
 pub use group::Group;
-pub(crate) use pacing::{ClientWaits, Pacing, RunClock};
-pub(crate) use run::RunContext;
+pub use pacing::{ClientWaits, Pacing, RunClock};
+pub use run::RunContext;
 pub use run::WorkloadRun;
-pub(crate) use run_events::RunEvents;
+pub use run_events::RunEvents;
 pub use slice::{Slice, SliceSpec};
 
 /// What the clients of one server need to connect and to prepare their statements.
@@ -46,7 +45,7 @@ pub struct ClientConfig {
     /// Database with the tables.
     pub database: String,
     /// What the clients do.
-    pub workload: &'static dyn Workload,
+    pub workload: &'static dyn Clients,
     /// Its resolved parameters.
     pub parameters: Parameters,
     /// Numbers that all clients of the contender or of the run draw from, each once.
@@ -56,11 +55,11 @@ pub struct ClientConfig {
     /// What the workload's clients share beside it.
     pub shared: Shared,
     /// Where they keep examples of their statements, if they do.
-    pub(crate) examples: Option<Arc<StatementExamples>>,
+    pub examples: Option<Arc<StatementExamples>>,
 }
 
 /// What a client takes part in.
-pub(crate) enum Duty {
+pub enum Duty {
     /// The slices of a contest, which the group of its contender and thread begins.
     Slices(Rc<Group>),
     /// A run as sysbench understands it.
@@ -83,11 +82,12 @@ pub struct ClientContext {
     pub reactor: Rc<Reactor>,
     /// Its server and its workload.
     pub config: Arc<ClientConfig>,
-    pub(crate) duty: Duty,
+    /// What it takes part in.
+    pub duty: Duty,
 }
 
 /// Makes a client a task, which is not polled yet.
-pub(crate) fn start_client(
+pub fn start_client(
     client: u32,
     config: &Arc<ClientConfig>,
     duty: Duty,
@@ -126,7 +126,7 @@ impl ClientContext {
 
     /// The end of the wait for what the client has begun; none while that is not known. It may be moved, so
     /// callers read it again and again.
-    pub(crate) fn over_at(&self) -> Box<dyn Fn() -> Option<Instant>> {
+    pub fn over_at(&self) -> Box<dyn Fn() -> Option<Instant>> {
         match &self.duty {
             Duty::Slices(group) => {
                 let group = Rc::clone(group);

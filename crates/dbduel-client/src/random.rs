@@ -70,7 +70,7 @@ const MASK: u32 = 0x5bf0_3635;
 
 /// The n-th number of those that look random and never repeat, by the permutation of sysbench: quadratic residues modulo a
 /// prime just below 2^32, twice. A function of n, without a generator.
-pub(crate) fn unique(n: u32) -> u32 {
+pub fn unique(n: u32) -> u32 {
     permute(permute(n).wrapping_add(OFFSET) ^ MASK)
 }
 

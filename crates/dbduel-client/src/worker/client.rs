@@ -2,13 +2,37 @@
 //!
 //! Knows neither when a transaction is due nor how long it took.
 
+use std::any::Any;
+use std::sync::Arc;
 use std::time::Duration;
 
 use dbduel_driver::{ClientConnection, StatementError};
 
-use super::ClientContext;
+use dbduel_record::plan::Parameters;
+
+use super::{ClientContext, ClientTask};
 use crate::commit_log::Commitment;
 use crate::tally::Class;
+
+/// The clients of a workload, each of which is a [`Client`].
+pub trait Clients: Sync {
+    /// Whether a transaction may hold up its load thread on purpose, so that the thread's delay is the workload's own.
+    fn blocks_threads(&self) -> bool {
+        false
+    }
+
+    /// What the clients of one server share.
+    fn shared(&self, parameters: &Parameters) -> Shared {
+        let _ = parameters;
+        Arc::new(())
+    }
+
+    /// One client as a [task](ClientContext::boxed), for resolved parameters.
+    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> ClientTask;
+}
+
+/// What the clients of one server share; only their workload knows its type.
+pub type Shared = Arc<dyn Any + Send + Sync>;
 
 /// The stream of transactions of one client. A workload implements it; it neither times nor retries.
 pub trait Client: Sized + 'static {

@@ -40,7 +40,8 @@ impl IgnoredErrors {
         IgnoredErrors::Codes(["40P01", "23505", "40001"].map(sqlstate_code).to_vec())
     }
 
-    pub(crate) fn contains(&self, code: u32) -> bool {
+    /// Whether the code is one of them.
+    pub fn contains(&self, code: u32) -> bool {
         match self {
             IgnoredErrors::All => true,
             IgnoredErrors::Codes(codes) => codes.contains(&code),
@@ -48,7 +49,7 @@ impl IgnoredErrors {
     }
 
     /// True for the number of a broken connection that is to be made again.
-    pub(crate) fn reconnects_after(&self, code: u32) -> bool {
+    pub fn reconnects_after(&self, code: u32) -> bool {
         BROKEN.contains(&code) && self.contains(code)
     }
 

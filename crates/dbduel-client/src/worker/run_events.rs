@@ -9,7 +9,7 @@ use super::pacing::{Pacing, RunClock};
 use crate::run::{Counts, Gate, RunMetrics};
 
 /// The events of one client: when the next may begin, and how long the last one took.
-pub(crate) struct RunEvents<'a> {
+pub struct RunEvents<'a> {
     /// The client's number.
     number: u32,
     gate: &'a Gate,
@@ -22,7 +22,7 @@ pub(crate) struct RunEvents<'a> {
 
 impl<'a> RunEvents<'a> {
     /// Of a client that has had none.
-    pub(crate) fn new(number: u32, gate: &'a Gate, metrics: &'a RunMetrics) -> Self {
+    pub fn new(number: u32, gate: &'a Gate, metrics: &'a RunMetrics) -> Self {
         RunEvents {
             number,
             gate,
@@ -32,12 +32,13 @@ impl<'a> RunEvents<'a> {
         }
     }
 
-    pub(crate) fn gate(&self) -> &'a Gate {
+    /// The gate that the client asks.
+    pub fn gate(&self) -> &'a Gate {
         self.gate
     }
 
     /// Waits for the beginning; false when there will be none.
-    pub(crate) async fn opened(&self) -> bool {
+    pub async fn opened(&self) -> bool {
         loop {
             if let Some(started) = self.gate.started() {
                 self.start.set(started);
@@ -52,13 +53,13 @@ impl<'a> RunEvents<'a> {
 
     /// Counts something that is no event.
     #[inline]
-    pub(crate) fn count(&self, counts: Counts) {
+    pub fn count(&self, counts: Counts) {
         self.metrics.add(self.number, counts);
     }
 
     /// The event begins, or goes on after its connection was lost.
     #[inline]
-    pub(crate) fn begin(&self) {
+    pub fn begin(&self) {
         match self.interrupted.take() {
             None => self.gate.begin(),
             Some(_) => self.gate.go_on(),
@@ -67,13 +68,13 @@ impl<'a> RunEvents<'a> {
 
     /// The event is done; its statements have been counted one by one.
     #[inline]
-    pub(crate) fn done(&self, latency_ns: u64) {
+    pub fn done(&self, latency_ns: u64) {
         self.gate.done();
         self.metrics.event(self.number, Counts::NONE, latency_ns);
     }
 
     /// The event is not counted.
-    pub(crate) fn give_up(&self) {
+    pub fn give_up(&self) {
         self.gate.done();
     }
 

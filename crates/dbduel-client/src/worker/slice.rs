@@ -106,7 +106,7 @@ impl Slice {
     }
 
     /// The last client of the thread has ended, or there is none; before the planned end that finishes the slice.
-    pub(crate) fn left_by_all(&self) {
+    pub fn left_by_all(&self) {
         self.is_finished.set(self.now_ns() < self.close_ns.get());
     }
 

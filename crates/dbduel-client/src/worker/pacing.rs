@@ -13,7 +13,7 @@ const TRANSACTIONS_PER_TURN: u32 = 16;
 const TURN: Duration = Duration::from_millis(1);
 
 /// Nanoseconds since the start of a slice or a run.
-pub(crate) trait RunClock {
+pub trait RunClock {
     /// What the nanoseconds count from.
     fn start(&self) -> Instant;
 
@@ -39,7 +39,7 @@ pub(crate) trait RunClock {
 
 /// What decides when the transactions of a client begin: a slice of a contest, or a run. Instants are nanoseconds since its
 /// start.
-pub(crate) trait Pacing: RunClock {
+pub trait Pacing: RunClock {
     /// When the next transaction of a client that is free at `free_ns` is due; none when nothing more is begun.
     fn take(&self, free_ns: u64) -> Option<u64>;
 
@@ -64,7 +64,7 @@ pub(crate) trait Pacing: RunClock {
 }
 
 /// The waits of one client, which hold up no other of its thread.
-pub(crate) struct ClientWaits<'a> {
+pub struct ClientWaits<'a> {
     reactor: &'a Rc<Reactor>,
     token: Token,
     /// The event loop's turn at the last transaction, and transactions since it began.
@@ -75,7 +75,7 @@ pub(crate) struct ClientWaits<'a> {
 
 impl<'a> ClientWaits<'a> {
     /// Of a client that has had no transaction. `blocks`: its transactions hold up its thread.
-    pub(crate) fn new(reactor: &'a Rc<Reactor>, token: Token, blocks: bool) -> Self {
+    pub fn new(reactor: &'a Rc<Reactor>, token: Token, blocks: bool) -> Self {
         ClientWaits {
             reactor,
             token,
@@ -86,7 +86,7 @@ impl<'a> ClientWaits<'a> {
 
     /// Counts a transaction that ended at `now_ns`; true when the client has not waited for anything for too many of them.
     #[inline]
-    pub(crate) fn has_had_its_turn(&self, pacing: &impl Pacing, now_ns: u64) -> bool {
+    pub fn has_had_its_turn(&self, pacing: &impl Pacing, now_ns: u64) -> bool {
         let (turn, transactions) = self.seen.get();
         let now = self.reactor.turn_began();
         let transactions = if now == turn { transactions + 1 } else { 1 };
@@ -96,21 +96,21 @@ impl<'a> ClientWaits<'a> {
     }
 
     /// Lets the other clients of the thread have their turn; returns when that was over.
-    pub(crate) async fn end_turn(&self, pacing: &impl Pacing) -> u64 {
+    pub async fn end_turn(&self, pacing: &impl Pacing) -> u64 {
         sleep_until(self.reactor, self.token, Instant::now()).await;
         pacing.now_ns()
     }
 
     /// Waits for so long, and not on account of the server; returns when that was over.
     #[cold]
-    pub(crate) async fn pause(&self, pacing: &impl Pacing, time: Duration) -> u64 {
+    pub async fn pause(&self, pacing: &impl Pacing, time: Duration) -> u64 {
         sleep_until(self.reactor, self.token, Instant::now() + time).await;
         pacing.now_ns()
     }
 
     /// Waits for what is due later; returns when the client goes on, or none when it is called off. That is earlier where its session is
     /// to report.
-    pub(crate) async fn until_due(&self, pacing: &impl Pacing, due_ns: u64) -> Option<u64> {
+    pub async fn until_due(&self, pacing: &impl Pacing, due_ns: u64) -> Option<u64> {
         self.reactor.wake_at(self.token, pacing.instant(due_ns));
         loop {
             turn().await;
@@ -131,7 +131,7 @@ impl<'a> ClientWaits<'a> {
 
     /// Records how late a transaction was seen to be done at `now_ns`: what passed since this turn of the event loop began.
     #[inline]
-    pub(crate) fn seen_done(&self, pacing: &impl Pacing, now_ns: u64) {
+    pub fn seen_done(&self, pacing: &impl Pacing, now_ns: u64) {
         // All of it was the transaction's own.
         if self.blocks {
             return;
