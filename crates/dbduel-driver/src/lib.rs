@@ -21,6 +21,7 @@ mod blocking;
 pub mod cancel;
 pub mod client_errors;
 mod conn;
+pub mod database;
 mod deadline;
 mod error;
 pub mod executor;

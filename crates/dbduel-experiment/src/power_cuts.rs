@@ -1,7 +1,6 @@
 //! Which experiments a power cut can be tried on.
 
 use anyhow::Result;
-use dbduel_load::workloads;
 use dbduel_record::plan::{Contender, Workload};
 use dbduel_server::{Meaning, ServerName};
 
@@ -33,9 +32,9 @@ pub enum NotCuttable {
 /// # Errors
 /// [`NotCuttable`].
 pub fn check_cuttable(workload: &Workload, contenders: &[Contender]) -> Result<()> {
-    let found = workloads::find(&workload.name)?;
+    let found = dbduel_workloads::find(&workload.name)?;
     if !found.keeps_commit_log() {
-        let others = workloads::WORKLOADS.iter();
+        let others = dbduel_workloads::WORKLOADS.iter();
         let others = others.filter(|workload| workload.keeps_commit_log());
         let others: Vec<&str> = others.map(|workload| workload.name()).collect();
         return Err(NotCuttable::NoCommitLog(workload.name.clone(), others.join(", ")).into());

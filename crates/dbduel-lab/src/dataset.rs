@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dbduel_driver::{Connection, TlsMode};
-use dbduel_load::fill::{self, Digest, FillError, FillWatch, Place};
-use dbduel_load::workloads::{Moment, Verification, Workload};
 use dbduel_machine::interrupt;
 use dbduel_record::Plan;
 use dbduel_record::event::{Finding, LoadTime, Severity};
 use dbduel_record::plan::Parameters;
 use dbduel_server::{Progress, ProgressUnit};
+use dbduel_workloads::fill::{self, Digest, FillError, FillWatch, Place};
+use dbduel_workloads::{Moment, Verification, Workload};
 
 use super::contest::ContenderServer;
 

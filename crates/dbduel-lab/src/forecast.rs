@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use dbduel_load::fill::Extent;
-use dbduel_load::workloads::Workload;
 use dbduel_record::plan::Parameters;
 use dbduel_text::counts;
+use dbduel_workloads::Workload;
+use dbduel_workloads::fill::Extent;
 use serde_json::Value;
 
 use dbduel_machine::host;
@@ -129,7 +129,7 @@ fn may_be_compressed(parameters: &Parameters) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dbduel_load::workloads::find;
+    use dbduel_workloads::find;
 
     const EXTENT: Extent = Extent {
         rows: 1_500_000,

@@ -1,9 +1,9 @@
 //! Whether scripts are compiled, checked before anything starts: interpreted ones cost their clients more.
 
-use dbduel_load::lua;
-use dbduel_load::workloads::script;
+use dbduel_lua;
 use dbduel_record::Plan;
 use dbduel_record::event::{Finding, Severity};
+use dbduel_workloads::script;
 
 /// A finding where scripts are the load and LuaJIT cannot compile them.
 #[must_use]
@@ -25,7 +25,7 @@ pub fn doubt(plan: &Plan) -> Option<Finding> {
 /// Says that scripts are interpreted in this process, if they are.
 #[must_use]
 pub fn claim() -> Option<&'static str> {
-    claim_if(lua::compiles())
+    claim_if(dbduel_lua::compiles())
 }
 
 fn claim_if(compiles: bool) -> Option<&'static str> {

@@ -11,7 +11,7 @@
 mod common;
 
 use common::{Bench, number};
-use dbduel_load::workloads::Moment;
+use dbduel_workloads::Moment;
 
 /// Connections that fill the tables, as many as the original had loaders when it was measured.
 const LOADERS: u32 = 4;

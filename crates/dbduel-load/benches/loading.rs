@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 use dbduel_driver::address::{Address, ServerAddress};
 use dbduel_driver::{Connection, Dialect, TlsMode};
-use dbduel_load::fill::{FillError, FillWatch, LoadMethodChoice, Place, digest, fill_by};
-use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::Parameters;
+use dbduel_workloads::fill::{FillError, FillWatch, LoadMethodChoice, Place, digest, fill_by};
+use dbduel_workloads::parameters;
 
 use peer::{Result, Server, Spread, Sysbench, cpu_us, positive, server_process};
 
@@ -208,7 +208,7 @@ fn filled(
     process: Option<u32>,
     wish: LoadMethodChoice,
 ) -> Result<Option<(Filling, String)>> {
-    let workload = workloads::find(WORKLOAD)?;
+    let workload = dbduel_workloads::find(WORKLOAD)?;
     let given = Parameters::from([
         ("tables".to_owned(), options.tables.into()),
         ("table_size".to_owned(), options.table_size.into()),

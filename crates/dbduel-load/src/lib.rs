@@ -5,23 +5,17 @@
 //! nothing; what it brings back are counts and histograms.
 //!
 //! ```text
-//! order ─► drive ─► load_thread ─► executor ─► worker ─► workloads ─► driver ─► server
-//!            ▲                                   │  ▲
-//! answer ◄───┴────────────── tally ◄─────────────┘  └── schedule
+//! order ─► drive ─► load_thread ─► clients of a workload ─► server
+//!            ▲                              │
+//! answer ◄───┴──────────── tally ◄──────────┘
 //! ```
 //!
-//! A run as sysbench understands it has [`bridge`] for the load threads, and its gate and its metrics ([`run`]) for the schedule
-//! and the tally of a slice; the clients in [`worker`] are the same.
+//! What a client does is in `dbduel-client`, what it is given to do in `dbduel-workloads`.
 
 mod answer_sum;
-pub mod bridge;
 pub mod drive;
-pub mod fill;
 mod heartbeat;
 pub mod load_thread;
 pub mod locked_memory;
-pub mod lua;
-pub mod machine;
 pub mod monotonic;
 pub mod order;
-pub mod workloads;

@@ -8,10 +8,11 @@ use dbduel_load::drive::Threads;
 use dbduel_load::order::{SliceOrder, Tick};
 use dbduel_record::latency;
 use dbduel_record::plan::Arrival;
+use dbduel_testkit::mock::{act, mock, scripted};
 use dbduel_wire::server::Act;
 use dbduel_wire::server::Answer as Reply;
 
-use crate::support::{Load, act, mock, quantile_ms, scripted, slice_order};
+use crate::support::{Load, quantile_ms, slice_order};
 
 /// What the client must have seen of its transactions, one after the other over one connection, by what the server saw.
 /// A request is sent before the server has heard it and after the answer to the one before; its reply arrives after the

@@ -7,11 +7,10 @@ use dbduel_driver::mock_server::Role;
 use dbduel_load::monotonic;
 use dbduel_load::order::{Answer, Order, SliceOrder, Tick};
 use dbduel_record::plan::Arrival;
+use dbduel_testkit::mock::{act, mock, scripted};
 use dbduel_wire::server::Answer as Reply;
 
-use crate::support::{
-    Load, SLICE_MAX_S, act, mock, open_order, quantile_ms, scripted, slice_order,
-};
+use crate::support::{Load, SLICE_MAX_S, open_order, quantile_ms, slice_order};
 
 #[test]
 fn slices_follow_one_another_and_everything_adds_up() {
@@ -58,7 +57,7 @@ fn slices_follow_one_another_and_everything_adds_up() {
 fn every_workload_runs_in_both_protocols() {
     let (_directory, server) = mock(Role::Null);
     let mut load = Load::start(1);
-    for workload in dbduel_load::workloads::WORKLOADS {
+    for workload in dbduel_workloads::WORKLOADS {
         for protocol in ["prepared", "text"] {
             let mut order = open_order(&server.address(), workload.name(), 2);
             order
@@ -282,12 +281,12 @@ fn the_end_of_the_input_ends_everything_before_its_time() {
     acts.push(act(0, Reply::Stall));
     let (_directory, server) = scripted(acts);
     let idle = Load::start(2);
-    assert!(idle.end() < crate::support::PROMPT);
+    assert!(idle.end() < dbduel_testkit::mock::PROMPT);
     let mut busy = Load::start(2);
     busy.open(&server.address(), "oltp-point-select", 2);
     busy.order(&Order::Slice(slice_order(2, SLICE_MAX_S)));
     busy.answer();
-    assert!(busy.end() < crate::support::PROMPT);
+    assert!(busy.end() < dbduel_testkit::mock::PROMPT);
 }
 
 #[test]

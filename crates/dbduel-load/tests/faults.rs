@@ -5,16 +5,15 @@ use std::time::{Duration, Instant};
 
 use dbduel_driver::mock_server::Role;
 use dbduel_driver::{Credentials, Dialect, TlsMode};
-use dbduel_load::fill::{self, FillError, FillWatch, Place};
 use dbduel_load::monotonic;
 use dbduel_load::order::{Answer, Order, SliceOrder, Tick};
-use dbduel_load::workloads::{self, parameters};
+use dbduel_testkit::mock::{PROMPT, act, error, mock, scripted};
 use dbduel_wire::server::Answer as Reply;
+use dbduel_workloads::fill::{self, FillError, FillWatch, Place};
+use dbduel_workloads::parameters;
 
 use crate::support::valve::Valve;
-use crate::support::{
-    Load, PROMPT, SLICE_MAX_S, act, error, mock, ok_in, open_order, scripted, slice_order,
-};
+use crate::support::{Load, SLICE_MAX_S, ok_in, open_order, slice_order};
 
 /// Statements that the first client sends before anything else, to learn what its session is.
 const SESSION_QUESTIONS: u64 = 4;
@@ -270,7 +269,7 @@ fn a_server_without_tls_is_refused_where_tls_is_required() {
 
 #[test]
 fn work_on_tables_whose_server_falls_silent_is_given_up() {
-    let workload = workloads::find("oltp-read-only").unwrap();
+    let workload = dbduel_workloads::find("oltp-read-only").unwrap();
     let given =
         [("tables", 1), ("table_size", 100)].map(|(name, value)| (name.to_owned(), value.into()));
     let parameters = parameters::resolve(workload, &given.into()).unwrap();

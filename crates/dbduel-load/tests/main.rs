@@ -1,13 +1,9 @@
-//! Tests of the load process and of scripts in one program, so that the crate is linked once for them. Those that count allocations or
+//! Tests of the load process in one program, so that the crate is linked once for them. Those that count allocations or
 //! memory of their process are programs of their own.
 
 mod clocks;
 mod drive;
 mod faults;
-mod script_end;
-mod script_library;
-mod script_rules;
-mod script_stack;
 mod script_workload;
 mod support;
 mod turns;

@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 use dbduel_driver::address::Address;
 use dbduel_driver::mock_server::Role;
 use dbduel_driver::{Credentials, TlsMode};
-use dbduel_load::fill::{FillError, FillReport, FillWatch, Place, fill};
 use dbduel_load::order::{Answer, Order, SliceOrder};
-use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::Parameters;
+use dbduel_testkit::mock::mock;
+use dbduel_workloads::fill::{FillError, FillReport, FillWatch, Place, fill};
+use dbduel_workloads::parameters;
 
-use crate::support::{Load, SLICE_MAX_S, mock, ok_in, open_order, slice_order};
+use crate::support::{Load, SLICE_MAX_S, ok_in, open_order, slice_order};
 
 /// Events that call a function before their first statement, after it, or not at all.
 const MIXED: &str = r#"
@@ -54,7 +55,7 @@ fn given_text(text: &str, folder: &tempfile::TempDir, more: &[(&str, &str)]) -> 
 
 /// A load of one thread whose clients run the script.
 fn opened(address: &Address, given: &Parameters, clients: u32) -> Load {
-    let workload = workloads::find("script").unwrap();
+    let workload = dbduel_workloads::find("script").unwrap();
     let mut order = open_order(address, "oltp-read-only", clients);
     workload.name().clone_into(&mut order.workload.name);
     order.workload.parameters = parameters::resolve(workload, given).unwrap();
@@ -103,7 +104,7 @@ fn a_client_that_sleeps_over_the_slice_of_another_contender_wakes_up() {
     let text = "function event() os.execute('while [ ! -e OVER ]; do sleep 0.01; done') end";
     let text = text.replace("OVER", over.to_str().unwrap());
     let given = given_text(&text, &folder, &[]);
-    let workload = workloads::find("script").unwrap();
+    let workload = dbduel_workloads::find("script").unwrap();
     let (_directory, server) = mock(Role::Null);
     let mut load = Load::start(1);
     for contender in ["sleeper", "other"] {
@@ -173,7 +174,7 @@ fn a_client_whose_server_is_gone_is_given_up_when_the_slice_is_over() {
 
 #[test]
 fn parameters_that_would_be_left_out_are_refused() {
-    let workload = workloads::find("script").unwrap();
+    let workload = dbduel_workloads::find("script").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let refusal = |name: &str, value: &str| {
         let given = given(&folder, &[(name, value)]);
@@ -199,7 +200,7 @@ fn cancelled_fill(
     parameters: &Parameters,
     has_begun: impl Fn() -> bool,
 ) -> Result<FillReport, FillError> {
-    let workload = workloads::find("script").unwrap();
+    let workload = dbduel_workloads::find("script").unwrap();
     let credentials = Credentials::default();
     let place = Place {
         dialect: dbduel_driver::Dialect::MySql,
@@ -224,15 +225,15 @@ fn cancelled_fill(
 
 #[test]
 fn a_cancelled_prepare_sends_nothing_any_more() {
-    let workload = workloads::find("script").unwrap();
+    let workload = dbduel_workloads::find("script").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let parameters = parameters::resolve(workload, &given(&folder, &[])).unwrap();
     // Answers the first question on a connection, such as that for the fill's lock, and then nothing.
     let acts = vec![
-        crate::support::act(0, dbduel_wire::server::Answer::Proper),
-        crate::support::act(0, dbduel_wire::server::Answer::Stall),
+        dbduel_testkit::mock::act(0, dbduel_wire::server::Answer::Proper),
+        dbduel_testkit::mock::act(0, dbduel_wire::server::Answer::Stall),
     ];
-    let (_directory, server) = crate::support::scripted(acts);
+    let (_directory, server) = dbduel_testkit::mock::scripted(acts);
     let began = Instant::now();
     let outcome = cancelled_fill(&server.address(), &parameters, || server.heard().len() == 3);
     assert!(matches!(outcome, Err(FillError::Cancelled)), "{outcome:?}");
@@ -269,10 +270,14 @@ fn a_script_that_is_cancelled_in_compiled_code_is_closed_in_order() {
          end",
         closed.display()
     );
-    let mut acts = vec![crate::support::act(0, dbduel_wire::server::Answer::Proper); EXECUTED];
-    acts.push(crate::support::act(0, dbduel_wire::server::Answer::Stall));
-    let (_directory, server) = crate::support::scripted(acts);
-    let workload = workloads::find("script").unwrap();
+    let mut acts =
+        vec![dbduel_testkit::mock::act(0, dbduel_wire::server::Answer::Proper); EXECUTED];
+    acts.push(dbduel_testkit::mock::act(
+        0,
+        dbduel_wire::server::Answer::Stall,
+    ));
+    let (_directory, server) = dbduel_testkit::mock::scripted(acts);
+    let workload = dbduel_workloads::find("script").unwrap();
     let given = given_text(&text, &folder, &[]);
     let parameters = parameters::resolve(workload, &given).unwrap();
     let outcome = cancelled_fill(&server.address(), &parameters, || {
@@ -299,7 +304,7 @@ fn a_cancelled_prepare_leaves_no_process_behind() {
          function prepare() os.execute('echo $$ > {0}; sleep 300 & echo $! >> {0}; wait') end",
         numbers.display()
     );
-    let workload = workloads::find("script").unwrap();
+    let workload = dbduel_workloads::find("script").unwrap();
     let given = given_text(&text, &folder, &[]);
     let parameters = parameters::resolve(workload, &given).unwrap();
     let (_directory, server) = mock(Role::Null);
@@ -313,7 +318,7 @@ fn a_cancelled_prepare_leaves_no_process_behind() {
     let began = Instant::now();
     while numbers.lines().any(is_alive) {
         assert!(
-            began.elapsed() < crate::support::PROMPT,
+            began.elapsed() < dbduel_testkit::mock::PROMPT,
             "still there: {numbers}"
         );
         std::thread::sleep(Duration::from_millis(5));

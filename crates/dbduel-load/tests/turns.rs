@@ -5,11 +5,10 @@ use std::time::{Duration, Instant};
 
 use dbduel_driver::mock_server::{MockServer, Role};
 use dbduel_load::order::{Answer, Order, SliceAnswer, SliceOrder};
+use dbduel_testkit::mock::{PROMPT, mock};
 
 use crate::support::valve::Valve;
-use crate::support::{
-    Load, PROMPT, check_accounts, mock, ok_in, open_order, quantile_ms, slice_order,
-};
+use crate::support::{Load, check_accounts, ok_in, open_order, quantile_ms, slice_order};
 use tempfile::TempDir;
 
 /// The orders end these slices.
@@ -23,7 +22,7 @@ fn order(clients: u32) -> SliceOrder {
 
 /// A load process of so many threads, whose clients go through a valve.
 fn behind_a_valve(threads: u32, clients: u32) -> (TempDir, MockServer, Valve, Load) {
-    let (directory, server) = mock(Role::Scripted(vec![crate::support::act(
+    let (directory, server) = mock(Role::Scripted(vec![dbduel_testkit::mock::act(
         0,
         dbduel_wire::server::Answer::Proper,
     )]));

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use dbduel_driver::address::Address;
+use dbduel_driver::database::create_file;
 use dbduel_driver::{Settings, sqlite_version};
-use dbduel_load::fill::create_file;
 use dbduel_record::files::{Change, FileSystem};
 
 use super::home::{Home, create_private_dir};

@@ -4,6 +4,8 @@
 
 pub mod damage;
 pub mod faulty_files;
+#[cfg(feature = "mock")]
+pub mod mock;
 pub mod noise;
 #[cfg(feature = "records")]
 pub mod synthetic;

@@ -14,12 +14,12 @@ mod simulation;
 
 use clap::Parser as _;
 use dbduel_driver::address::AddressError;
-use dbduel_load::workloads::UnknownWorkload;
-use dbduel_load::workloads::completion::CompletionError;
-use dbduel_load::workloads::parameters::ParameterError;
 use dbduel_machine::interrupt::{self, Interrupted};
 use dbduel_nats::AddressError as NatsAddressError;
 use dbduel_record::store::RecordError;
+use dbduel_workloads::UnknownWorkload;
+use dbduel_workloads::completion::CompletionError;
+use dbduel_workloads::parameters::ParameterError;
 
 use commands::CommandLine;
 use commands::init::InitError;

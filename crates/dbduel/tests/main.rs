@@ -8,9 +8,13 @@
 #[macro_use]
 extern crate dbduel_test_attribute;
 
-/// A load process inside the test, and scripts.
+/// A load process inside the test.
 #[path = "../../dbduel-load/tests/support/mod.rs"]
 mod support;
+
+/// Scripts, and what runs them.
+#[path = "../../dbduel-sysbench/tests/support/mod.rs"]
+mod script_support;
 
 mod suite {
     pub mod attribution;

@@ -1,7 +1,7 @@
 //! A run as sysbench understands it: who may begin an event and when, what was counted, and when it is over.
 //!
 //! An *event* is sysbench's word for what everything else in the project calls a transaction; the tests of the machine
-//! ([`crate::machine`]) have events that are no transactions, so the word is kept here. A run differs from a slice of a
+//! (`dbduel-sysbench`) have events that are no transactions, so the word is kept here. A run differs from a slice of a
 //! contest in what people's scripts rely on: the number of events can be limited, an event that is running when the
 //! time is over is finished and counted, an error that is not on a list ends the run.
 //!
@@ -9,7 +9,7 @@
 //! schedule ─► gate ─► a worker's events ─► metrics
 //! ```
 //!
-//! Knows neither what an event is nor who carries the workers: that is [`crate::bridge`].
+//! Knows neither what an event is nor which threads carry the workers: that is in `dbduel-sysbench`.
 
 mod counts;
 mod gate;

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use dbduel_driver::{SettingError, check_setting};
-use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::{Contender, Parameters, Setting, Workload};
 use dbduel_server::{Meaning, ServerName};
+use dbduel_workloads::parameters;
 
 use super::hosts::server_host;
 use crate::experiment::document::Report;
@@ -91,7 +91,7 @@ pub(super) fn with_tables(
     contender: Contender,
     written: &experiment::Contender,
 ) -> Contender {
-    let Ok(known) = workloads::find(&workload.name) else {
+    let Ok(known) = dbduel_workloads::find(&workload.name) else {
         return contender;
     };
     let own = experiment::resolved(&experiment.contenders, written);

@@ -1,8 +1,8 @@
 //! Machines of their own for load and servers: which contests can have them.
 
-use dbduel_load::workloads::{self, script};
 use dbduel_record::plan::{Contender, LoadHosts, LoadLevel, Workload};
 use dbduel_server::{Meaning, ServerName};
+use dbduel_workloads::script;
 
 use crate::experiment::document::Report;
 use crate::experiment::{self, Experiment, ServersPlace};
@@ -114,7 +114,7 @@ pub(super) fn complete_hosts(
     let of_cells = levels.iter().filter_map(|level| level.cell.as_ref());
     let all = of_cells.map(|cell| &cell.workload).chain([workload]);
     for one in all {
-        let Ok(known) = workloads::find(&one.name) else {
+        let Ok(known) = dbduel_workloads::find(&one.name) else {
             continue;
         };
         let why = if one.name == script::NAME {

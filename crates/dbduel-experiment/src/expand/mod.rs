@@ -24,12 +24,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use dbduel_driver::executor::policy::threads_beside_a_server;
-use dbduel_load::workloads::parameters::ScriptAccess;
-use dbduel_load::workloads::script;
 use dbduel_record::plan::{
     Contender, LoadLevel, LoadProcess, Objective, Schedule, Suite, Workload,
 };
 use dbduel_record::{FormatVersion, Plan};
+use dbduel_workloads::parameters::ScriptAccess;
+use dbduel_workloads::script;
 
 use crate::experiment::document::{Report, Troubles};
 use crate::experiment::{self, Experiment, ExperimentFile};

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use dbduel_driver::Dialect;
-use dbduel_load::workloads::parameters::ScriptAccess;
-use dbduel_load::workloads::{self, Effect, script};
 use dbduel_record::plan::{Arrival, LoadLevel, SuitePhase, SuiteWorkload, Workload};
+use dbduel_workloads::parameters::ScriptAccess;
+use dbduel_workloads::{Effect, script};
 
 use super::levels::{CLIENTS, LEVELS_MAX, think_ms};
 use super::suite_scripts::script_of;
@@ -135,8 +135,8 @@ struct Known {
 
 impl Known {
     fn of(path: &Path, access: ScriptAccess, workload: &experiment::Workload) -> Self {
-        let known = workloads::find(&workload.name.value).ok();
-        let specs = known.map_or_else(Vec::new, workloads::Workload::parameters);
+        let known = dbduel_workloads::find(&workload.name.value).ok();
+        let specs = known.map_or_else(Vec::new, dbduel_workloads::Workload::parameters);
         let is_script = known.is_some_and(|known| known.name() == script::NAME);
         let file = script_of(workload).filter(|_| is_script);
         let outline = file.and_then(|file| script::outline(&script_file(path, file), access).ok());
@@ -193,8 +193,10 @@ fn check_tables(
     workload: &Workload,
     data: &Workload,
 ) {
-    let (Ok(known), Ok(filling)) = (workloads::find(&workload.name), workloads::find(&data.name))
-    else {
+    let (Ok(known), Ok(filling)) = (
+        dbduel_workloads::find(&workload.name),
+        dbduel_workloads::find(&data.name),
+    ) else {
         return;
     };
     // Which tables a script uses is unknown. Parameters that were refused say nothing of tables.
@@ -236,7 +238,7 @@ fn phase(
     if let Some(phase) = written.phase {
         return phase;
     }
-    let known = workloads::find(&workload.name);
+    let known = dbduel_workloads::find(&workload.name);
     match known.map(|known| known.effect(&workload.parameters)) {
         Ok(Effect::Reads) => SuitePhase::Read,
         Ok(Effect::Changes) | Err(_) => SuitePhase::Write,

@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dbduel_load::workloads::parameters::ScriptAccess;
-use dbduel_load::workloads::script;
 use dbduel_record::plan::SuitePhase;
+use dbduel_workloads::parameters::ScriptAccess;
+use dbduel_workloads::script;
 
 use super::contenders::beside;
 use crate::experiment::document::{Located, Report};

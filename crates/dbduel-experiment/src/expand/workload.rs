@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::path::Path;
 
-use dbduel_load::workloads::completion::{self, CompletionError};
-use dbduel_load::workloads::parameters::{self, ScriptAccess};
-use dbduel_load::workloads::{self, script};
 use dbduel_record::plan::{LoadLevel, Parameters, Workload};
+use dbduel_workloads::completion::{self, CompletionError};
+use dbduel_workloads::parameters::{self, ScriptAccess};
+use dbduel_workloads::script;
 
 use super::contenders::beside;
 use crate::experiment::document::Report;
@@ -28,7 +28,7 @@ pub(super) fn complete_workload(
     access: ScriptAccess,
 ) -> (Workload, Asked) {
     let name = written.name.value.clone();
-    let workload = match workloads::find(&name) {
+    let workload = match dbduel_workloads::find(&name) {
         Ok(workload) => workload,
         Err(error) => {
             report.add(
@@ -107,7 +107,7 @@ pub(super) fn check_clients(
     workload: &Workload,
     levels: &[LoadLevel],
 ) {
-    let Ok(known) = workloads::find(&workload.name) else {
+    let Ok(known) = dbduel_workloads::find(&workload.name) else {
         return;
     };
     // Parameters that were refused say nothing about clients.
@@ -128,7 +128,7 @@ pub(super) fn check_work(
     experiment: &Experiment,
     workload: &Workload,
 ) -> bool {
-    let Ok(known) = workloads::find(&workload.name) else {
+    let Ok(known) = dbduel_workloads::find(&workload.name) else {
         return false;
     };
     if workload.parameters.is_empty() || !known.has_fixed_work(&workload.parameters) {

@@ -5,9 +5,9 @@
 
 use std::borrow::Cow;
 
-use dbduel_load::workloads::script::OPTION;
 use dbduel_record::plan::IoLimit;
 use dbduel_server::reserved;
+use dbduel_workloads::script::OPTION;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 

@@ -1,6 +1,6 @@
 //! `[workload]`: its name or script, and parameters, which any table of parameters is read like.
 
-use dbduel_load::workloads::script::{NAME, OPTION};
+use dbduel_workloads::script::{NAME, OPTION};
 use toml::Spanned;
 use toml::de::DeValue;
 

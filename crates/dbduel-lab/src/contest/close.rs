@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use dbduel_load::fill::Digest;
-use dbduel_load::workloads;
 use dbduel_machine::interrupt::{self, Urgency};
 use dbduel_record::Record;
 use dbduel_record::event::{EndReason, Event, Severity};
 use dbduel_record::facts::Size;
+use dbduel_workloads::fill::Digest;
 
 use super::arena::Arena;
 use super::backend::{ContenderServer, Health};
@@ -44,7 +43,7 @@ pub fn close(
             journal.event(Event::ServerDied { contender, how })?;
         }
     }
-    let workload = workloads::find(&config.plan.workload.name)?;
+    let workload = dbduel_workloads::find(&config.plan.workload.name)?;
     let has_equal_rows = is_over
         && workload.depends_on_past_work()
         && workload.has_fixed_work(&config.plan.workload.parameters);
@@ -130,7 +129,7 @@ fn final_counters(
     drop(connection);
     let before = journal::size_before(config.record, &resident.name);
     keep_size(journal, resident, before)?;
-    let workload = workloads::find(&config.plan.workload.name)?;
+    let workload = dbduel_workloads::find(&config.plan.workload.name)?;
     conditions::after(config, resident, workload, journal)?;
     let log = Record::open(config.record)?.commits_of(&resident.name);
     durability::compare_quietly(config, resident, &log, journal)?;

@@ -2,8 +2,8 @@
 //! record.
 
 use anyhow::{Result, bail};
-use dbduel_load::workloads::{Moment, Verification, Workload};
 use dbduel_record::facts::{Condition, Conditions};
+use dbduel_workloads::{Moment, Verification, Workload};
 
 use super::ContestConfig;
 use super::backend::ContenderServer;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use dbduel_driver::{Connection, Dialect};
-use dbduel_load::workloads::{self, CommitCheck};
 use dbduel_record::commits::CommitRange;
 use dbduel_record::event::{Finding, Severity};
+use dbduel_workloads::CommitCheck;
 
 use super::ContestConfig;
 use super::backend::ContenderServer;
@@ -80,7 +80,7 @@ fn ask(
     log: &[CommitRange],
 ) -> Result<(Option<CommitCheck>, Option<String>)> {
     let plan = config.plan;
-    let workload = workloads::find(&plan.workload.name)?;
+    let workload = dbduel_workloads::find(&plan.workload.name)?;
     let mut connection = resident.connect(Duration::from_secs_f64(plan.limits.dataset_s))?;
     let commit_check = workload.verify_commits(&plan.workload.parameters, &mut connection, log)?;
     Ok((commit_check, weaker_promise(&mut connection)))

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dbduel_experiment::expand::load_s;
-use dbduel_load::{fill, workloads};
 use dbduel_machine::clock;
 use dbduel_machine::interrupt;
 use dbduel_record::event::{EndReason, Event};
 use dbduel_record::plan::SuitePhase;
 use dbduel_record::{Plan, Record};
+use dbduel_workloads::fill;
 
 use super::board::Phase;
 use super::{Contest, LevelStanding};
@@ -181,7 +181,7 @@ impl Contest<'_> {
         let mut connection = self
             .arena
             .connect(contender, Duration::from_secs_f64(plan.limits.dataset_s))?;
-        let workload = workloads::find(&plan.workload.name)?;
+        let workload = dbduel_workloads::find(&plan.workload.name)?;
         for table in dataset::tables(plan, workload, &mut connection)? {
             fill::gather_statistics(&mut connection, &table)
                 .with_context(|| format!("`{name}` could not gather statistics of `{table}`"))?;

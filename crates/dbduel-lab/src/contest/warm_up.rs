@@ -7,13 +7,13 @@ use std::ops::ControlFlow;
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_load::order::{SliceAnswer, SliceOrder, Tick};
-use dbduel_load::workloads::{self, Workload};
 use dbduel_machine::interrupt;
 use dbduel_record::Plan;
 use dbduel_record::event::Event;
 use dbduel_record::plan::Arrival;
 use dbduel_record::seed::named_seed;
 use dbduel_stats::steady::{SteadyDetector, SteadyRule, SteadyState};
+use dbduel_workloads::Workload;
 
 use super::Contest;
 use super::backend::Health;
@@ -205,7 +205,7 @@ impl Contest<'_> {
 pub(super) fn workload_at(plan: &Plan, level: usize) -> Result<&'static dyn Workload> {
     let cell = plan.levels.get(level).and_then(|level| level.cell.as_ref());
     let workload = cell.map_or(&plan.workload, |cell| &cell.workload);
-    Ok(workloads::find(&workload.name)?)
+    Ok(dbduel_workloads::find(&workload.name)?)
 }
 
 /// The detector's rule in ticks of the plan.

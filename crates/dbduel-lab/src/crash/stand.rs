@@ -10,13 +10,13 @@ use dbduel_driver::address::Address;
 use dbduel_driver::cancel::Cancel;
 use dbduel_driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
 use dbduel_load::order::OpenOrder;
-use dbduel_load::workloads::{self, Workload};
 use dbduel_machine::host;
 use dbduel_machine::interrupt;
 use dbduel_powercut::mount::Mount;
 use dbduel_powercut::{Image, Volume, read_tree};
 use dbduel_record::plan::{self, Contender, Parameters};
 use dbduel_server::{DATABASE, RunningServer, Sandbox, StartError, file_sizes};
+use dbduel_workloads::Workload;
 
 use super::traced_load::{Promised, TRACE_BYTES_MAX};
 use super::verdict::{self, CutVerdict};
@@ -107,7 +107,7 @@ impl<'a> Stand<'a> {
         Ok(Stand {
             contest,
             contender,
-            workload: workloads::find(&contest.plan.workload.name)?,
+            workload: dbduel_workloads::find(&contest.plan.workload.name)?,
             planned: contest.plan.workload_of(contender),
             dialect: sandbox.build().product()?.dialect(),
             sandbox,

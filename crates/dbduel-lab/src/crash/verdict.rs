@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use dbduel_driver::Connection;
-use dbduel_load::fill;
-use dbduel_load::workloads::Moment;
 use dbduel_machine::interrupt;
 use dbduel_server::StartError;
+use dbduel_workloads::Moment;
+use dbduel_workloads::fill;
 use serde::Serialize;
 
 use super::pages;

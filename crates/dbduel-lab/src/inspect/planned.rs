@@ -8,7 +8,6 @@ use dbduel_driver::address::ServerAddress;
 use dbduel_driver::{Dialect, sqlite_version};
 use dbduel_experiment::ExperimentFile;
 use dbduel_experiment::document::{Trouble, Troubles};
-use dbduel_load::workloads;
 use dbduel_machine::host;
 use dbduel_record::Plan;
 use dbduel_record::facts::Host;
@@ -307,7 +306,7 @@ fn set(evidence: &mut ServerEvidence, setting: &Setting) -> Result<(), String> {
 
 /// The statements that will create a workload's tables; nothing where its script decides.
 fn schema(workload: &Workload) -> Option<String> {
-    let known = workloads::find(&workload.name).ok()?;
+    let known = dbduel_workloads::find(&workload.name).ok()?;
     let tables = known.tables(Dialect::MySql, &workload.parameters);
     let statements: Vec<String> = tables.into_iter().map(|table| table.create).collect();
     (!statements.is_empty()).then(|| statements.join(";\n"))

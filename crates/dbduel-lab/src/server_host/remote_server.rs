@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use dbduel_driver::Credentials;
 use dbduel_driver::address::Address;
-use dbduel_load::workloads;
 use dbduel_machine::clock;
 use dbduel_record::event::LoadTime;
 use dbduel_record::facts::FileSizes;
@@ -273,7 +272,7 @@ impl Backend for RemoteServer {
             self.sandbox.build.id,
             self.host_name()
         ));
-        let workload = workloads::find(&config.plan.workload.name)?;
+        let workload = dbduel_workloads::find(&config.plan.workload.name)?;
         let keeps_data =
             !workload.depends_on_past_work() && is_dataset_known(past, &contender.name);
         let begun = clock::now();

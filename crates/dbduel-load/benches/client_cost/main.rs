@@ -33,10 +33,10 @@ use std::time::Duration;
 use dbduel_driver::address::ServerAddress;
 use dbduel_driver::executor::policy::{raise_open_files_limit, threads_among_others};
 use dbduel_driver::{Connection, TlsMode};
-use dbduel_load::fill::{FillWatch, Place, fill};
 use dbduel_load::order::{Answer, OpenOrder, Order, SliceOrder};
-use dbduel_load::workloads::{self, parameters};
 use dbduel_record::plan::{Arrival, Parameters, Workload};
+use dbduel_workloads::fill::{FillWatch, Place, fill};
+use dbduel_workloads::parameters;
 
 use counters::{Run, counted};
 use disturber::Disturber;
@@ -188,7 +188,7 @@ fn measure(options: &Options) -> Result<()> {
 /// Fills the tables, runs both programs in turns and prints the tables of ratios.
 fn on_filled_tables(options: &Options, server: &Server, connection: &mut Connection) -> Result<()> {
     // All workloads of sysbench have the same tables and parameters.
-    let workload = workloads::find(READ_WRITE)?;
+    let workload = dbduel_workloads::find(READ_WRITE)?;
     let given = Parameters::from([
         ("tables".to_owned(), options.tables.into()),
         ("table_size".to_owned(), TABLE_SIZE.into()),
@@ -318,7 +318,7 @@ fn script_of(workload: &str, tables: u32, clients: u32) -> Result<Workload> {
         ("options.tables".to_owned(), tables.into()),
         ("options.table_size".to_owned(), TABLE_SIZE.into()),
     ]);
-    let workload = workloads::find("script")?;
+    let workload = dbduel_workloads::find("script")?;
     Ok(Workload {
         name: workload.name().to_owned(),
         parameters: parameters::resolve(workload, &given)?,

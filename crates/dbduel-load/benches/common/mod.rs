@@ -7,11 +7,11 @@ use std::time::Duration;
 use dbduel_driver::address::Address;
 use dbduel_driver::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::drive::drive;
-use dbduel_load::fill::{FillReport, FillWatch, Place, digest, fill};
 use dbduel_load::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder};
-use dbduel_load::workloads::{Moment, Workload, find, parameters::resolve};
 use dbduel_record::latency;
 use dbduel_record::plan::{Arrival, Parameters, Workload as PlannedWorkload};
+use dbduel_workloads::fill::{FillReport, FillWatch, Place, digest, fill};
+use dbduel_workloads::{Moment, Workload, find, parameters::resolve};
 
 const DEADLINE: Duration = Duration::from_secs(3600);
 

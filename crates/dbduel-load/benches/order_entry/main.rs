@@ -20,7 +20,7 @@ mod peers;
 use common::{Bench, number};
 use dbduel_driver::address::Address;
 use dbduel_load::order::SliceAnswer;
-use dbduel_load::workloads::Moment;
+use dbduel_workloads::Moment;
 use peers::{Access, Peer};
 
 /// Connections that fill the tables.

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use dbduel_client::ClientConfig;
 use dbduel_driver::session::Session;
 use dbduel_driver::{Credentials, Tls};
+use dbduel_lua::gather_states;
+use dbduel_workloads::parameters;
 
 use super::input::nanoseconds;
 use super::{Desk, DriveError, Event, Interruption, OpenContender, PROMPT};
 use crate::load_thread::{Command, Report, SliceReport};
-use crate::lua::gather_states;
 use crate::order::{Answer, OpenOrder};
-use crate::workloads::{self, parameters};
 
 /// The most clients of one contender: more than one address has ports for.
 const CLIENTS_MAX: u32 = 65_536;
@@ -36,7 +36,7 @@ impl<O: Write> Desk<O> {
                 order.clients
             ));
         }
-        let workload = match workloads::find(&order.workload.name) {
+        let workload = match dbduel_workloads::find(&order.workload.name) {
             Ok(workload) => workload,
             Err(error) => return refused(error.to_string()),
         };

@@ -538,11 +538,11 @@ mod tests {
 
     use super::*;
     use crate::monotonic;
-    use crate::workloads::{find, parameters};
     use dbduel_client::share::HostShare;
     use dbduel_client::tally::Window;
     use dbduel_driver::mock_server::{MockServer, Role};
     use dbduel_driver::{Credentials, Dialect, Tls, TlsMode};
+    use dbduel_workloads::{find, parameters};
 
     #[test]
     fn a_loss_is_reported_before_the_slice_that_it_ends() {

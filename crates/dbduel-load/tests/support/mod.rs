@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a helper of tests may panic")]
 #![allow(dead_code, reason = "each test program uses its own part of this")]
 
-pub mod script;
 pub mod valve;
 
 use std::io::{BufRead, BufReader, Lines, PipeReader, PipeWriter, Write, pipe};
@@ -12,40 +11,11 @@ use std::time::{Duration, Instant};
 
 use dbduel_driver::TlsMode;
 use dbduel_driver::address::Address;
-use dbduel_driver::mock_server::{MockServer, Role};
 use dbduel_load::drive::{DriveError, Threads, drive};
 use dbduel_load::order::{Answer, ClassAnswer, OpenOrder, Order, SliceAnswer, SliceOrder, Tick};
-use dbduel_load::workloads::{self, parameters};
 use dbduel_record::latency;
 use dbduel_record::plan::{Arrival, Parameters, Workload};
-use dbduel_wire::ServerError;
-use dbduel_wire::server::{Act, Answer as Reply};
-use tempfile::TempDir;
-
-pub fn mock(role: Role) -> (TempDir, MockServer) {
-    let directory = tempfile::tempdir().unwrap();
-    let server = MockServer::start(&directory.path().join("s.sock"), role).unwrap();
-    (directory, server)
-}
-
-pub fn scripted(acts: Vec<Act>) -> (TempDir, MockServer) {
-    mock(Role::Scripted(acts))
-}
-
-pub fn act(after_ms: u64, answer: Reply) -> Act {
-    Act {
-        after: Duration::from_millis(after_ms),
-        answer,
-    }
-}
-
-pub fn error(code: u16, sqlstate: &[u8; 5]) -> Reply {
-    Reply::Error(ServerError {
-        code,
-        sqlstate: *sqlstate,
-        message: format!("error {code}"),
-    })
-}
+use dbduel_workloads::parameters;
 
 /// A quantile of the only class's latencies, milliseconds.
 pub fn quantile_ms(slice: &SliceAnswer, q: f64) -> f64 {
@@ -54,9 +24,6 @@ pub fn quantile_ms(slice: &SliceAnswer, q: f64) -> f64 {
         .value_at_quantile(q) as f64
         / 1e6
 }
-
-/// Turns a hang into a failure. Far above what anything takes on a busy machine, and half of [`SLICE_MAX_S`].
-pub const PROMPT: Duration = Duration::from_secs(60);
 
 /// Measured part of a slice that ends by an order, by a loss or not at all, seconds.
 pub const SLICE_MAX_S: f64 = 120.0;
@@ -176,7 +143,7 @@ impl Load {
 }
 
 pub fn open_order(address: &Address, workload: &str, clients: u32) -> OpenOrder {
-    let workload = workloads::find(workload).unwrap();
+    let workload = dbduel_workloads::find(workload).unwrap();
     let parameters = parameters::resolve(workload, &Parameters::new()).unwrap();
     OpenOrder {
         dialect: dbduel_driver::Dialect::MySql,

@@ -10,11 +10,11 @@ use clap::Args;
 use dbduel_audit::finding::RemedySetting;
 use dbduel_audit::{Fix, fix};
 use dbduel_lab::inspect::planned;
-use dbduel_load::workloads::parameters::{self, ScriptAccess};
-use dbduel_load::workloads::{self, Workload};
 use dbduel_record::Plan;
 use dbduel_record::event::Severity;
 use dbduel_server::{ARCHIVE_ENDINGS, Home, Meaning, ServerName};
+use dbduel_workloads::Workload;
+use dbduel_workloads::parameters::{self, ScriptAccess};
 
 use super::run::plan_of;
 use crate::console;
@@ -150,11 +150,11 @@ fn choose(arguments: &Arguments) -> Result<Choice> {
             },
         )?;
     }
-    let find = |name: &str| workloads::find(name).map_err(|error| error.to_string());
+    let find = |name: &str| dbduel_workloads::find(name).map_err(|error| error.to_string());
     let workload = match &arguments.workload {
-        Some(name) => workloads::find(name)?,
+        Some(name) => dbduel_workloads::find(name)?,
         None if is_asked => ask("Workload (`dbduel workloads` lists them)", WORKLOAD, find)?,
-        None => workloads::find(WORKLOAD)?,
+        None => dbduel_workloads::find(WORKLOAD)?,
     };
     let usual = usual_clients(workload);
     let clients = match arguments.clients.is_empty() {
@@ -382,7 +382,7 @@ mod tests {
                 .iter()
                 .map(|server| ServerName::parse(server).unwrap())
                 .collect(),
-            workload: workloads::find(workload).unwrap(),
+            workload: dbduel_workloads::find(workload).unwrap(),
             clients: clients.to_vec(),
         };
         experiment(&choice, &[]).unwrap()
@@ -390,7 +390,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_accepted_for_every_workload() {
-        for workload in workloads::WORKLOADS {
+        for workload in dbduel_workloads::WORKLOADS {
             // A script is named by its file, and there is none.
             if workload.name() == "script" {
                 continue;
@@ -475,7 +475,7 @@ mod tests {
                 servers: pair
                     .map(|server| ServerName::parse(server).unwrap())
                     .to_vec(),
-                workload: workloads::find("oltp-read-write").unwrap(),
+                workload: dbduel_workloads::find("oltp-read-write").unwrap(),
                 clients: vec![1],
             };
             let plan = |text: &str| {

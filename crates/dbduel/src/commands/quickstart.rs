@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use dbduel_experiment::ExperimentFile;
-use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_server::{Home, ServerName, Silent, install};
+use dbduel_workloads::parameters::ScriptAccess;
 
 use super::run;
 use crate::console;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use clap::Args;
-use dbduel_load::workloads::{self, Workload};
+use dbduel_workloads::Workload;
 
 use crate::console;
 use crate::exit::Exit;
@@ -25,8 +25,8 @@ pub struct Arguments {
 /// When there is no such workload.
 pub fn workloads(arguments: &Arguments) -> Result<Exit> {
     let chosen: Vec<&dyn Workload> = match &arguments.name {
-        None => workloads::WORKLOADS.to_vec(),
-        Some(name) => vec![workloads::find(name)?],
+        None => dbduel_workloads::WORKLOADS.to_vec(),
+        Some(name) => vec![dbduel_workloads::find(name)?],
     };
     if arguments.json {
         let list: Vec<serde_json::Value> =

@@ -6,9 +6,9 @@ use anyhow::{Context as _, Result, ensure};
 use dbduel_experiment::document::Troubles;
 use dbduel_experiment::expand::{Surroundings, expand};
 use dbduel_experiment::{Experiment, ExperimentFile};
-use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_machine::host;
 use dbduel_record::{Plan, manifest};
+use dbduel_workloads::parameters::ScriptAccess;
 use serde::{Deserialize, Serialize};
 
 use super::permitted;

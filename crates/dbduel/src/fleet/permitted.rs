@@ -4,9 +4,9 @@
 
 use std::ops::Range;
 
-use dbduel_load::workloads::{completion, script};
 use dbduel_record::{Plan, plan};
 use dbduel_server::{ServerName, leaves_folder, reserved};
+use dbduel_workloads::{completion, script};
 use serde_json::Value;
 
 use dbduel_experiment::document::{Report, Troubles};

@@ -29,7 +29,6 @@ use dbduel_experiment::{Experiment, ExperimentFile};
 use dbduel_lab::contest::backend::{ContenderServer, in_process};
 use dbduel_lab::contest::{ContestConfig, Load, Provider};
 use dbduel_lab::server_host::ServerHosts;
-use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_machine::clock::Clocks;
 use dbduel_machine::clock::simulated::{self, SimulatedTime};
 use dbduel_machine::interrupt;
@@ -41,6 +40,7 @@ use dbduel_record::{Plan, Record};
 use dbduel_server::Home;
 use dbduel_stats::random::RandomStream;
 use dbduel_testkit::faulty_files::FaultyFiles;
+use dbduel_workloads::parameters::ScriptAccess;
 
 use crate::commands::fail_if::FailIf;
 use crate::commands::run::{RunOptions, create, run_contest};

@@ -227,6 +227,8 @@ fn every_path_on_the_map_exists() {
         "crates/dbduel-driver/src",
         "crates/dbduel-client/src",
         "crates/dbduel-load/src",
+        "crates/dbduel-lua/src",
+        "crates/dbduel-sysbench/src",
     ];
     let in_code = map.split('`').skip(1).step_by(2);
     let paths: Vec<&str> = in_code

@@ -9,16 +9,17 @@ use dbduel_client::random::Random;
 use dbduel_client::{ClientContext, ClientTask, Clients};
 use dbduel_driver::address::Address;
 use dbduel_driver::cancel::Cancel;
+use dbduel_driver::database::{create_database, create_file};
 use dbduel_driver::introspection::{self, ON_TABLES};
 use dbduel_driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
-use dbduel_load::fill::{
-    Digest, FillError, FillWatch, LoadMethodChoice, Place, clear, complaints, create_database,
-    create_file, digest, fill, fill_by, table_names,
-};
-use dbduel_load::workloads::parameters::{self, ParameterSpec};
-use dbduel_load::workloads::{RowContent, Table, Workload, find};
 use dbduel_record::event::Event;
 use dbduel_record::plan::Parameters;
+use dbduel_workloads::fill::{
+    Digest, FillError, FillWatch, LoadMethodChoice, Place, clear, complaints, digest, fill,
+    fill_by, table_names,
+};
+use dbduel_workloads::parameters::{self, ParameterSpec};
+use dbduel_workloads::{RowContent, Table, Workload, find};
 use tempfile::TempDir;
 
 use super::lab::{Lab, SHORT_SCHEDULE, assert_verified};

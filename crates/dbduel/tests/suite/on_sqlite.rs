@@ -4,12 +4,13 @@ use std::process::Command;
 use std::time::Duration;
 
 use dbduel_driver::address::Address;
+use dbduel_driver::database::create_file;
 use dbduel_driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
-use dbduel_load::fill::{Digest, FillWatch, Place, clear, create_file, digest, fill};
 use dbduel_load::order::{Answer, Order};
-use dbduel_load::workloads::{Moment, WORKLOADS, Workload, find, parameters};
 use dbduel_record::event::Event;
 use dbduel_record::plan::Parameters;
+use dbduel_workloads::fill::{Digest, FillWatch, Place, clear, digest, fill};
+use dbduel_workloads::{Moment, WORKLOADS, Workload, find, parameters};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use tempfile::TempDir;

@@ -7,8 +7,8 @@ use std::process::Output;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use dbduel_driver::Dialect;
-use dbduel_load::workloads::{WORKLOADS, Workload};
 use dbduel_record::event::Event;
+use dbduel_workloads::{WORKLOADS, Workload};
 use serde_json::Value;
 
 use super::bare_server::BareServer;

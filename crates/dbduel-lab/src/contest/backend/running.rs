@@ -6,10 +6,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail};
 use dbduel_driver::address::{Address, ServerAddress};
 use dbduel_driver::cancel::Cancel;
+use dbduel_driver::database::create_database;
 use dbduel_driver::{ConnectOptions, Connection, Credentials, Dialect};
 use dbduel_experiment::expand::same_server;
-use dbduel_load::fill;
-use dbduel_load::workloads::Workload;
 use dbduel_machine::clock;
 use dbduel_machine::interrupt;
 use dbduel_machine::random::secret;
@@ -18,6 +17,7 @@ use dbduel_record::event::LoadTime;
 use dbduel_record::facts::FileSizes;
 use dbduel_record::plan::{Contender, Limits, Plan};
 use dbduel_server::{Build, DATABASE};
+use dbduel_workloads::Workload;
 
 use super::super::journal::Journal;
 use super::super::prepare::{Content, Origin, is_dataset_known, ready, trouble};
@@ -129,7 +129,7 @@ pub fn visit(
         PasswordSource::Experiment,
     )
     .with_context(about)?;
-    fill::create_database(&mut connection, DATABASE).with_context(about)?;
+    create_database(&mut connection, DATABASE).with_context(about)?;
     let backend = Box::new(Running {
         address: address.place.clone(),
         credentials,

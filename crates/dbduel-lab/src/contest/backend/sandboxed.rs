@@ -7,7 +7,6 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use dbduel_driver::address::Address;
 use dbduel_driver::{Credentials, Dialect};
-use dbduel_load::workloads::{self, parameters};
 use dbduel_machine::clock;
 use dbduel_machine::interrupt;
 use dbduel_record::Record;
@@ -18,6 +17,7 @@ use dbduel_server::{
     self, Build, Home, Notice, Progress, RefusedSetting, RunningServer, Sandbox, ServerName,
     ServerProduct, StartError, file_sizes,
 };
+use dbduel_workloads::parameters;
 
 use super::super::arena::run_name;
 use super::super::injector::{InjectedTime, SlowdownInjector};
@@ -110,7 +110,7 @@ impl Backend for Sandboxed {
         // Anything else is created again.
         if data.is_dir() {
             // A contender may have begun a block that the others have not, so all begin with their snapshots again.
-            let workload = workloads::find(&config.plan.workload.name)?;
+            let workload = dbduel_workloads::find(&config.plan.workload.name)?;
             let is_usable = !workload.depends_on_past_work();
             if is_usable && is_dataset_known(past, &contender.name) {
                 self.start(config, contender)?;
@@ -376,7 +376,7 @@ pub fn check_workload(
     }
     let mut silent = None;
     for one in &all {
-        let workload = workloads::find(&one.name)?;
+        let workload = dbduel_workloads::find(&one.name)?;
         if workload.speaks(dialect) {
             parameters::check_dialect(workload, dialect, &one.parameters)
                 .and_then(|()| parameters::check_version(dialect, version, &one.parameters))?;
@@ -387,7 +387,7 @@ pub fn check_workload(
     let Some(workload) = silent else {
         return Ok(());
     };
-    let others = workloads::WORKLOADS.iter();
+    let others = dbduel_workloads::WORKLOADS.iter();
     let others: Vec<&str> = others
         .filter(|workload| workload.speaks(dialect))
         .map(|workload| workload.name())
@@ -469,7 +469,7 @@ pub fn loaded(config: &ContestConfig<'_>, number: usize) -> Result<Sandbox> {
         sandbox.forget_identity()?;
         return Ok(sandbox);
     }
-    let workload = workloads::find(&config.plan.workload.name)?;
+    let workload = dbduel_workloads::find(&config.plan.workload.name)?;
     let mut resident = start_empty(config, contender, sandbox)?;
     let load = dataset::fill(config.plan, workload, &mut resident, config.console)?;
     let backend: Box<dyn Any> = resident.backend;

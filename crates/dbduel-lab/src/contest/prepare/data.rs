@@ -3,13 +3,13 @@
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use dbduel_load::workloads::Workload;
 use dbduel_machine::clock;
 use dbduel_record::Record;
 use dbduel_record::event::{Event, LoadTime};
 use dbduel_record::facts::FileSizes;
 use dbduel_record::plan::Contender;
 use dbduel_text::counts;
+use dbduel_workloads::Workload;
 
 use crate::contest::backend::ContenderServer;
 use crate::contest::journal::Journal;

@@ -14,12 +14,12 @@ use anyhow::Result;
 use dbduel_audit::ServerEvidence;
 use dbduel_experiment::EXPERIMENT_BYTES_MAX;
 use dbduel_experiment::document::{Trouble, Troubles};
-use dbduel_load::workloads::{self, Workload};
 use dbduel_machine::interrupt;
 use dbduel_record::event::Severity;
 use dbduel_record::foreign::read_text;
 use dbduel_record::{Record, RecordError};
 use dbduel_server::{Meaning, ServerName, runs_in_process};
+use dbduel_workloads::Workload;
 
 use super::ContestConfig;
 use super::arena::Arena;
@@ -48,7 +48,7 @@ pub fn prepare(
     journal: &mut Journal,
 ) -> Result<Vec<ServerEvidence>> {
     let plan = config.plan;
-    let workload = workloads::find(&plan.workload.name)?;
+    let workload = dbduel_workloads::find(&plan.workload.name)?;
     let mut residents = Vec::new();
     let mut connections = Vec::new();
     for (number, contender) in plan.contenders.iter().enumerate() {

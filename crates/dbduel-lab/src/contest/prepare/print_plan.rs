@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use dbduel_load::fill::Extent;
-use dbduel_load::workloads::Workload;
 use dbduel_record::Record;
 use dbduel_record::plan::Contender;
+use dbduel_workloads::Workload;
+use dbduel_workloads::fill::Extent;
 
 use super::data::is_dataset_known;
 use crate::contest::ContestConfig;

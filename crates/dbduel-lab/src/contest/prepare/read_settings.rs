@@ -6,10 +6,10 @@ use anyhow::Result;
 use dbduel_audit::ServerEvidence;
 use dbduel_audit::{NotTaken, not_taken};
 use dbduel_driver::{Connection, Dialect};
-use dbduel_load::workloads::Workload;
 use dbduel_record::event::{Event, Finding, Severity};
 use dbduel_record::{Record, facts};
 use dbduel_server::last_mention;
+use dbduel_workloads::Workload;
 
 use crate::contest::backend::ContenderServer;
 use crate::contest::journal::Journal;

@@ -17,11 +17,11 @@ use dbduel_experiment::ExperimentFile;
 use dbduel_judge as judge;
 use dbduel_lab::contest;
 use dbduel_lab::inspect::{self, Gathered, Origin, Subject, planned};
-use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_machine::host;
 use dbduel_machine::interrupt;
 use dbduel_record::Plan;
 use dbduel_server::Home;
+use dbduel_workloads::parameters::ScriptAccess;
 
 use super::connection;
 use crate::console::{self, Console};

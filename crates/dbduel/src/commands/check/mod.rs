@@ -11,10 +11,10 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use dbduel_driver::{ConnectOptions, Connection};
-use dbduel_load::fill::{self, RESUME};
-use dbduel_load::workloads::parameters::ScriptAccess;
-use dbduel_load::workloads::{self, Moment, Workload, completion};
 use dbduel_record::plan::{self, Parameters};
+use dbduel_workloads::fill::{self, RESUME};
+use dbduel_workloads::parameters::ScriptAccess;
+use dbduel_workloads::{Moment, Workload, completion};
 
 use super::connection::{Server, Tls};
 use super::connection::{connect as connect_to, endpoint, tls};
@@ -67,7 +67,7 @@ pub fn check(arguments: &Arguments) -> Result<Exit> {
         None => None,
     };
     let asked = asked(arguments, log.as_ref())?;
-    let workload = workloads::find(&asked.name)?;
+    let workload = dbduel_workloads::find(&asked.name)?;
     let resolved = completion::complete(
         workload,
         &asked.parameters,
@@ -134,7 +134,9 @@ fn require_tables(
 fn asked(arguments: &Arguments, log: Option<&Log>) -> Result<plan::Workload> {
     let recorded = log.and_then(|log| log.workload.clone());
     let mut asked = match (&arguments.workload, recorded) {
-        (Some(name), Some(recorded)) if workloads::find(name)?.name() == recorded.name => recorded,
+        (Some(name), Some(recorded)) if dbduel_workloads::find(name)?.name() == recorded.name => {
+            recorded
+        }
         (Some(name), _) => plan::Workload {
             name: name.clone(),
             parameters: Default::default(),

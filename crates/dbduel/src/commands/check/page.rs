@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use dbduel_lab::contest::condition_facts;
-use dbduel_load::workloads::{CommitCheck, Verification, Workload};
 use dbduel_record::commits::coalesce;
 use dbduel_record::facts::Conditions;
 use dbduel_report::words::{count, sentence};
+use dbduel_workloads::{CommitCheck, Verification, Workload};
 use serde::Serialize;
 
 use super::log::Log;
@@ -173,7 +173,7 @@ fn durable(durability: &Durability) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dbduel_load::workloads::find;
+    use dbduel_workloads::find;
 
     fn durability(lost: u64, repeated: u64) -> Durability {
         Durability {

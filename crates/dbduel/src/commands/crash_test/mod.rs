@@ -16,10 +16,10 @@ use dbduel_lab::StatusOutput as _;
 use dbduel_lab::contest::board::Board;
 use dbduel_lab::contest::{ContestConfig, Machines};
 use dbduel_lab::crash::{self, CrashConfig, Images};
-use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_machine::interrupt::{self, Interrupted};
 use dbduel_powercut::{CutModel, mount};
 use dbduel_record::foreign::read_text;
+use dbduel_workloads::parameters::ScriptAccess;
 
 use super::positive_duration;
 use super::run::{Unreadable, clear_leftovers, new_place, surroundings};

@@ -9,7 +9,6 @@ use clap::Command;
 use dbduel_audit::RULES;
 use dbduel_audit::classes::Weight;
 use dbduel_audit::table::table;
-use dbduel_load::workloads;
 
 use dbduel_judge::rules::table::rules;
 
@@ -45,7 +44,7 @@ fn workload_parameters() -> Result<String> {
         "# Workloads and their parameters\n\nWhat `dbduel workloads NAME` prints. A script written for sysbench can be a \
          workload too ([scripts](../scripts.md)).\n",
     );
-    for workload in workloads::WORKLOADS {
+    for workload in dbduel_workloads::WORKLOADS {
         writeln!(
             page,
             "\n## {}\n\n{}",
@@ -161,7 +160,7 @@ mod tests {
         }
         assert!(!verbs.contains("## dbduel drive"));
         let workloads_page = page("workloads.md");
-        for workload in workloads::WORKLOADS {
+        for workload in dbduel_workloads::WORKLOADS {
             assert!(workloads_page.contains(&format!("\n## {}\n", workload.name())));
         }
         let (facts_page, rules_page) = (page("facts.md"), page("rules.md"));

@@ -15,6 +15,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use dbduel_driver::address::{Address, ServerAddress};
 use dbduel_driver::cancel::Cancel;
+use dbduel_driver::database;
 use dbduel_driver::executor::policy::threads_among_others;
 use dbduel_driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
 use dbduel_experiment::expand::DATASET_SEED;
@@ -25,16 +26,16 @@ use dbduel_lab::drive::{LoadProcess, SliceEnd};
 use dbduel_lab::forecast::{self, Need};
 use dbduel_lab::interpreted;
 use dbduel_lab::login;
-use dbduel_load::fill::{self, Extent, FillError, FillWatch, Place, RESUME};
 use dbduel_load::order::{OpenOrder, SliceOrder, Tick};
-use dbduel_load::workloads::parameters::{self, ScriptAccess};
-use dbduel_load::workloads::{self, UnusableData, VerifyError, Workload, completion};
 use dbduel_machine::host;
 use dbduel_machine::interrupt::{self, Interrupted, Urgency};
 use dbduel_machine::random::fresh_seed;
 use dbduel_record::commits::{CommitRange, CommitRow, to_csv};
 use dbduel_record::plan::{self, Arrival, LoadLevel, Parameters};
 use dbduel_report::words::{count, duration};
+use dbduel_workloads::fill::{self, Extent, FillError, FillWatch, Place, RESUME};
+use dbduel_workloads::parameters::{self, ScriptAccess};
+use dbduel_workloads::{UnusableData, VerifyError, Workload, completion};
 
 use super::connection::{connect, endpoint, tls};
 use crate::console::{self, Console};
@@ -143,13 +144,13 @@ pub fn load(arguments: &Arguments) -> Result<Exit> {
 impl Job {
     fn of(arguments: &Arguments) -> Result<Self> {
         let (address, credentials) = endpoint(&arguments.server)?;
-        let workload = workloads::find(&arguments.workload)?;
+        let workload = dbduel_workloads::find(&arguments.workload)?;
         let mut given = Parameters::new();
         for (name, value) in &arguments.set {
             // A later one wins, as everywhere on a command line.
             given.insert(name.replace('-', "_"), value.as_str().into());
         }
-        if workload.name() == workloads::script::NAME {
+        if workload.name() == dbduel_workloads::script::NAME {
             given
                 .entry("threads".to_owned())
                 .or_insert_with(|| arguments.clients.unwrap_or(1).into());
@@ -282,12 +283,13 @@ impl Job {
     /// Makes the file of a database that is one.
     fn create_file(&self) -> Result<()> {
         let place = &self.address.place;
-        fill::create_file(place).with_context(|| format!("could not make the file of `{place}`"))
+        database::create_file(place)
+            .with_context(|| format!("could not make the file of `{place}`"))
     }
 
     /// Creates the database and fills the workload's tables.
     fn prepare(&self) -> Result<()> {
-        fill::create_database(&mut self.connect()?, &self.database)?;
+        database::create_database(&mut self.connect()?, &self.database)?;
         self.announce()?;
         let console = Console::new();
         let result = watch_over(&console, "filling the tables", |watch| {
@@ -344,7 +346,7 @@ impl Job {
         {
             return Ok(());
         }
-        match fill::data_directory(&mut connection) {
+        match database::data_directory(&mut connection) {
             Some(data) if data.is_dir() => {
                 Need::to_load(extent, parameters, 1).check(&data, workload)
             }
@@ -377,7 +379,7 @@ impl Job {
         {
             console::status_line(&format!("{claim} Give fewer --threads."));
         }
-        let is_script = self.workload.name() == workloads::script::NAME;
+        let is_script = self.workload.name() == dbduel_workloads::script::NAME;
         if let Some(claim) = is_script.then(interpreted::claim).flatten() {
             console::status_line(claim);
         }

@@ -5,7 +5,6 @@ use dbduel_judge::classes::ErrorCode;
 use dbduel_lab::contest::now_ms;
 use dbduel_load::monotonic;
 use dbduel_load::order::{ErrorCount, SliceAnswer, Tick};
-use dbduel_load::workloads;
 use dbduel_record::insert_benchmark::KEPT_SHARE;
 use dbduel_record::latency::{self, Interval, Packed};
 use dbduel_record::order_entry;
@@ -127,7 +126,7 @@ impl Figures {
     fn of_class(setup: &Setup, class: &str, counts: TransactionCounts, measured_s: f64) -> Self {
         let per_second = per_second(counts.ok, measured_s);
         let parameters = &setup.workload.parameters;
-        let workload = workloads::find(&setup.workload.name).ok();
+        let workload = dbduel_workloads::find(&setup.workload.name).ok();
         let rows = workload.and_then(|known| known.rows_per_transaction(parameters, class));
         let required = workload.and_then(|known| known.required_rate(parameters, class));
         Figures {
@@ -252,7 +251,7 @@ impl Outcome {
         intervals.push(interval(ALL_CLASSES, &merged));
         let services = answer.service_times.as_deref().map(latency::decode);
         let services = services.transpose().map_err(|why| anyhow!(why))?;
-        let workload = workloads::find(&setup.workload.name);
+        let workload = dbduel_workloads::find(&setup.workload.name);
         let has_fixed_work =
             workload.is_ok_and(|known| known.has_fixed_work(&setup.workload.parameters));
         let cpu_s = (answer.cpu_user_s + answer.cpu_system_s - answer.polled_s).max(0.0);
@@ -446,7 +445,7 @@ pub(super) mod tests {
 
     /// An Insert Benchmark step of so many rows per second, in which 100 and 900 statements of 50 rows are inserted and deleted.
     pub fn of_insert_benchmark(rate: u64, is_finished: bool) -> Document {
-        let workload = workloads::find("insert-benchmark").unwrap();
+        let workload = dbduel_workloads::find("insert-benchmark").unwrap();
         let given = [
             ("step".to_owned(), "qr100".into()),
             ("rate".to_owned(), rate.into()),

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use dbduel_load::fill::FillReport;
 use dbduel_load::order::Tick;
 use dbduel_record::plan::Arrival;
 use dbduel_record::rows::TransactionCounts;
 use dbduel_report::words::{count, duration, latency, number, sentence, share, things};
 use dbduel_report::wrap;
+use dbduel_workloads::fill::FillReport;
 
 use super::outcome::{Document, Latency};
 

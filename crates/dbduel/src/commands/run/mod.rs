@@ -24,7 +24,6 @@ use dbduel_lab::contest::board::Board;
 use dbduel_lab::contest::{Machines, Provider};
 use dbduel_lab::drive::NatsAccess;
 use dbduel_lab::interpreted;
-use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_machine::interrupt;
 use dbduel_record::event::EndReason;
 use dbduel_record::foreign::read_text;
@@ -32,6 +31,7 @@ use dbduel_record::store::{EXPERIMENT, PLAN};
 use dbduel_record::sweep::SWEEP;
 use dbduel_record::{Plan, Record};
 use dbduel_server::Home;
+use dbduel_workloads::parameters::ScriptAccess;
 use serde_json::json;
 
 use super::fail_if::{self, FailIf};

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, bail};
 use dbduel_experiment::ExperimentFile;
 use dbduel_lab::contest;
-use dbduel_load::workloads::script;
 use dbduel_machine::host;
 use dbduel_record::store::SELFTEST;
 use dbduel_record::{Plan, RecordWriter};
 use dbduel_server::Home;
+use dbduel_workloads::script;
 
 use crate::commands::selftest::store;
 

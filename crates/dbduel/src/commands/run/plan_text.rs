@@ -5,13 +5,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use dbduel_load::fill::Extent;
-use dbduel_load::workloads;
 use dbduel_machine::host;
 use dbduel_record::Plan;
 use dbduel_record::plan::{Contender, Parameters, Setting, Workload};
 use dbduel_record::sweep::SweepPlan;
 use dbduel_server::{Home, Meaning, ServerName, install};
+use dbduel_workloads::fill::Extent;
 
 use dbduel_lab::forecast::{Need, copies_with_snapshot, sentence};
 use dbduel_report::words;
@@ -153,7 +152,7 @@ fn workload(used: &Workload, known: &Parameters) -> Result<String> {
 /// The parameters that are not at their defaults.
 fn changed(used: &Workload) -> Result<Parameters> {
     let mut changed = used.parameters.clone();
-    for parameter in workloads::find(&used.name)?.parameters() {
+    for parameter in dbduel_workloads::find(&used.name)?.parameters() {
         if changed.get(parameter.name) == Some(&parameter.default.value()) {
             changed.remove(parameter.name);
         }
@@ -203,7 +202,7 @@ fn time(plan: &Plan) -> String {
 
 /// What is going to be loaded, and the room that it takes; nothing for a workload that makes its own tables.
 fn stored(home: &Home, plan: &Plan) -> Result<Vec<(&'static str, String)>> {
-    let workload = workloads::find(&plan.workload.name)?;
+    let workload = dbduel_workloads::find(&plan.workload.name)?;
     let Some(extent) = Extent::of(workload, &plan.workload.parameters) else {
         return Ok(Vec::new());
     };
@@ -290,7 +289,7 @@ fn downloads(home: &Home, plan: &Plan) -> Result<String> {
 mod tests {
     use super::*;
     use crate::commands::run::plan_of;
-    use dbduel_load::workloads::parameters::ScriptAccess;
+    use dbduel_workloads::parameters::ScriptAccess;
 
     fn text(experiment: &str) -> String {
         let path = Path::new("duel.toml");

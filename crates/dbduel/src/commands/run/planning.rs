@@ -5,11 +5,11 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use dbduel_experiment::expand::{Surroundings, expand, expand_cell, expand_sweep};
 use dbduel_experiment::{Experiment, ExperimentFile};
-use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_machine::host;
 use dbduel_machine::random::fresh_seed;
 use dbduel_record::Plan;
 use dbduel_server::{Home, ServerName, install};
+use dbduel_workloads::parameters::ScriptAccess;
 
 use dbduel_lab::contest::NotComparable;
 use dbduel_lab::inspect::planned;

@@ -8,7 +8,6 @@ use dbduel_judge::injected::stopped_share;
 use dbduel_judge::records::steadiness::{Steadiness, steadiness};
 use dbduel_judge::summary::Comparison;
 use dbduel_judge::{Summary, decide_level};
-use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::Record;
 use dbduel_record::Verdict;
 use dbduel_record::event::EndReason;
@@ -17,6 +16,7 @@ use dbduel_record::plan::InjectedStalls;
 use dbduel_record::rows::ALL_CLASSES;
 use dbduel_report::words;
 use dbduel_server::{Home, Meaning, ServerName};
+use dbduel_workloads::parameters::ScriptAccess;
 
 use super::Arguments;
 use crate::commands::{record_reports, run};

@@ -5,12 +5,12 @@ use dbduel_driver::TlsMode;
 use dbduel_driver::mock_server::{MockServer, Role};
 use dbduel_lab::drive::{LoadProcess, SliceEnd};
 use dbduel_load::order::{OpenOrder, SliceOrder};
-use dbduel_load::workloads::{self, parameters};
 use dbduel_machine::interrupt;
 use dbduel_record::facts::NullCost;
 use dbduel_record::plan::{Arrival, LoadProcess as LoadPlan, Parameters, Workload};
 use dbduel_record::rows::ALL_CLASSES;
 use dbduel_stats::mean::series_mean;
+use dbduel_workloads::parameters;
 
 use super::duel::Match;
 
@@ -39,7 +39,7 @@ pub fn measure(set: &Match) -> Result<NullCost> {
 fn against(set: &Match, socket: &std::path::Path) -> Result<NullCost> {
     let mock = MockServer::start(socket, Role::Null)
         .with_context(|| format!("could not listen on `{}`", socket.display()))?;
-    let workload = workloads::find(&set.workload)?;
+    let workload = dbduel_workloads::find(&set.workload)?;
     let complete = parameters::resolve(workload, &Parameters::new())?;
     let mut load = LoadProcess::start(&LoadPlan {
         threads: 1,

@@ -9,13 +9,13 @@ use dbduel_experiment::ExperimentFile;
 use dbduel_experiment::expand::expand_cell;
 use dbduel_judge as judge;
 use dbduel_judge::records::sweep::is_over;
-use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::Record;
 use dbduel_record::event::EndReason;
 use dbduel_record::store::PLAN;
 use dbduel_record::sweep::{SweepCell, SweepPlan, cell_dir};
 use dbduel_report::words;
 use dbduel_server::Home;
+use dbduel_workloads::parameters::ScriptAccess;
 
 use super::leftover_budget::{self, Standing};
 use super::reports::{PAGE, begun_record, rendered, write_reports};

@@ -12,7 +12,6 @@ use anyhow::{Context as _, Result, bail};
 use dbduel_experiment::expand::expand_sweep;
 use dbduel_experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
 use dbduel_lab::busy_poll;
-use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::Plan;
 use dbduel_record::files::LocalFiles;
 use dbduel_record::foreign::read_text_below;
@@ -20,6 +19,7 @@ use dbduel_record::store::EXPERIMENT;
 use dbduel_record::sweep::{SWEEP, SweepPlan};
 use dbduel_record::whole::{remove_half_written, write_whole};
 use dbduel_server::Home;
+use dbduel_workloads::parameters::ScriptAccess;
 
 use super::fail_if::FailIf;
 use super::run::{self, RunOptions};

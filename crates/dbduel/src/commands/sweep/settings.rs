@@ -8,11 +8,11 @@ use dbduel_experiment::ExperimentFile;
 use dbduel_experiment::document::Troubles;
 use dbduel_experiment::expand::expand_cell;
 use dbduel_lab::contest;
-use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_machine::interrupt;
 use dbduel_record::Plan;
 use dbduel_record::sweep::{FactorKind, SweepPlan};
 use dbduel_server::Home;
+use dbduel_workloads::parameters::ScriptAccess;
 
 use crate::commands::run;
 use crate::console::Console;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dbduel_client::distributions::Shape;
 use dbduel_client::run::Limits;
-use dbduel_load::lua::Shapes;
+use dbduel_lua::Shapes;
 
 use super::Stop;
 use super::logger::Logger;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dbduel_client::run::{Gate, IntervalStats, Queue, RunMetrics, Share};
-use dbduel_load::bridge::LoadThreads;
+use dbduel_sysbench::bridge::LoadThreads;
 
 use super::general::General;
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use dbduel_load::machine::Machine;
-use dbduel_load::machine::cpu::Cpu;
-use dbduel_load::machine::locks::{Mutexes, Threads};
-use dbduel_load::machine::memory::{Memory, MemorySpec, Operation, WORD};
+use dbduel_sysbench::machine::Machine;
+use dbduel_sysbench::machine::cpu::Cpu;
+use dbduel_sysbench::machine::locks::{Mutexes, Threads};
+use dbduel_sysbench::machine::memory::{Memory, MemorySpec, Operation, WORD};
 
 use super::page::Style;
 use super::parsed_options::{ParsedOptions, Written};

@@ -26,7 +26,7 @@ mod server;
 mod table;
 
 use clap::Args;
-use dbduel_load::lua::options_text;
+use dbduel_lua::options_text;
 use dbduel_machine::random::fresh_seed;
 
 use crate::console;

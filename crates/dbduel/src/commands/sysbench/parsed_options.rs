@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use dbduel_load::lua::{DeclaredOption, OptionKind, OptionValue};
+use dbduel_lua::{DeclaredOption, OptionKind, OptionValue};
 
 use super::Stop;
 use super::logger::Logger;

@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use dbduel_driver::address::Address;
 use dbduel_driver::executor::policy::threads_among_others;
-use dbduel_load::bridge::workload::{self, WorkloadRun};
-use dbduel_load::bridge::{script, threads};
-use dbduel_load::lua::ScriptClients;
-use dbduel_load::machine::Machine;
+use dbduel_lua::ScriptClients;
 use dbduel_machine::host;
+use dbduel_sysbench::bridge::workload::{self, WorkloadRun};
+use dbduel_sysbench::bridge::{script, threads};
+use dbduel_sysbench::machine::Machine;
 
 use super::Stop;
 use super::general::General;

@@ -10,7 +10,7 @@ use dbduel_driver::Protocol;
 use dbduel_driver::Tls;
 use dbduel_driver::cancel::Cancel;
 use dbduel_lab::interpreted;
-use dbduel_load::lua::{
+use dbduel_lua::{
     self, CommandKind, DeclaredOption, Host, Limits, Message, OptionError, OptionKind, Script,
     ScriptError, Settings, Sink, options_text,
 };
@@ -159,7 +159,7 @@ fn settings(script: Script, job: &Job) -> Result<Settings, Stop> {
         is_compiled: job
             .given
             .choice("luajit-cmd", &[("", true), ("on", true), ("off", false)])?,
-        servers: lua::Servers {
+        servers: dbduel_lua::Servers {
             dialect: servers.dialect,
             addresses: servers.addresses,
             credentials: servers.credentials,
@@ -182,9 +182,9 @@ fn settings(script: Script, job: &Job) -> Result<Settings, Stop> {
 }
 
 /// What scripts see in `sysbench.opt` besides their own options.
-fn options(job: &Job) -> std::collections::BTreeMap<String, lua::OptionValue> {
+fn options(job: &Job) -> std::collections::BTreeMap<String, dbduel_lua::OptionValue> {
     let mut options = job.given.values().clone();
-    let number = |value: u64| lua::OptionValue::Number(value as f64);
+    let number = |value: u64| dbduel_lua::OptionValue::Number(value as f64);
     let limits = &job.general.limits;
     // Old names count as the new ones.
     options.insert("threads".to_owned(), number(u64::from(job.general.threads)));

@@ -6,7 +6,7 @@
 use dbduel_driver::TlsMode;
 use dbduel_driver::address::Address;
 use dbduel_load::order::{OpenOrder, Order};
-use dbduel_load::workloads::{completion, script};
+use dbduel_workloads::{completion, script};
 use serde_json::Value;
 
 use crate::fleet::permitted::foreign_character;

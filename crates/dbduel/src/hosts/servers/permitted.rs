@@ -194,7 +194,7 @@ mod tests {
         refused("may be paths", set("log_error", "/etc/x"));
         refused("setting `datadir`", set("datadir", "x"));
         refused("no scripts", |plan| {
-            plan.workload.name = dbduel_load::workloads::script::NAME.to_owned();
+            plan.workload.name = dbduel_workloads::script::NAME.to_owned();
         });
         refused("';'", |plan| {
             let tables = &mut plan.contenders[1].tables;

@@ -7,7 +7,6 @@ use std::process::{Output, Stdio};
 use dbduel_driver::address::Address;
 use dbduel_driver::{ConnectOptions, Connection, Credentials, TlsMode};
 use dbduel_load::order::{Answer, OpenOrder, Order};
-use dbduel_load::workloads;
 use dbduel_record::plan::{Parameters, Workload};
 
 use super::super::bare_server::{BareServer, free_port};
@@ -187,7 +186,7 @@ pub fn drive(
     (user, password): (&str, &str),
     tls: &TlsMode,
 ) -> Result<String, String> {
-    let workload = workloads::find(WORKLOAD).unwrap();
+    let workload = dbduel_workloads::find(WORKLOAD).unwrap();
     let given = Parameters::from([
         ("tables".to_owned(), 1.into()),
         ("table_size".to_owned(), 100.into()),
@@ -202,7 +201,7 @@ pub fn drive(
         database: DATABASE.to_owned(),
         workload: Workload {
             name: WORKLOAD.to_owned(),
-            parameters: workloads::parameters::resolve(workload, &given).unwrap(),
+            parameters: dbduel_workloads::parameters::resolve(workload, &given).unwrap(),
         },
         clients: 1,
         retries: 0,

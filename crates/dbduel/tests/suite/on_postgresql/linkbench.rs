@@ -1,8 +1,8 @@
 //! LinkBench: what holds on MySQL and MariaDB holds here.
 
-use dbduel_load::fill::FillError;
 use dbduel_load::order::Answer;
-use dbduel_load::workloads::{Moment, VerifyError};
+use dbduel_workloads::fill::FillError;
+use dbduel_workloads::{Moment, VerifyError};
 use serde_json::Value;
 
 use super::cluster::shared;

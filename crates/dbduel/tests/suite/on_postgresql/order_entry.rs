@@ -1,8 +1,8 @@
 //! Order entry: what holds on MySQL and MariaDB holds here, and what is different is as documented.
 
-use dbduel_load::fill::FillError;
 use dbduel_load::order::Answer;
-use dbduel_load::workloads::Moment;
+use dbduel_workloads::Moment;
+use dbduel_workloads::fill::FillError;
 use serde_json::Value;
 
 use super::cluster::shared;

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use dbduel_driver::{Dialect, ErrorClass, TlsMode};
-use dbduel_load::fill::{Digest, FillError, FillWatch, Place, clear, digest, fill};
 use dbduel_load::order::{Answer, Order, SliceOrder};
-use dbduel_load::workloads::{WORKLOADS, Workload, find, parameters};
 use dbduel_record::plan::{Arrival, Parameters};
+use dbduel_workloads::fill::{Digest, FillError, FillWatch, Place, clear, digest, fill};
+use dbduel_workloads::{WORKLOADS, Workload, find, parameters};
 
 use super::cluster::{Cluster, shared};
 use crate::suite::on_server::database::Database;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dbduel_driver::address::Address;
 use dbduel_driver::{ConnectOptions, Connection, Credentials, TlsMode};
-use dbduel_load::fill::Place;
+use dbduel_workloads::fill::Place;
 
 use super::server::Server;
 

@@ -4,12 +4,12 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use dbduel_driver::{Dialect, TlsMode};
-use dbduel_load::fill::{
+use dbduel_load::order::{Answer, Order};
+use dbduel_record::plan::Parameters;
+use dbduel_workloads::fill::{
     Digest, FillError, FillWatch, LoadMethodChoice, Place, clear, digest, fill, fill_by,
 };
-use dbduel_load::order::{Answer, Order};
-use dbduel_load::workloads::{Moment, WORKLOADS, Workload, find, parameters};
-use dbduel_record::plan::Parameters;
+use dbduel_workloads::{Moment, WORKLOADS, Workload, find, parameters};
 use serde_json::Value;
 
 use super::database::Database;

@@ -1,8 +1,8 @@
 //! The Insert Benchmark on real servers: the same rows at any speed, deletes that keep a table's size, rates that are kept.
 
-use dbduel_load::fill::Digest;
 use dbduel_load::order::SliceAnswer;
-use dbduel_load::workloads::parameters::resolve;
+use dbduel_workloads::fill::Digest;
+use dbduel_workloads::parameters::resolve;
 use serde_json::Value;
 
 use super::server::{MARIADB, Server};

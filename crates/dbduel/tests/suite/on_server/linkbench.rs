@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use dbduel_driver::{Connection, Dialect};
 use dbduel_load::order::Answer;
-use dbduel_load::workloads::{Moment, VerifyError};
+use dbduel_workloads::{Moment, VerifyError};
 
 use super::server::{ALL, Server};
 use super::workload::{Lab, WorkloadServer};

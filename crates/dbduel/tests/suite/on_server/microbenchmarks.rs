@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use dbduel_load::workloads::find;
-use dbduel_load::workloads::parameters::resolve;
+use dbduel_workloads::find;
+use dbduel_workloads::parameters::resolve;
 use serde_json::Value;
 
 use super::server::{MARIADB, Server};

@@ -6,9 +6,9 @@ use dbduel_record::commits::{CommitRange, coalesce};
 use serde_json::Value;
 
 use dbduel_driver::Dialect;
-use dbduel_load::fill::{FillError, FillWatch, clear};
 use dbduel_load::order::{Answer, ClassAnswer, SliceAnswer};
-use dbduel_load::workloads::{Moment, UnusableData, VerifyError};
+use dbduel_workloads::fill::{FillError, FillWatch, clear};
+use dbduel_workloads::{Moment, UnusableData, VerifyError};
 
 use super::server::{ALL, Server};
 use super::workload::{Lab, WorkloadServer};

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use dbduel_driver::{ConnectOptions, Connection, Tls, TlsMode};
-use dbduel_load::lua::{Host, Script, Servers, Settings};
+use dbduel_lua::{Host, Script, Servers, Settings};
 
 use super::super::harness::skip;
 use super::database::Database;
-use crate::support::script::{Printed, alone, given};
+use crate::script_support::{Printed, alone, given};
 
 const INSTALLED: &str = "/usr/share/sysbench";
 

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use dbduel_client::run::{IgnoredErrors, Limits};
-use dbduel_load::fill::{Digest, FillWatch, clear, digest, fill};
-use dbduel_load::lua::{Host, Script};
 use dbduel_load::order::{Answer, Order};
-use dbduel_load::workloads::{self, parameters};
+use dbduel_lua::{Host, Script};
 use dbduel_record::plan::Parameters;
+use dbduel_workloads::fill::{Digest, FillWatch, clear, digest, fill};
+use dbduel_workloads::parameters;
 
 use super::database::Database;
 use super::script_server::{connect, contents, host, number, settings, stock_scripts};
 use super::server::{ALL, Server};
-use crate::support::script::{CLIENTS, Printed, Size, load_of, ready, run};
+use crate::script_support::{CLIENTS, Printed, Size, load_of, ready, run};
 use crate::support::{Load, open_order, slice_order};
 
 #[test(on = ALL)]
@@ -21,7 +21,7 @@ fn the_api_keeps_its_promises(server: &Server) {
     let printed = Printed::default();
     let script = Script::from_text(
         "api.lua",
-        include_bytes!("../../../../dbduel-load/tests/support/api.lua").to_vec(),
+        include_bytes!("../../../../dbduel-sysbench/tests/support/api.lua").to_vec(),
     );
     let mut host = host(&database, &script, "check", &[], &printed);
     let outcome = host.run_command("check", 1);
@@ -166,7 +166,7 @@ fn a_script_is_a_workload_like_any_other(server: &Server) {
     if stock_scripts().is_empty() {
         return;
     }
-    let workload = workloads::find("script").unwrap();
+    let workload = dbduel_workloads::find("script").unwrap();
     let given = Parameters::from([
         ("script".to_owned(), "oltp_read_write".into()),
         ("threads".to_owned(), 3.into()),

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use dbduel_driver::Connection;
 use dbduel_driver::address::Address;
-use dbduel_load::lua::Script;
+use dbduel_lua::Script;
 
 use super::super::harness::skip;
 use super::database::Database;
 use super::script_server::{connect, contents, host, stock_scripts};
 use super::server::{ALL, Server};
-use crate::support::script::{CLIENTS, Printed, load_of, run, say};
+use crate::script_support::{CLIENTS, Printed, load_of, run, say};
 
 const EVENTS: u64 = 100;
 /// Statements that the server counts by kind.

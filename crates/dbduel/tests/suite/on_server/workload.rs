@@ -9,11 +9,9 @@ use serde_json::Value;
 use dbduel_driver::address::Address;
 use dbduel_driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
 use dbduel_load::drive::drive;
-use dbduel_load::fill::{Digest, FillError, FillWatch, Place, digest, fill};
 use dbduel_load::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder};
-use dbduel_load::workloads::{
-    Moment, Verification, VerifyError, Workload, find, parameters::resolve,
-};
+use dbduel_workloads::fill::{Digest, FillError, FillWatch, Place, digest, fill};
+use dbduel_workloads::{Moment, Verification, VerifyError, Workload, find, parameters::resolve};
 
 use super::server::Server;
 

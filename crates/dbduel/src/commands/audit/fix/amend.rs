@@ -10,8 +10,8 @@ use dbduel_audit::finding::RemedySetting;
 use dbduel_experiment::normalised_name;
 use dbduel_lab::inspect::Gathered;
 use dbduel_lab::inspect::planned::is_running;
-use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::Plan;
+use dbduel_workloads::parameters::ScriptAccess;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use crate::commands::run::plan_of;

@@ -12,8 +12,8 @@ use anyhow::{Context as _, Result, bail};
 use dbduel_audit::Fix;
 use dbduel_audit::finding::{Finding, FindingKind, RemedySetting};
 use dbduel_lab::inspect::{Gathered, Origin};
-use dbduel_load::workloads::parameters::ScriptAccess;
 use dbduel_record::event::Severity;
+use dbduel_workloads::parameters::ScriptAccess;
 
 use super::text::wrap;
 use crate::commands::run::plan_of;

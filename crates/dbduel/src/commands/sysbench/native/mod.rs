@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use dbduel_driver::mock_server::{MockServer, Role};
 use dbduel_driver::{Tls, TlsMode};
-use dbduel_load::bridge::bulk_insert::{self, BulkInsert};
-use dbduel_load::bridge::workload::WorkloadRun;
-use dbduel_load::lua::Script;
-use dbduel_load::workloads::parameters::{self, ParameterError};
-use dbduel_load::workloads::{self, Workload};
+use dbduel_lua::Script;
 use dbduel_record::plan::Parameters;
+use dbduel_sysbench::bridge::bulk_insert::{self, BulkInsert};
+use dbduel_sysbench::bridge::workload::WorkloadRun;
+use dbduel_workloads::Workload;
+use dbduel_workloads::parameters::{self, ParameterError};
 use serde_json::Value;
 
 use super::parsed_options::{ParsedOptions, Written};
@@ -103,7 +103,9 @@ impl Native {
 
     fn as_workload(&self) -> Result<&'static dyn Workload, Stop> {
         match self.workload {
-            Some(name) => workloads::find(name).map_err(|error| Stop::Fatal(error.to_string())),
+            Some(name) => {
+                dbduel_workloads::find(name).map_err(|error| Stop::Fatal(error.to_string()))
+            }
             None => Ok(&BulkInsert),
         }
     }
@@ -165,7 +167,7 @@ pub fn run(native: &'static Native, job: &Job, rest: Vec<Written>) -> Result<u8,
         "cleanup" => tables::cleanup(native, job, &given, &servers),
         "run" => {
             let workload =
-                workloads::find(workload).map_err(|error| Stop::Fatal(error.to_string()))?;
+                dbduel_workloads::find(workload).map_err(|error| Stop::Fatal(error.to_string()))?;
             let parameters = parameters_of(workload, job, &given, &servers)?;
             let reconnect_every = given.count("reconnect")?;
             drive(job, servers, workload, parameters, reconnect_every)

@@ -4,8 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use dbduel_driver::{ConnectOptions, Connection, Dialect};
-use dbduel_load::fill::{self, Stage};
-use dbduel_load::workloads;
+use dbduel_workloads::fill::{self, Stage};
 
 use super::super::parsed_options::ParsedOptions;
 use super::super::server::Servers;
@@ -83,7 +82,7 @@ pub fn prepare(
 ) -> Result<u8, Stop> {
     // The scripts with one table prepare as many as `--tables` says.
     let workload = match native.is_random_select() {
-        true => workloads::find("oltp-read-only").map_err(fatal)?,
+        true => dbduel_workloads::find("oltp-read-only").map_err(fatal)?,
         false => native.as_workload()?,
     };
     let parameters = parameters_of(workload, job, given, servers)?;

@@ -1,6 +1,6 @@
 //! What every test takes.
 
-use dbduel_load::lua::OptionKind::{Bool, Double, File, Int, List, Size, String as Text};
+use dbduel_lua::OptionKind::{Bool, Double, File, Int, List, Size, String as Text};
 
 use super::{Section, bare, spec};
 

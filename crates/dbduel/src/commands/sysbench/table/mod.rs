@@ -3,7 +3,7 @@
 mod general;
 mod own;
 
-use dbduel_load::lua::{DeclaredOption, OptionKind};
+use dbduel_lua::{DeclaredOption, OptionKind};
 
 pub use general::GENERAL;
 pub use own::{CPU, FILE_IO, MEMORY, MUTEX, OLTP, RANDOM_POINTS, RANDOM_RANGES, THREADS};

@@ -1,6 +1,6 @@
 //! What each test takes besides.
 
-use dbduel_load::lua::OptionKind::{Bool, Double, Int, List, Size, String as Text};
+use dbduel_lua::OptionKind::{Bool, Double, Int, List, Size, String as Text};
 
 use super::{Spec, bare, spec};
 

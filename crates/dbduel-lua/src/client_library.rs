@@ -1,0 +1,119 @@
+//! What sysbench's drivers print about errors, in the words of the client library that each is built on.
+
+use dbduel_driver::address::Address;
+use dbduel_driver::{Dialect, ServerError};
+
+/// `PGRES_FATAL_ERROR`, which libpq's results have for every error of the server.
+const FATAL_RESULT: u32 = 7;
+
+/// A function of a client library, by what it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LibraryCall {
+    Connect,
+    Query,
+    Prepare,
+    Execute,
+}
+
+impl LibraryCall {
+    fn name(self, dialect: Dialect) -> &'static str {
+        match (dialect, self) {
+            (Dialect::PostgreSql, LibraryCall::Connect) => "PQconnectdb",
+            (Dialect::PostgreSql, LibraryCall::Query) => "PQexec",
+            (Dialect::PostgreSql, LibraryCall::Prepare) => "PQprepare",
+            (Dialect::PostgreSql, LibraryCall::Execute) => "PQexecPrepared",
+            (_, LibraryCall::Connect) => "mysql_real_connect",
+            (_, LibraryCall::Query) => "mysql_drv_query",
+            (_, LibraryCall::Prepare) => "mysql_stmt_prepare",
+            (_, LibraryCall::Execute) => "mysql_stmt_execute",
+        }
+    }
+}
+
+/// The name by which scripts know the driver.
+pub fn driver_name(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::PostgreSql => "pgsql",
+        // There is no driver for SQLite.
+        Dialect::MySql | Dialect::Sqlite => "mysql",
+    }
+}
+
+/// The number of an error that scripts see: PostgreSQL's errors have a SQLSTATE only.
+pub(super) fn errno(dialect: Dialect, error: &ServerError) -> u32 {
+    match dialect {
+        Dialect::MySql | Dialect::Sqlite => error.code,
+        Dialect::PostgreSql => 0,
+    }
+}
+
+/// A statement failed; the text of a prepared one is not shown.
+pub(super) fn failed_lines(
+    dialect: Dialect,
+    call: LibraryCall,
+    error: &ServerError,
+    query: Option<&str>,
+) -> Vec<String> {
+    let (function, message) = (call.name(dialect), &error.message);
+    match (dialect, query) {
+        (Dialect::MySql | Dialect::Sqlite, None) => {
+            vec![format!(
+                "{function}() returned error {} ({message})",
+                error.code
+            )]
+        }
+        (Dialect::MySql | Dialect::Sqlite, Some(query)) => vec![format!(
+            "{function}() returned error {} ({message}) for query '{query}'",
+            error.code
+        )],
+        (Dialect::PostgreSql, query) => {
+            let failed = format!("{function}() failed: {FATAL_RESULT} {message}");
+            let query = query.map(|query| format!("failed query was: {query}"));
+            std::iter::once(failed).chain(query).collect()
+        }
+    }
+}
+
+/// A statement cannot be prepared.
+pub(super) fn not_prepared_lines(dialect: Dialect, error: &ServerError) -> Vec<String> {
+    let function = LibraryCall::Prepare.name(dialect);
+    let message = &error.message;
+    match dialect {
+        Dialect::MySql | Dialect::Sqlite => vec![
+            format!("{function}() failed"),
+            format!("MySQL error: {} \"{message}\"", error.code),
+        ],
+        Dialect::PostgreSql => vec![format!("{function}() failed: ERROR:  {message}")],
+    }
+}
+
+/// There is no connection.
+pub(super) fn unreachable_lines(
+    dialect: Dialect,
+    address: &Address,
+    error: &ServerError,
+) -> Vec<String> {
+    match dialect {
+        Dialect::MySql | Dialect::Sqlite => {
+            let place = match address {
+                Address::Unix { path } => format!("socket '{}'", path.display()),
+                Address::Tcp { host, port } => format!("host '{host}', port {port}"),
+                Address::File { path, .. } => format!("file '{}'", path.display()),
+            };
+            vec![
+                format!("unable to connect to MySQL server on {place}, aborting..."),
+                format!("error {}: {}", error.code, error.message),
+            ]
+        }
+        // The error says where.
+        Dialect::PostgreSql => vec![format!("Connection to database failed: {}", error.message)],
+    }
+}
+
+/// A statement was given another number of parameters than it has placeholders.
+pub(super) fn wrong_number_of_parameters(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::MySql | Dialect::Sqlite => "Wrong number of parameters to mysql_stmt_bind_param",
+        Dialect::PostgreSql => "wrong number of parameters in prepared statement",
+    }
+}

@@ -1,0 +1,131 @@
+//! All that decides what a script does, apart from its text.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dbduel_client::run::IgnoredErrors;
+use dbduel_driver::address::Address;
+use dbduel_driver::cancel::Cancel;
+use dbduel_driver::statement_watch::StatementWatch;
+use dbduel_driver::{Credentials, Dialect, Protocol, Tls};
+
+use super::options::OptionValue;
+use super::random::Shapes;
+use super::script::Script;
+
+/// What a script is run with.
+#[derive(Clone)]
+pub struct Settings {
+    /// The script.
+    pub script: Script,
+    /// The command line; the first is the program.
+    pub argv: Vec<String>,
+    /// The command that will be run, which scripts look at while they are loaded.
+    pub command: Option<String>,
+    /// What `sysbench.opt` has besides the script's own options, by names with underscores.
+    pub options: BTreeMap<String, OptionValue>,
+    /// Where connections go.
+    pub servers: Servers,
+    /// The distributions behind `sysbench.rand`.
+    pub shapes: Shapes,
+    /// Whether LuaJIT may compile the script; otherwise it is interpreted.
+    pub is_compiled: bool,
+    /// Root of the clients' random streams under load. Commands draw from a fixed one, so that data are the same every
+    /// time.
+    pub seed: u64,
+    /// Errors after which an event is tried again.
+    pub ignored_errors: IgnoredErrors,
+    /// How prepared statements travel.
+    pub protocol: Protocol,
+    /// Ends statements that a server will never answer.
+    pub statement_watch: Option<StatementWatch>,
+    /// Nothing is sent; every statement counts as other.
+    pub dry_run: bool,
+    /// Bounds.
+    pub limits: Limits,
+    /// Ends commands.
+    pub cancel: Cancel,
+    /// Where the script's prints and the messages about its statements go.
+    pub sink: Sink,
+}
+
+/// Where connections go: each new one to the next address, round and round.
+#[derive(Clone)]
+pub struct Servers {
+    /// What the servers speak.
+    pub dialect: Dialect,
+    /// At least one address.
+    pub addresses: Vec<Address>,
+    /// Account.
+    pub credentials: Credentials,
+    /// Default database.
+    pub database: String,
+    /// How much TLS.
+    pub tls: Arc<Tls>,
+}
+
+/// Bounds for what a script may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Memory of one state, bytes; rows of a result count as well.
+    pub memory_bytes: usize,
+    /// Longest stretch in which a script computes without asking for anything, processor time of its thread apart.
+    pub computing: Duration,
+    /// Longest wait for one connection.
+    pub connecting: Duration,
+    /// Longest time for getting a broken connection back.
+    pub reconnecting: Duration,
+    /// The script is only looked at: it is given nothing that acts outside of its state or waits, neither `os`, `io` nor
+    /// `ffi`.
+    pub confined: bool,
+}
+
+impl Default for Limits {
+    /// 1 GiB, ten minutes of computing, thirty seconds for a connection, ten minutes to get one back.
+    fn default() -> Self {
+        Limits {
+            memory_bytes: 1 << 30,
+            computing: Duration::from_secs(600),
+            connecting: Duration::from_secs(30),
+            reconnecting: Duration::from_secs(600),
+            confined: false,
+        }
+    }
+}
+
+/// Something to be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Message<'a> {
+    /// What the script prints, byte for byte.
+    Print(&'a [u8]),
+    /// Something that ends the run.
+    Fatal(&'a str),
+    /// Wrong use of the API.
+    Alert(&'a str),
+    /// Details about an error, for the author of the script.
+    Debug(&'a str),
+}
+
+/// Takes what is to be shown, from any thread.
+#[derive(Clone)]
+pub struct Sink(Arc<dyn Fn(Message<'_>) + Send + Sync>);
+
+impl Sink {
+    /// A sink that calls `show`.
+    pub fn new(show: impl Fn(Message<'_>) + Send + Sync + 'static) -> Self {
+        Sink(Arc::new(show))
+    }
+
+    /// Shows a message.
+    pub fn show(&self, message: Message<'_>) {
+        (self.0)(message);
+    }
+}
+
+impl fmt::Debug for Sink {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Sink")
+    }
+}

@@ -1,0 +1,4 @@
+//! Runs as sysbench understands them: its workloads, its scripts, and its tests of the machine.
+
+pub mod bridge;
+pub mod machine;

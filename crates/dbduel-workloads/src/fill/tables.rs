@@ -1,0 +1,120 @@
+//! The tables themselves: made, found again after an interruption, finished. Knows nothing of how rows travel.
+
+use std::time::Instant;
+
+use dbduel_driver::introspection;
+use dbduel_driver::{Connection, ErrorClass};
+
+use super::checkpoint::{self, Done};
+use super::load_method::{ATTEMPTS, failed};
+use super::{FillError, check_foreign_keys, claim};
+use crate::Table;
+
+/// Creates the tables, or finds out what an earlier attempt has left. Returns what is done of each.
+pub(super) fn prepare(
+    connection: &mut Connection,
+    tables: &[Table],
+    database: &str,
+    recipe: &str,
+    deadline: Instant,
+) -> Result<Vec<Done>, FillError> {
+    let is_begun = checkpoint::begin(connection, recipe).map_err(FillError::Together)?;
+    if is_begun {
+        claim::await_earlier_connections(connection, deadline)?;
+    }
+    if is_begun && !checkpoint::is_of(connection, recipe).map_err(FillError::Together)? {
+        return Err(FillError::Unfinished {
+            database: database.to_owned(),
+        });
+    }
+    let mut done = Vec::with_capacity(tables.len());
+    for (index, table) in tables.iter().enumerate() {
+        match run(connection, table, &table.create) {
+            Err(FillError::Statement { source, .. })
+                if source.class() == Some(ErrorClass::TableExists) =>
+            {
+                if !is_begun {
+                    forsake(connection, &tables[..index])?;
+                    return Err(exists(table, database));
+                }
+                done.push(take_over(connection, table)?);
+            }
+            Err(error) => return Err(error),
+            Ok(()) => {
+                checkpoint::forget(connection, table).map_err(FillError::Together)?;
+                done.push(Done::default());
+            }
+        }
+    }
+    Ok(done)
+}
+
+pub(super) fn exists(table: &Table, database: &str) -> FillError {
+    FillError::Exists {
+        table: table.name.clone(),
+        database: database.to_owned(),
+    }
+}
+
+/// Drops what was created before a table of that name was found.
+fn forsake(connection: &mut Connection, created: &[Table]) -> Result<(), FillError> {
+    for table in created {
+        let sql = introspection::drop_if_exists(connection.dialect(), &table.name);
+        run(connection, table, &sql)?;
+    }
+    checkpoint::end(connection).map_err(FillError::Together)
+}
+
+/// What an earlier attempt has done of a table. One that holds more or fewer rows than were written down
+/// is made anew.
+fn take_over(connection: &mut Connection, table: &Table) -> Result<Done, FillError> {
+    let statement = |source| FillError::Statement {
+        table: table.name.clone(),
+        source,
+    };
+    let done = checkpoint::done(connection, table).map_err(statement)?;
+    let dialect = connection.dialect();
+    let count = introspection::count(dialect, &table.name);
+    let answer = connection.query(&count).map_err(statement)?;
+    if answer.text(0, 0) == Some(done.rows.to_string()) {
+        return Ok(done);
+    }
+    checkpoint::forget(connection, table).map_err(statement)?;
+    if let Some(sql) = check_foreign_keys(dialect, false) {
+        connection.execute(sql).map_err(statement)?;
+    }
+    let sql = introspection::drop_if_exists(dialect, &table.name);
+    run(connection, table, &sql)?;
+    run(connection, table, &table.create)?;
+    if let Some(sql) = check_foreign_keys(dialect, true) {
+        connection.execute(sql).map_err(statement)?;
+    }
+    Ok(Done::default())
+}
+
+/// Runs a statement on a table whose rows are in, and writes that down. Begins again after a deadlock, as two such
+/// statements on tables that a foreign key joins may cause.
+pub(super) fn finish(
+    connection: &mut Connection,
+    table: &Table,
+    place: u64,
+    sql: &str,
+) -> Result<(), FillError> {
+    for attempts_left in (0..ATTEMPTS).rev() {
+        let Err(source) = connection.execute(sql) else {
+            break;
+        };
+        match source.class() {
+            Some(ErrorClass::Conflict) if attempts_left > 0 => {}
+            // Of a statement that was interrupted between its own end and the line about it.
+            // PostgreSQL counts indexes among the tables.
+            Some(ErrorClass::IndexExists | ErrorClass::TableExists) => break,
+            _ => return Err(failed(table)(source)),
+        }
+    }
+    checkpoint::is_finished(connection, table, place).map_err(FillError::Together)
+}
+
+pub(super) fn run(connection: &mut Connection, table: &Table, sql: &str) -> Result<(), FillError> {
+    connection.execute(sql).map(drop).map_err(failed(table))
+}
