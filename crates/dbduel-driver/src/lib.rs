@@ -28,6 +28,7 @@ pub mod executor;
 pub mod introspection;
 pub mod mock_server;
 mod mysql;
+pub mod pgpass;
 mod postgresql;
 mod quoting;
 mod result;

@@ -14,7 +14,6 @@ pub mod line_process;
 pub mod load_processes;
 pub mod login;
 pub mod observe;
-pub mod pgpass;
 pub mod server_host;
 pub mod snapshots;
 mod status_output;

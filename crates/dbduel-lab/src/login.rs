@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 use dbduel_driver::address::{Address, ServerAddress};
 use dbduel_driver::{ConnectOptions, Connection, Credentials, Dialect, ErrorClass, TlsMode};
 
-use super::pgpass;
+use dbduel_driver::pgpass;
 
 /// Environment variable with the password of any server.
 const PASSWORD: &str = "DBDUEL_PASSWORD";

@@ -81,6 +81,19 @@ unsafe extern "C-unwind" fn end(state: *mut ffi::lua_State, _: *mut ffi::lua_Deb
     }
 }
 
+/// Says that scripts are interpreted in this process, if they are.
+#[must_use]
+pub fn interpretation() -> Option<&'static str> {
+    claim_if(is_interruptible())
+}
+
+fn claim_if(compiles: bool) -> Option<&'static str> {
+    (!compiles).then_some(
+        "LuaJIT cannot compile scripts here, because its compiled loops could not be interrupted, so it interprets them: clients \
+         take about half as much processor time again, and throughput that they limit is lower.",
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,5 +105,11 @@ mod tests {
             "scripts are only interpreted: LuaJIT was built without LUAJIT_ENABLE_CHECKHOOK, or the kernel refuses memory \
              that can be executed"
         );
+    }
+
+    #[test]
+    fn interpreted_scripts_are_told() {
+        assert_eq!(claim_if(true), None);
+        assert!(claim_if(false).unwrap().contains("interprets them"));
     }
 }

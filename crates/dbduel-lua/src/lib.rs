@@ -37,7 +37,7 @@ mod state;
 mod watchdog;
 
 pub use client_library::driver_name;
-pub use compiled::is_interruptible as compiles;
+pub use compiled::interpretation;
 pub use error::{Place, ScriptError};
 pub use host::{CommandKind, Host, ScriptClients};
 pub use options::{DeclaredOption, OptionError, OptionKind, OptionValue, options_text};

@@ -4,6 +4,7 @@ pub mod counts;
 mod lists;
 mod numbers;
 pub mod percent;
+pub mod terminal;
 mod visible;
 
 pub use lists::{joined, joined_texts};

@@ -1,16 +1,15 @@
-//! The one place that writes to the terminal.
-//!
-//! Results go to standard output, everything about progress to standard error: bars where a person
-//! watches, plain lines elsewhere.
+//! What the program shows: results on standard output, progress on standard error, as bars where a person watches and as
+//! plain lines elsewhere.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anstream::{AutoStream, ColorChoice};
 use dbduel_lab::StatusOutput;
 use dbduel_server::{Progress, ProgressUnit};
-use dbduel_text::{escaped_json, visible, visible_inked};
+pub use dbduel_text::terminal::{print, status_line};
+use dbduel_text::{escaped_json, visible};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -43,7 +42,7 @@ impl Console {
     pub fn new() -> Self {
         let is_watched = io::stderr().is_terminal();
         #[cfg(test)]
-        let is_watched = is_watched && !silence::is_kept();
+        let is_watched = is_watched && !dbduel_text::terminal::silence::is_kept();
         let bar = is_watched.then(|| {
             let bar = ProgressBar::new_spinner();
             bar.enable_steady_tick(Duration::from_millis(120));
@@ -200,34 +199,6 @@ fn clock(seconds: f64) -> String {
     format!("{}:{:02}", seconds / 60, seconds % 60)
 }
 
-/// A line on standard error. A closed standard error is no reason to end a contest.
-pub fn status_line(line: &str) {
-    #[cfg(test)]
-    if silence::is_kept() {
-        return;
-    }
-    let _ = writeln!(io::stderr(), "{}", visible(line));
-}
-
-/// Writes a result to standard output, with nothing in it that drives a terminal but the ornaments of reports. A reader that went away early is no error.
-///
-/// # Errors
-/// When standard output cannot be written.
-pub fn print(text: &str) -> io::Result<()> {
-    #[cfg(test)]
-    if silence::is_kept() {
-        return Ok(());
-    }
-    let mut output = io::stdout().lock();
-    let written = output
-        .write_all(visible_inked(text).as_bytes())
-        .and_then(|()| output.flush());
-    match written {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other,
-    }
-}
-
 /// A document as programs read it.
 ///
 /// # Errors
@@ -255,36 +226,6 @@ pub fn width() -> usize {
 #[must_use]
 pub fn is_colour_wanted() -> bool {
     AutoStream::choice(&io::stdout()) != ColorChoice::Never
-}
-
-/// Threads that show nothing.
-#[cfg(test)]
-pub mod silence {
-    use std::cell::Cell;
-
-    thread_local! {
-        static IS_KEPT: Cell<bool> = const { Cell::new(false) };
-    }
-
-    /// Keeps this thread from the terminal until it is dropped.
-    #[derive(Debug)]
-    pub struct Silence(());
-
-    impl Drop for Silence {
-        fn drop(&mut self) {
-            IS_KEPT.set(false);
-        }
-    }
-
-    /// Begins it.
-    pub fn keep() -> Silence {
-        IS_KEPT.set(true);
-        Silence(())
-    }
-
-    pub(super) fn is_kept() -> bool {
-        IS_KEPT.get()
-    }
 }
 
 #[cfg(test)]

@@ -45,7 +45,6 @@ use dbduel_workloads::parameters::ScriptAccess;
 use crate::commands::fail_if::FailIf;
 use crate::commands::run::{RunOptions, create, run_contest};
 use crate::commands::sweep;
-use crate::console;
 use crate::exit::Exit;
 use faults::{Fault, Strikes};
 use load::SimulatedLoad;
@@ -191,7 +190,7 @@ impl Simulation {
     /// Runs the contest with faults, and then without to its end.
     fn conduct(&mut self) -> Result<Outcome, String> {
         let time = SimulatedTime::begin();
-        let silence = console::silence::keep();
+        let silence = dbduel_text::terminal::silence::keep();
         let mut outcome = Outcome::default();
         // As many as a contest of this kind makes.
         let (mut calls, mut changes) = (500, 300);

@@ -200,6 +200,10 @@ fn nothing_but_the_console_and_main_prints() {
         "../dbduel-machine/src",
         "../dbduel-server/src",
         "../dbduel-audit/src",
+        "../dbduel-sysbench/src",
+        "../dbduel-lua/src",
+        "../dbduel-load/src",
+        "../dbduel-report/src",
     ];
     for (path, text) in folders.into_iter().flat_map(sources) {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();

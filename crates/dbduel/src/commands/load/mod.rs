@@ -24,9 +24,9 @@ use dbduel_lab::contest::now_ms;
 use dbduel_lab::dataset::watch_over;
 use dbduel_lab::drive::{LoadProcess, SliceEnd};
 use dbduel_lab::forecast::{self, Need};
-use dbduel_lab::interpreted;
 use dbduel_lab::login;
 use dbduel_load::order::{OpenOrder, SliceOrder, Tick};
+use dbduel_lua::interpretation;
 use dbduel_machine::host;
 use dbduel_machine::interrupt::{self, Interrupted, Urgency};
 use dbduel_machine::random::fresh_seed;
@@ -380,7 +380,7 @@ impl Job {
             console::status_line(&format!("{claim} Give fewer --threads."));
         }
         let is_script = self.workload.name() == dbduel_workloads::script::NAME;
-        if let Some(claim) = is_script.then(interpreted::claim).flatten() {
+        if let Some(claim) = is_script.then(interpretation).flatten() {
             console::status_line(claim);
         }
         let mut process = LoadProcess::start(&load)?;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use dbduel_client::run::IgnoredErrors;
 use dbduel_driver::address::Address;
+use dbduel_driver::pgpass;
 use dbduel_driver::{Credentials, Dialect, TlsMode};
-use dbduel_lab::pgpass;
 
 use super::super::Stop;
 use super::super::logger::Logger;

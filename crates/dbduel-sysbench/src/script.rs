@@ -9,7 +9,7 @@ use dbduel_client::run::Gate;
 use dbduel_driver::Protocol;
 use dbduel_driver::Tls;
 use dbduel_driver::cancel::Cancel;
-use dbduel_lab::interpreted;
+use dbduel_lua::interpretation;
 use dbduel_lua::{
     self, CommandKind, DeclaredOption, Host, Limits, Message, OptionError, OptionKind, Script,
     ScriptError, Settings, Sink, options_text,
@@ -44,7 +44,7 @@ pub fn run(name: &str, job: &Job, rest: &[Written]) -> Result<u8, Stop> {
     };
     set_options(&mut host, rest, voice)?;
     let threads = job.general.threads;
-    if let Some(claim) = interpreted::claim() {
+    if let Some(claim) = interpretation() {
         voice.warning(claim);
     }
     match (host.command(command), command) {

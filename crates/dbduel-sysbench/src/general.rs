@@ -5,11 +5,11 @@ use std::time::Duration;
 use dbduel_client::distributions::Shape;
 use dbduel_client::run::Limits;
 use dbduel_lua::Shapes;
+use dbduel_text::terminal;
 
 use super::Stop;
 use super::logger::Logger;
 use super::parsed_options::ParsedOptions;
-use crate::console;
 
 /// The most clients, as in the load process.
 const CLIENTS_MAX: u32 = 65_536;
@@ -80,7 +80,7 @@ impl General {
             old.to_owned()
         };
         if given.is_written("test") {
-            console::status_line(
+            terminal::status_line(
                 "WARNING: the --test option is deprecated. You can pass a script name or path on the command line without any options.",
             );
         }

@@ -1,12 +1,11 @@
 //! The password file that PostgreSQL's own clients read: `PGPASSFILE`, or `~/.pgpass`.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
-use dbduel_driver::address::Address;
+use crate::address::Address;
 
 /// Bytes of the file that are read.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -17,11 +16,33 @@ const RIGHTS_OF_OTHERS: u32 = 0o077;
 /// Folders of sockets that libpq calls `localhost`: PostgreSQL's own default, and those of distributions.
 const SOCKET_FOLDERS: &[&str] = &["/tmp", "/var/run/postgresql", "/run/postgresql"];
 
+/// A password file that is not used.
+#[derive(Debug, thiserror::Error)]
+pub enum PasswordFileError {
+    /// It cannot be read.
+    #[error("could not read the password file `{}`: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It has a line for the server, and others have rights on it.
+    #[error(
+        "`{}` has a password for this server, and the group or others have rights on the file, so that PostgreSQL's clients \
+         ignore it; run `chmod 600 {}`", path.display(), path.display()
+    )]
+    Open {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
 /// The password of `user` on the server at `place`; none without a file or a line for it.
 ///
 /// # Errors
 /// The file cannot be read, or has a line for the server and others may read it.
-pub fn password(place: &Address, user: &str) -> Result<Option<String>> {
+pub fn password(place: &Address, user: &str) -> Result<Option<String>, PasswordFileError> {
     let named = std::env::var_os("PGPASSFILE").map(PathBuf::from);
     let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".pgpass"));
     match named.or_else(home) {
@@ -30,20 +51,22 @@ pub fn password(place: &Address, user: &str) -> Result<Option<String>> {
     }
 }
 
-fn in_file(path: &Path, place: &Address, user: &str) -> Result<Option<String>> {
-    let about = || format!("could not read the password file `{}`", path.display());
-    let file = File::open(path).with_context(about)?;
-    let rights = file.metadata().with_context(about)?.permissions().mode();
+fn in_file(path: &Path, place: &Address, user: &str) -> Result<Option<String>, PasswordFileError> {
+    let unreadable = |source| PasswordFileError::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
+    let file = File::open(path).map_err(unreadable)?;
+    let rights = file.metadata().map_err(unreadable)?.permissions().mode();
     let mut text = String::new();
     file.take(FILE_BYTES_MAX)
         .read_to_string(&mut text)
-        .with_context(about)?;
+        .map_err(unreadable)?;
     let found = in_text(&text, place, user);
     if found.is_some() && rights & RIGHTS_OF_OTHERS != 0 {
-        bail!(
-            "`{0}` has a password for this server, and the group or others have rights on the file, so that PostgreSQL's clients ignore it; run `chmod 600 {0}`",
-            path.display()
-        );
+        return Err(PasswordFileError::Open {
+            path: path.to_owned(),
+        });
     }
     Ok(found)
 }

@@ -13,10 +13,11 @@ use dbduel_driver::mock_server::{MockServer, Role};
 use dbduel_driver::{Tls, TlsMode};
 use dbduel_lua::Script;
 use dbduel_record::plan::Parameters;
-use dbduel_sysbench::bridge::bulk_insert::{self, BulkInsert};
-use dbduel_sysbench::bridge::workload::WorkloadRun;
 use dbduel_workloads::Workload;
 use dbduel_workloads::parameters::{self, ParameterError};
+
+use crate::bridge::bulk_insert::{self, BulkInsert};
+use crate::bridge::workload::WorkloadRun;
 use serde_json::Value;
 
 use super::parsed_options::{ParsedOptions, Written};

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use dbduel_client::run::{Gate, IntervalStats};
 use dbduel_driver::cancel::Cancel;
 use dbduel_machine::interrupt::{self, Urgency};
+use dbduel_text::terminal;
 
 use super::Stop;
 use super::general::General;
 use super::load::Load;
 use super::page::{self, Style, View};
-use crate::console;
 
 /// The exit code of a run that was forced to end, or did not get ready.
 const TIMED_OUT: u8 = 2;
@@ -155,7 +155,7 @@ impl Ending {
                 if is_held_up || waited >= END {
                     // The reader of the output may be gone.
                     std::thread::spawn(|| {
-                        console::status_line(
+                        terminal::status_line(
                             "dbduel: interrupted, and the script or a server holds up the end; the final report is left out",
                         );
                     });
@@ -349,7 +349,7 @@ impl RunLoop<'_> {
     /// The user wants an end: running events are finished if they do not take long, and what was done is reported.
     fn interrupt(&mut self) -> Result<u8, Stop> {
         self.load.stop();
-        console::status_line("dbduel: interrupted; a second signal ends at once");
+        terminal::status_line("dbduel: interrupted; a second signal ends at once");
         let deadline = self.ending.asked_at() + RUNNING_EVENTS;
         while !self.load.wait(deadline.min(Instant::now() + PAUSE)) {
             if interrupt::urgency() >= Urgency::Stop {

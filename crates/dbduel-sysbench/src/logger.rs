@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::console;
+use dbduel_text::terminal;
 
 /// The last line that was said, and how often it would have been said again since.
 static LAST: Mutex<(String, u64)> = Mutex::new((String::new(), 0));
@@ -41,7 +41,7 @@ impl Logger {
         *repeated = 0;
         text.clone_into(last);
         // A run continues when its output is not read.
-        let _ = console::print(&lines);
+        let _ = terminal::print(&lines);
     }
 
     /// Something that ends the run.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use dbduel_sysbench::machine::Machine;
-use dbduel_sysbench::machine::cpu::Cpu;
-use dbduel_sysbench::machine::locks::{Mutexes, Threads};
-use dbduel_sysbench::machine::memory::{Memory, MemorySpec, Operation, WORD};
+use crate::machine::Machine;
+use crate::machine::cpu::Cpu;
+use crate::machine::locks::{Mutexes, Threads};
+use crate::machine::memory::{Memory, MemorySpec, Operation, WORD};
 
 use super::page::Style;
 use super::parsed_options::{ParsedOptions, Written};

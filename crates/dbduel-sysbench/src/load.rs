@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dbduel_client::run::{Gate, IntervalStats, Queue, RunMetrics, Share};
-use dbduel_sysbench::bridge::LoadThreads;
+
+use crate::bridge::LoadThreads;
 
 use super::general::General;
 

@@ -7,9 +7,10 @@ use dbduel_driver::address::Address;
 use dbduel_driver::executor::policy::threads_among_others;
 use dbduel_lua::ScriptClients;
 use dbduel_machine::host;
-use dbduel_sysbench::bridge::workload::{self, WorkloadRun};
-use dbduel_sysbench::bridge::{script, threads};
-use dbduel_sysbench::machine::Machine;
+
+use crate::bridge::workload::{self, WorkloadRun};
+use crate::bridge::{script, threads};
+use crate::machine::Machine;
 
 use super::Stop;
 use super::general::General;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dbduel_sysbench::machine::file_io::{
+use crate::machine::file_io::{
     self, FileIo, FileIoSpec, FileSet, Making, Method, Mode, OpenFlags, size_text,
 };
 
