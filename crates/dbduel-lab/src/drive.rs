@@ -2,8 +2,9 @@
 //!
 //! The load process is this same program under its hidden name `drive`.
 
+use std::fmt::Debug;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -17,7 +18,6 @@ use dbduel_load::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder, Tick
 use dbduel_machine::clock;
 use dbduel_machine::interrupt::{self, Urgency};
 use dbduel_machine::random::secret;
-use dbduel_nats::{Nats, NatsAddress};
 use dbduel_record::commits::CommitRange;
 use dbduel_record::facts::LoadHost;
 use dbduel_record::plan;
@@ -33,44 +33,16 @@ pub const PAUSE: Duration = Duration::from_millis(50);
 /// Agents of load hosts obey after this time at the latest, or the link has said why not.
 const ATTACH_TIMEOUT: Duration = Duration::from_secs(200);
 
-/// Where NATS is, and the files that say who logs in.
-#[derive(Debug, Clone)]
-pub struct NatsAccess {
-    /// Address of nats-server.
-    pub url: String,
-    /// File of credentials.
-    pub creds: Option<PathBuf>,
-    /// File of further authorities for TLS.
-    pub ca: Option<PathBuf>,
-}
+/// How the agents of load hosts and server hosts are reached.
+pub trait HostAccess: Debug + Send + Sync {
+    /// Adds the options with which this program's links reach them.
+    fn add_to(&self, command: &mut Command);
 
-impl NatsAccess {
-    /// Connects; `name` is what the monitoring of nats-server shows.
+    /// Stores the packed files of a server under their digest for hosts, unless they are stored, with a text about them.
     ///
     /// # Errors
-    /// When the address is refused or nothing answers.
-    pub fn connect(&self, name: &str) -> Result<Nats> {
-        self.connect_within(name, Duration::ZERO)
-    }
-
-    /// As [`NatsAccess::connect`], again and again for `timeout` while nothing answers.
-    ///
-    /// # Errors
-    /// As [`NatsAccess::connect`].
-    pub fn connect_within(&self, name: &str, timeout: Duration) -> Result<Nats> {
-        let address = NatsAddress::new(&self.url, self.creds.clone(), self.ca.clone())?;
-        Ok(Nats::connect_within(&address, name, timeout)?)
-    }
-
-    /// Adds the options that say so.
-    pub fn add_to(&self, command: &mut Command) {
-        command.args(["--nats", &self.url]);
-        for (option, file) in [("--creds", &self.creds), ("--ca", &self.ca)] {
-            if let Some(file) = file {
-                command.arg(option).arg(file);
-            }
-        }
-    }
+    /// When there is no room.
+    fn store_server(&self, digest: &str, packed: &Path, about: &str) -> Result<()>;
 }
 
 /// Load hosts that do not obey. The contest cannot go on without them.
@@ -160,7 +132,7 @@ impl LoadProcess {
     pub fn start_on_hosts(
         load: &plan::LoadProcess,
         hosts: &plan::LoadHosts,
-        nats: &NatsAccess,
+        access: &dyn HostAccess,
         contest: &str,
     ) -> Result<(Self, Vec<LoadHost>)> {
         let mut command = own_program("load-link", load.threads, load.busy_poll_us)?;
@@ -170,7 +142,7 @@ impl LoadProcess {
         for name in &hosts.load {
             command.args(["--host", name]);
         }
-        nats.add_to(&mut command);
+        access.add_to(&mut command);
         let mut link = Self::spawn(command)?;
         let deadline = clock::now() + ATTACH_TIMEOUT;
         loop {

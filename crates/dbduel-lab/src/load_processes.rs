@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
@@ -16,7 +17,7 @@ use dbduel_record::statements::StatementExample;
 use dbduel_server::runs_in_process;
 
 use super::contest::Load;
-use super::drive::{LoadProcess, NatsAccess, SliceEnd};
+use super::drive::{HostAccess, LoadProcess, SliceEnd};
 
 /// All of them. Dropped means ended.
 #[derive(Debug)]
@@ -30,12 +31,12 @@ pub struct LoadProcesses {
 }
 
 impl LoadProcesses {
-    /// Starts those that the contenders of a plan need. Where it has load hosts, they are found over `nats`, and their agents
+    /// Starts those that the contenders of a plan need. Where it has load hosts, they are found by `access`, and their agents
     /// call the contest `contest`.
     ///
     /// # Errors
     /// When a load host does not obey, or this program cannot be executed again.
-    pub fn start(plan: &Plan, nats: Option<&NatsAccess>, contest: &str) -> Result<Self> {
+    pub fn start(plan: &Plan, access: Option<&Arc<dyn HostAccess>>, contest: &str) -> Result<Self> {
         let clients = plan.levels.iter().map(|level| level.clients).max();
         let mut processes = Self {
             shared: None,
@@ -43,10 +44,11 @@ impl LoadProcesses {
             hosts: Vec::new(),
         };
         if let Some(hosts) = &plan.hosts {
-            let nats = nats.context(
+            let access = access.context(
                 "this contest has its load from other machines ([hosts]); say with `--nats URL` where their agents are found",
             )?;
-            let (link, attached) = LoadProcess::start_on_hosts(&plan.load, hosts, nats, contest)?;
+            let (link, attached) =
+                LoadProcess::start_on_hosts(&plan.load, hosts, access.as_ref(), contest)?;
             processes.shared = Some(link);
             processes.hosts = attached;
         }

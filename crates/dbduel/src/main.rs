@@ -5,9 +5,7 @@
 mod commands;
 mod console;
 mod exit;
-mod fleet;
 mod home;
-mod hosts;
 mod referee;
 #[cfg(test)]
 mod simulation;
@@ -15,13 +13,13 @@ mod simulation;
 use clap::Parser as _;
 use dbduel_driver::address::AddressError;
 use dbduel_machine::interrupt::{self, Interrupted};
-use dbduel_nats::AddressError as NatsAddressError;
 use dbduel_record::store::RecordError;
 use dbduel_workloads::UnknownWorkload;
 use dbduel_workloads::completion::CompletionError;
 use dbduel_workloads::parameters::ParameterError;
 
 use commands::CommandLine;
+use commands::features::BuiltWithout;
 use commands::init::InitError;
 use commands::run::{NotARecord, Unreadable};
 use commands::selftest::UnfitInjection;
@@ -67,6 +65,19 @@ fn is_usage(error: &anyhow::Error) -> bool {
         || error.is::<NameError>()
         || error.is::<InitError>()
         || error.is::<NotCuttable>()
-        || error.is::<NatsAddressError>()
+        || error.is::<BuiltWithout>()
+        || is_nats_address(error)
         || error.is::<NotOneDuel>()
+}
+
+/// True when it is the address of NATS that is wrong.
+fn is_nats_address(error: &anyhow::Error) -> bool {
+    #[cfg(feature = "fleet")]
+    let is_it = error.is::<dbduel_fleet::AddressError>();
+    #[cfg(not(feature = "fleet"))]
+    let is_it = {
+        let _ = error;
+        false
+    };
+    is_it
 }

@@ -35,6 +35,7 @@ mod turn;
 mod warm_up;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use dbduel_experiment::document::Troubles;
@@ -49,7 +50,7 @@ use dbduel_record::{Plan, Record};
 use dbduel_server::{Home, orphans};
 
 use super::busy_poll;
-use super::drive::NatsAccess;
+use super::drive::HostAccess;
 use super::interpreted;
 use super::server_host::ServerHosts;
 use crate::StatusOutput;
@@ -91,8 +92,8 @@ pub struct ContestConfig<'a> {
     pub keep: bool,
     /// Sample the servers' stacks after the last block.
     pub stacks: bool,
-    /// Where the agents of load hosts are found.
-    pub nats: Option<&'a NatsAccess>,
+    /// How the agents of hosts are reached.
+    pub host_access: Option<&'a Arc<dyn HostAccess>>,
     /// What it gets its load and its servers from.
     pub provider: &'a dyn Provider,
 }
@@ -126,7 +127,7 @@ pub fn without_record<T>(
         board: &Board::default(),
         keep: false,
         stacks: false,
-        nats: None,
+        host_access: None,
         provider: &Machines,
     })
 }
@@ -228,7 +229,7 @@ fn stage(
     if let Some(caveat) = observers::load_is_elsewhere(load.hosts()) {
         journal.notice(caveat)?;
     }
-    let hosts = ServerHosts::attach(config.plan, config.nats, &config.contest())?;
+    let hosts = ServerHosts::attach(config.plan, config.host_access, &config.contest())?;
     hosts.check_machines(&past.host.server_hosts)?;
     let facts = match is_remote {
         true if past.host.server_hosts.is_empty() => Host::of_server_hosts(hosts.facts()),

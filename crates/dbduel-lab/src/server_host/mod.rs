@@ -14,7 +14,7 @@ use dbduel_machine::{clock, interrupt};
 use dbduel_record::{Plan, facts};
 use dbduel_server::{Home, Progress, RefusedSetting, ServerName, Setting};
 
-use super::drive::{NatsAccess, PAUSE, orchestrator};
+use super::drive::{HostAccess, PAUSE, orchestrator};
 use super::line_process::{self, LineProcess};
 pub use observed::HostObserved;
 use orders::{ServerAnswer, ServerOrder};
@@ -44,16 +44,20 @@ impl ServerHosts {
     ///
     /// # Errors
     /// When one does not.
-    pub fn attach(plan: &Plan, nats: Option<&NatsAccess>, contest: &str) -> Result<Self> {
+    pub fn attach(
+        plan: &Plan,
+        access: Option<&Arc<dyn HostAccess>>,
+        contest: &str,
+    ) -> Result<Self> {
         let mut attached = Self::default();
         let names = plan.contenders.iter().filter_map(|one| one.host.as_ref());
         // Always in the same order, so that of two orchestrators one gets them all.
         let names: BTreeSet<&String> = names.collect();
         for name in names {
-            let nats = nats.context(
+            let access = access.context(
                 "this contest has servers on other machines; say with `--nats URL` where their agents are found",
             )?;
-            let host = ServerHost::attach(name, nats, contest)?;
+            let host = ServerHost::attach(name, access, contest)?;
             attached
                 .hosts
                 .insert(name.clone(), Arc::new(Mutex::new(host)));
@@ -114,7 +118,7 @@ fn lock(host: &Mutex<ServerHost>) -> MutexGuard<'_, ServerHost> {
 #[derive(Debug)]
 struct ServerHost {
     facts: facts::ServerHost,
-    nats: NatsAccess,
+    access: Arc<dyn HostAccess>,
     contest: String,
     link: LineProcess<ServerAnswer>,
     /// How often its agent was asked again after it was out of reach. Servers of before were ended.
@@ -128,11 +132,11 @@ struct ServerHost {
 }
 
 impl ServerHost {
-    fn attach(name: &str, nats: &NatsAccess, contest: &str) -> Result<Self> {
-        let (link, facts) = start_link(name, nats, contest)?;
+    fn attach(name: &str, access: &Arc<dyn HostAccess>, contest: &str) -> Result<Self> {
+        let (link, facts) = start_link(name, access.as_ref(), contest)?;
         Ok(Self {
             facts,
-            nats: nats.clone(),
+            access: Arc::clone(access),
             contest: contest.to_owned(),
             link,
             session: 0,
@@ -147,7 +151,7 @@ impl ServerHost {
         if self.failure.is_none() {
             return Ok(());
         }
-        let started = start_link(&self.facts.name, &self.nats, &self.contest);
+        let started = start_link(&self.facts.name, self.access.as_ref(), &self.contest);
         let (link, facts) =
             started.inspect_err(|error| self.failure = Some(format!("{error:#}")))?;
         self.link = link;
@@ -209,7 +213,7 @@ impl ServerHost {
 /// Starts the link to an agent and waits until it obeys; returns also what is known of its machine.
 fn start_link(
     name: &str,
-    nats: &NatsAccess,
+    access: &dyn HostAccess,
     contest: &str,
 ) -> Result<(LineProcess<ServerAnswer>, facts::ServerHost)> {
     let mut command = line_process::own_program("server-link")?;
@@ -217,7 +221,7 @@ fn start_link(
         .args(["--host", name])
         .args(["--contest", contest])
         .args(["--orchestrator", orchestrator()?]);
-    nats.add_to(&mut command);
+    access.add_to(&mut command);
     let title = format!("the link to server host `{name}`");
     let mut link = LineProcess::spawn(&title, command)?;
     let deadline = clock::now() + ATTACH_TIMEOUT;

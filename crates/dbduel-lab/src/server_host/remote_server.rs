@@ -81,8 +81,8 @@ impl PreparedSandbox {
         };
         let (mut session, mut answer) = ask()?;
         if let (ServerAnswer::ServerWanted, Some(packed)) = (&answer, packed) {
-            let nats = lock(host).nats.clone();
-            packed.store(&nats)?;
+            let access = Arc::clone(&lock(host).access);
+            packed.store(access.as_ref())?;
             (session, answer) = ask()?;
         }
         match checked(host, answer)? {

@@ -7,6 +7,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
+use dbduel_fleet::Fleet;
+use dbduel_fleet::agent::{Agent, Offer, plain_name};
+use dbduel_fleet::hosts::service::{self, Service};
+use dbduel_fleet::work::Worker;
 use dbduel_machine::host;
 use dbduel_machine::interrupt::{self, Urgency};
 
@@ -14,11 +18,7 @@ use super::nats::NatsArguments;
 use super::run::clear_leftovers;
 use crate::console::{self, Console};
 use crate::exit::Exit;
-use crate::fleet::Fleet;
-use crate::fleet::agent::{Agent, Offer, plain_name};
-use crate::fleet::work::Worker;
 use crate::home;
-use crate::hosts::service::{self, Service};
 
 /// Between two looks at signals of an agent that takes no cells.
 const POLL: Duration = Duration::from_millis(100);

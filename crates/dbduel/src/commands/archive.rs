@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
+use dbduel_fleet::archive::{Archived, Packed, RecordArchive};
+use dbduel_fleet::cell::short;
 use dbduel_report::words;
 
 use super::history::records_in;
 use super::nats::NatsArguments;
 use crate::console;
 use crate::exit::Exit;
-use crate::fleet::archive::{Archived, Packed, RecordArchive};
-use crate::fleet::cell::short;
 
 /// What `dbduel archive` does.
 #[derive(Debug, Subcommand)]

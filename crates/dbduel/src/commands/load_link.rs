@@ -2,12 +2,12 @@
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use dbduel_fleet::hosts::Asker;
+use dbduel_fleet::hosts::load::{self, LinkConfig};
 use dbduel_load::drive::take_standard_input;
 
 use super::nats::{NATS_TIMEOUT, NatsArguments};
 use crate::exit::Exit;
-use crate::hosts::Asker;
-use crate::hosts::load::{self, LinkConfig};
 
 /// Options of `dbduel load-link`.
 #[derive(Debug, Args)]

@@ -1,6 +1,8 @@
 //! The command line: a file per verb, with its options and what it does.
 
+#[cfg(feature = "fleet")]
 pub mod agent;
+#[cfg(feature = "fleet")]
 pub mod archive;
 pub mod audit;
 pub mod check;
@@ -10,14 +12,18 @@ pub mod datasets;
 pub mod drive;
 pub mod export;
 pub mod fail_if;
+pub mod features;
+#[cfg(feature = "fleet")]
 pub mod fleet;
 pub mod generate;
 pub mod history;
 pub mod http;
 pub mod init;
 pub mod load;
+#[cfg(feature = "fleet")]
 pub mod load_link;
 mod metrics;
+#[cfg(feature = "fleet")]
 mod nats;
 pub mod pool;
 pub mod quickstart;
@@ -25,7 +31,9 @@ pub mod record_reports;
 pub mod report;
 pub mod run;
 pub mod selftest;
+#[cfg(feature = "fleet")]
 pub mod serve;
+#[cfg(feature = "fleet")]
 pub mod server_link;
 pub mod servers;
 pub mod sweep;
@@ -109,12 +117,15 @@ enum Verb {
     /// List workloads and their parameters.
     Workloads(workloads::Arguments),
     /// Offer this machine to a fleet: say what it is, and with --work run its contests.
+    #[cfg(feature = "fleet")]
     Agent(agent::Arguments),
     /// Run contests on many machines: submit, status, agents, fetch.
     #[command(subcommand)]
+    #[cfg(feature = "fleet")]
     Fleet(fleet::Action),
     /// Keep records in the object store of a nats-server: push, list, get.
     #[command(subcommand)]
+    #[cfg(feature = "fleet")]
     Archive(archive::Action),
     /// Generate shell completions and man pages.
     #[command(subcommand)]
@@ -124,13 +135,19 @@ enum Verb {
     Drive(drive::Arguments),
     /// The load process of a contest with load hosts; `run` starts it in the place of `drive`.
     #[command(hide = true)]
+    #[cfg(feature = "fleet")]
     LoadLink(load_link::Arguments),
     /// The link to a host of servers; `run` starts one for each.
     #[command(hide = true)]
+    #[cfg(feature = "fleet")]
     ServerLink(server_link::Arguments),
     /// Servers for a contest of another machine; `agent --servers` starts it and sends orders on standard input.
     #[command(hide = true)]
+    #[cfg(feature = "fleet")]
     Serve(serve::Arguments),
+    #[cfg(not(feature = "fleet"))]
+    #[command(flatten)]
+    Absent(features::AbsentVerb),
 }
 
 impl CommandLine {
@@ -160,14 +177,22 @@ impl CommandLine {
             Verb::Servers(action) => servers::servers(home, action),
             Verb::Datasets(action) => datasets::datasets(home, action),
             Verb::Workloads(arguments) => workloads::workloads(&arguments),
+            #[cfg(feature = "fleet")]
             Verb::Agent(arguments) => agent::agent(home, &arguments),
+            #[cfg(feature = "fleet")]
             Verb::Fleet(action) => fleet::fleet(&action),
+            #[cfg(feature = "fleet")]
             Verb::Archive(action) => archive::archive(&action),
             Verb::Generate(action) => generate::generate(&action),
             Verb::Drive(arguments) => drive::drive(&arguments),
+            #[cfg(feature = "fleet")]
             Verb::LoadLink(arguments) => load_link::load_link(&arguments),
+            #[cfg(feature = "fleet")]
             Verb::ServerLink(arguments) => server_link::server_link(&arguments),
+            #[cfg(feature = "fleet")]
             Verb::Serve(arguments) => serve::serve(home, &arguments),
+            #[cfg(not(feature = "fleet"))]
+            Verb::Absent(verb) => Err(verb.refusal().into()),
         }
     }
 }

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use dbduel_nats::{Nats, NatsAddress};
-
-use dbduel_lab::drive::NatsAccess;
+use dbduel_fleet::{Nats, NatsAccess, NatsAddress};
 
 /// A nats-server that was killed is back within this time, for a contest that is under way.
 pub const NATS_TIMEOUT: Duration = Duration::from_secs(20);

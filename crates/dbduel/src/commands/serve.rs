@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use dbduel_fleet::hosts::servers::serve;
 use dbduel_load::drive::take_standard_input;
 use dbduel_machine::interrupt;
 
@@ -13,7 +14,6 @@ use super::run::clear_leftovers;
 use crate::console::Console;
 use crate::exit::Exit;
 use crate::home;
-use crate::hosts::servers::serve;
 
 /// Options of `dbduel serve`.
 #[derive(Debug, Args)]

@@ -2,12 +2,12 @@
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use dbduel_fleet::hosts::Asker;
+use dbduel_fleet::hosts::servers::link;
 use dbduel_load::drive::take_standard_input;
 
 use super::nats::{NATS_TIMEOUT, NatsArguments};
 use crate::exit::Exit;
-use crate::hosts::Asker;
-use crate::hosts::servers::link;
 
 /// Options of `dbduel server-link`.
 #[derive(Debug, Args)]

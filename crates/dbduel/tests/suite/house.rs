@@ -104,7 +104,12 @@ fn the_table_of_crates_has_every_dependency() {
 
 #[test]
 fn the_async_runtime_of_nats_stays_in_its_crate() {
-    for folder in ["src", "../dbduel-lab/src", "../dbduel-load/src"] {
+    for folder in [
+        "src",
+        "../dbduel-fleet/src",
+        "../dbduel-lab/src",
+        "../dbduel-load/src",
+    ] {
         check_absent(folder, &["tokio", "async_nats"]);
     }
 }
@@ -200,6 +205,7 @@ fn nothing_but_the_console_and_main_prints() {
         "../dbduel-machine/src",
         "../dbduel-server/src",
         "../dbduel-audit/src",
+        "../dbduel-fleet/src",
         "../dbduel-sysbench/src",
         "../dbduel-lua/src",
         "../dbduel-load/src",
@@ -230,6 +236,7 @@ fn every_path_on_the_map_exists() {
         "crates/dbduel/src",
         "crates/dbduel-driver/src",
         "crates/dbduel-client/src",
+        "crates/dbduel-fleet/src",
         "crates/dbduel-load/src",
         "crates/dbduel-lua/src",
         "crates/dbduel-sysbench/src",

@@ -1,9 +1,6 @@
-//! What the machines of a contest share through the object store of NATS: loaded data, and servers that hosts do not fetch.
-//!
-//! `tar` packs it.
+//! What the machines of a contest share: files, packed by `tar`.
 
 pub mod servers;
-pub mod snapshots;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,16 +10,18 @@ use anyhow::Result;
 
 use dbduel_server::{Home, Tool, clear_unfinished, create_private_dir, unfinished};
 
-/// Hosts of one contest want it within this time.
-const KEEP: Duration = Duration::from_secs(24 * 3600);
 /// The largest that is shared, bytes.
-const BYTES_MAX: u64 = 16 << 30;
+pub const BYTES_MAX: u64 = 16 << 30;
 /// Packing or unpacking takes no longer.
 const TAR_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Quick, since networks of contests are; without the time, so that equal files are equal when they are packed.
 const COMPRESSION: &str = "gzip -1n";
 
-fn tar(packed: &Path, folder: &Path, options: &[&str], names: &[&str]) -> Result<()> {
+/// Packs or unpacks a folder.
+///
+/// # Errors
+/// When `tar` fails or is not there.
+pub fn tar(packed: &Path, folder: &Path, options: &[&str], names: &[&str]) -> Result<()> {
     let tool = Tool::new("tar", "install `tar`").with(|command| {
         command
             .args(options)
@@ -35,18 +34,29 @@ fn tar(packed: &Path, folder: &Path, options: &[&str], names: &[&str]) -> Result
 
 /// A folder that only this user may enter. Dropped means removed.
 #[derive(Debug)]
-struct PrivateFolder(PathBuf);
+pub struct PrivateFolder(PathBuf);
 
 impl PrivateFolder {
-    fn create(home: &Home, name: &str) -> Result<Self> {
+    /// Makes one in a home.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn create(home: &Home, name: &str) -> Result<Self> {
         clear_unfinished(home.root());
         let folder = unfinished(home.root(), name);
         create_private_dir(home.files().as_ref(), &folder)?;
         Ok(Self(folder))
     }
 
+    /// Itself.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
     /// Where packed files are.
-    fn packed(&self) -> PathBuf {
+    #[must_use]
+    pub fn packed(&self) -> PathBuf {
         self.0.join("packed")
     }
 }

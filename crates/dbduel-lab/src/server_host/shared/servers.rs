@@ -1,21 +1,14 @@
 //! Servers that agents do not fetch by themselves, such as builds of one's own: the orchestrator packs their files and stores them
 //! under their SHA-256 when a host does not have them yet.
 
-use std::fs;
-
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use dbduel_server::{
-    Artifact, Build, Home, Meaning, Progress, ServerName, digests_of_file, install,
-    received_archive, unneeded_files,
+    Artifact, Build, Home, Meaning, Progress, ServerName, digests_of_file, install, unneeded_files,
 };
 
-use super::{BYTES_MAX, KEEP, PrivateFolder, tar};
-use crate::drive::NatsAccess;
+use super::{BYTES_MAX, PrivateFolder, tar};
+use crate::drive::HostAccess;
 
-const BUCKET: &str = "dbduel-servers";
-const ABOUT: &str = "dbduel: servers of contests, sent to their hosts";
-/// What monitoring of nats-server shows.
-const NAME: &str = "dbduel, servers for hosts";
 /// Options of `tar` that pack equal files to equal bytes: without times, owners and the order of the folder.
 const REPRODUCIBLE: [&str; 8] = [
     "--create",
@@ -76,13 +69,9 @@ impl PackedServer {
     /// Stores it for hosts, unless it is stored.
     ///
     /// # Errors
-    /// When nats-server has no JetStream or no room.
-    pub fn store(&self, nats: &NatsAccess) -> Result<()> {
-        let nats = nats.connect(NAME)?;
-        let store = nats.objects(BUCKET, ABOUT, Some(KEEP))?;
-        let about = &self.name.written;
-        store.put(&self.digest, &self.folder.packed(), about)?;
-        Ok(())
+    /// When there is no room.
+    pub fn store(&self, access: &dyn HostAccess) -> Result<()> {
+        access.store_server(&self.digest, &self.folder.packed(), &self.name.written)
     }
 
     /// Says in the build of a host that received it where it came from, with what it was made of.
@@ -103,37 +92,4 @@ impl PackedServer {
         let packed = std::mem::take(&mut received.artifacts);
         received.artifacts = self.artifacts.iter().cloned().chain(packed).collect();
     }
-}
-
-/// The server of this digest, in this home from then on; `None` where it was not stored.
-///
-/// # Errors
-/// When this host takes no servers from others, or it cannot be fetched.
-pub fn fetch(nats: Option<&NatsAccess>, home: &Home, digest: &str) -> Result<Option<ServerName>> {
-    let nats = nats.context("this agent takes no servers from others")?;
-    let name = ServerName::parse(&format!("received:{digest}"))?;
-    if install::is_installed(&name, home) {
-        return Ok(Some(name));
-    }
-    let nats = nats.connect(NAME)?;
-    let store = nats.objects(BUCKET, ABOUT, Some(KEEP))?;
-    let Some(found) = store.find(digest)? else {
-        return Ok(None);
-    };
-    ensure!(
-        found.bytes <= BYTES_MAX,
-        "`{}` has more than {} GiB",
-        found.about,
-        BYTES_MAX >> 30
-    );
-    let folder = PrivateFolder::create(home, &name.id())?;
-    store.get(digest, &folder.packed())?;
-    let kept = received_archive(home, digest);
-    if let Some(parent) = kept.parent() {
-        fs::create_dir_all(parent)
-            .with_context(|| format!("could not create `{}`", parent.display()))?;
-    }
-    fs::rename(folder.packed(), &kept)
-        .with_context(|| format!("could not create `{}`", kept.display()))?;
-    Ok(Some(name))
 }

@@ -94,7 +94,7 @@ pub fn crash_test(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> 
         board: &Board::default(),
         keep: false,
         stacks: false,
-        nats: None,
+        host_access: None,
         provider: &Machines,
     };
     let models = match arguments.cut_model.as_slice() {

@@ -15,7 +15,6 @@
 
 #[cfg(feature = "parquet")]
 mod parquet;
-#[cfg(feature = "sqlite")]
 mod sqlite;
 mod suite;
 mod table;
@@ -31,6 +30,8 @@ use dbduel_judge as judge;
 use dbduel_record::Record;
 use dbduel_report as report;
 
+#[cfg(not(feature = "parquet"))]
+use super::features::BuiltWithout;
 use crate::console;
 use crate::exit::Exit;
 
@@ -59,10 +60,8 @@ pub enum ExportFormat {
     /// One text file per table.
     Csv,
     /// One database with all tables and the series within slices.
-    #[cfg(feature = "sqlite")]
     Sqlite,
     /// One file per table and per series within slices.
-    #[cfg(feature = "parquet")]
     Parquet,
 }
 
@@ -103,7 +102,6 @@ pub fn export(arguments: &Arguments) -> Result<Exit> {
                     files.push((place(&format!("{}.csv", table.name)), text::bytes(table)?));
                 }
             }
-            #[cfg(feature = "sqlite")]
             ExportFormat::Sqlite => {
                 files.push((place("record.sqlite"), sqlite::bytes(&tables)?));
             }
@@ -113,6 +111,10 @@ pub fn export(arguments: &Arguments) -> Result<Exit> {
                     let name = format!("{}.parquet", table.name);
                     files.push((place(&name), parquet::bytes(table)?));
                 }
+            }
+            #[cfg(not(feature = "parquet"))]
+            ExportFormat::Parquet => {
+                return Err(BuiltWithout::new("`--format parquet`", "parquet").into());
             }
         }
     }
@@ -144,7 +146,7 @@ fn write_all(folder: &Path, files: &[(PathBuf, Vec<u8>)]) -> Result<()> {
 }
 
 #[cfg(test)]
-#[cfg(all(feature = "parquet", feature = "sqlite"))]
+#[cfg(feature = "parquet")]
 mod tests {
     use ::parquet::file::reader::{FileReader as _, SerializedFileReader};
 

@@ -7,7 +7,13 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use dbduel_experiment::EXPERIMENT_BYTES_MAX;
-use dbduel_nats::Nats;
+use dbduel_fleet::Nats;
+use dbduel_fleet::agent;
+use dbduel_fleet::archive::RecordArchive;
+use dbduel_fleet::cell::CellOutcome;
+use dbduel_fleet::status::{self, Ledger};
+use dbduel_fleet::submit::{Submitted, cells_of, submit};
+use dbduel_fleet::{Fleet, clock};
 use dbduel_record::foreign::read_text;
 use dbduel_text::counts;
 use serde_json::json;
@@ -16,12 +22,6 @@ use super::nats::NatsArguments;
 use super::run::Unreadable;
 use crate::console;
 use crate::exit::Exit;
-use crate::fleet::agent;
-use crate::fleet::archive::RecordArchive;
-use crate::fleet::cell::CellOutcome;
-use crate::fleet::status::{self, Ledger};
-use crate::fleet::submit::{Submitted, cells_of, submit};
-use crate::fleet::{Fleet, clock};
 
 /// Longest name of a campaign, characters.
 const CAMPAIGN_CHARACTERS_MAX: usize = 60;

@@ -6,9 +6,9 @@ use dbduel_report::columns::{columns, row};
 use dbduel_report::words;
 use dbduel_text::counts;
 
-use crate::fleet::agent::AgentState;
-use crate::fleet::clock::ClockOffset;
-use crate::fleet::status::{CellFailure, FleetStatus};
+use dbduel_fleet::agent::AgentState;
+use dbduel_fleet::clock::ClockOffset;
+use dbduel_fleet::status::{CellFailure, FleetStatus};
 
 /// Failures that are shown with their reasons.
 const FAILURES_MAX: usize = 20;

@@ -22,7 +22,7 @@ use dbduel_lab::busy_poll;
 use dbduel_lab::combinations::combinable;
 use dbduel_lab::contest::board::Board;
 use dbduel_lab::contest::{Machines, Provider};
-use dbduel_lab::drive::NatsAccess;
+use dbduel_lab::drive::HostAccess;
 use dbduel_lab::interpreted;
 use dbduel_machine::interrupt;
 use dbduel_record::event::EndReason;
@@ -36,6 +36,7 @@ use serde_json::json;
 
 use super::fail_if::{self, FailIf};
 use super::http::Loopback;
+#[cfg(feature = "fleet")]
 use super::nats::OptionalNatsArguments;
 use super::positive_duration;
 use super::{metrics, sweep, watch};
@@ -91,6 +92,7 @@ pub struct Arguments {
     /// is open it is rendered at most every 10 s, which takes processor time during the contest.
     #[arg(long)]
     pub live: bool,
+    #[cfg(feature = "fleet")]
     #[command(flatten)]
     pub nats: OptionalNatsArguments,
 }
@@ -156,7 +158,7 @@ fn options_of(arguments: &Arguments) -> Result<RunOptions<'_>> {
         fail_if: &arguments.fail_if,
         board: Arc::default(),
         live: arguments.live,
-        nats: arguments.nats.access()?,
+        host_access: host_access(arguments)?,
         provider: &Machines,
     };
     if let (Some(address), false) = (arguments.metrics_addr, arguments.plan) {
@@ -164,6 +166,19 @@ fn options_of(arguments: &Arguments) -> Result<RunOptions<'_>> {
         console::status_line(&format!("metrics: http://{address}{}", metrics::PATH));
     }
     Ok(options)
+}
+
+/// How the agents of hosts are reached, if that was said.
+#[cfg(feature = "fleet")]
+fn host_access(arguments: &Arguments) -> Result<Option<Arc<dyn HostAccess>>> {
+    let access = arguments.nats.access()?;
+    Ok(access.map(|access| Arc::new(access) as Arc<dyn HostAccess>))
+}
+
+/// No agent is reached by this build.
+#[cfg(not(feature = "fleet"))]
+fn host_access(_: &Arguments) -> Result<Option<Arc<dyn HostAccess>>> {
+    Ok(None)
 }
 
 /// Resumes what is in a directory: a record or a sweep.
@@ -295,8 +310,8 @@ pub struct RunOptions<'a> {
     pub board: Arc<Board>,
     /// Show the report in a browser on this machine while it grows.
     pub live: bool,
-    /// Where the agents of load hosts are found.
-    pub nats: Option<NatsAccess>,
+    /// How the agents of hosts are reached.
+    pub host_access: Option<Arc<dyn HostAccess>>,
     /// What the contest gets its load and its servers from.
     pub provider: &'a dyn Provider,
 }
@@ -309,7 +324,7 @@ impl Default for RunOptions<'_> {
             fail_if: &[],
             board: Arc::default(),
             live: false,
-            nats: None,
+            host_access: None,
             provider: &Machines,
         }
     }

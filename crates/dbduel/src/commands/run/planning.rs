@@ -5,14 +5,15 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use dbduel_experiment::expand::{Surroundings, expand, expand_cell, expand_sweep};
 use dbduel_experiment::{Experiment, ExperimentFile};
+use dbduel_lab::contest::NotComparable;
+use dbduel_lab::inspect::planned;
 use dbduel_machine::host;
 use dbduel_machine::random::fresh_seed;
 use dbduel_record::Plan;
 use dbduel_server::{Home, ServerName, install};
 use dbduel_workloads::parameters::ScriptAccess;
 
-use dbduel_lab::contest::NotComparable;
-use dbduel_lab::inspect::planned;
+use crate::commands::features;
 
 /// Parses and completes an experiment that may run elsewhere; of a sweep, its first cell with an equal share of the
 /// budget. A script that is the workload may do as much as `scripts` says.
@@ -69,6 +70,7 @@ pub fn refuse_in_plan(home: &Home, file: &ExperimentFile<'_>, plan: &Plan) -> Re
 /// # Errors
 /// [`NotComparable`], a server that is not there, or a value that its server does not take, with its place.
 pub fn refuse_void(home: &Home, file: &ExperimentFile<'_>, plan: &Plan) -> Result<()> {
+    features::check(plan)?;
     // What hosts do not fetch is sent to them from here.
     for contender in &plan.contenders {
         let name = ServerName::parse(&contender.server)?;

@@ -14,6 +14,7 @@ use dbduel_server::{Home, orphans};
 
 use super::RunOptions;
 use crate::commands::fail_if::FailIf;
+use crate::commands::features;
 use crate::console::Console;
 use crate::referee::Judge;
 
@@ -31,6 +32,7 @@ pub fn run_contest(
     plan: &Plan,
     options: &RunOptions<'_>,
 ) -> Result<EndReason> {
+    features::check(plan)?;
     interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
     let console = Console::new();
     clear_leftovers(home, &console);
@@ -45,7 +47,7 @@ pub fn run_contest(
         board: &options.board,
         keep: options.keep,
         stacks: options.stacks,
-        nats: options.nats.as_ref(),
+        host_access: options.host_access.as_ref(),
         provider: options.provider,
     };
     let judge = Judge {

@@ -13,11 +13,15 @@ use super::{Fleet, PROTOCOL};
 /// How a fleet stands.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FleetStatus {
+    /// Address of nats-server.
     pub url: String,
     /// Version of nats-server.
     pub server: String,
+    /// The fleet's protocol.
     pub protocol: u32,
+    /// Campaigns in the order of their names.
     pub campaigns: Vec<Campaign>,
+    /// Agents that answered.
     pub agents: Vec<AgentState>,
     /// Cells of all campaigns without a result that are not in the queue: their submission was interrupted.
     pub not_queued: u64,
@@ -30,13 +34,17 @@ pub struct FleetStatus {
 /// The cells of a campaign.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Campaign {
+    /// Its name.
     pub name: String,
+    /// Cells that were submitted.
     pub cells: u64,
+    /// At no agent that answers, and without a result.
     pub waiting: u64,
     /// At an agent that answers.
     pub running: u64,
     /// With a record.
     pub done: u64,
+    /// Cells that failed for good.
     pub failed: u64,
     /// Of those done, cells that were done more than once; the first result counts.
     pub repeated: u64,
@@ -45,8 +53,11 @@ pub struct Campaign {
 /// A failure of a cell, by the agent that reported it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CellFailure {
+    /// Which cell it is.
     pub cell: CellEntry,
+    /// The agent that tried it last.
     pub agent: String,
+    /// Why it failed.
     pub why: String,
     /// Whether the cell is not tried again.
     pub is_final: bool,
@@ -55,7 +66,9 @@ pub struct CellFailure {
 /// What the entries of a fleet say.
 #[derive(Debug, Default)]
 pub struct Ledger {
+    /// Cells, by their keys.
     pub cells: BTreeMap<String, CellEntry>,
+    /// Results, by the keys of their cells.
     pub results: BTreeMap<String, CellResult>,
     failures: BTreeMap<String, Failure>,
     repeated: BTreeSet<String>,

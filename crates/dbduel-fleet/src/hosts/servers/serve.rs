@@ -11,16 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
 use dbduel_driver::address::Address;
 use dbduel_driver::{ConnectOptions, Connection};
 use dbduel_lab::contest::backend::Health;
 use dbduel_lab::contest::{Backend as _, Sandboxed, sandboxed};
-use dbduel_lab::drive::NatsAccess;
 use dbduel_lab::observe::{Observer, Subject, Watch, write_accounting};
 use dbduel_lab::server_host::HostObserved;
 use dbduel_lab::server_host::orders::{ServerAnswer, ServerOrder, ServerTask, StartedServer};
-use dbduel_lab::server_host::shared::{self, snapshots};
 use dbduel_lab::snapshots::{Description, Snapshots};
 use dbduel_machine::host;
 use dbduel_machine::interrupt;
@@ -30,9 +27,13 @@ use dbduel_report::words;
 use dbduel_server::{
     DATABASE, Home, RefusedSetting, RunningServer, ServerName, Silent, StartError, file_sizes,
 };
+use dbduel_text::terminal;
+
+use crate::NatsAccess;
+use crate::shared::{self, snapshots};
+use anyhow::{Context as _, Result, bail};
 
 use super::super::write_answer;
-use crate::console;
 
 /// The most of a log that is sent, bytes of its end. A message has room for them where each needs six.
 const LOG_BYTES_MAX: u64 = 8 << 20;
@@ -124,7 +125,7 @@ fn measured_part(opens_in_s: f64, length_s: f64) -> Range<Instant> {
 }
 
 fn not_shared(key: &str, error: &anyhow::Error) {
-    console::status_line(&format!(
+    terminal::status_line(&format!(
         "the data {key} are not shared with other hosts: {error:#}"
     ));
 }
@@ -298,7 +299,9 @@ impl HostedServer {
                 match snapshots::fetch(nats, home, &key) {
                     Ok(Some(bytes)) => {
                         let size = words::bytes(bytes);
-                        console::status_line(&format!("fetched the data {key} ({size}) from NATS"));
+                        terminal::status_line(&format!(
+                            "fetched the data {key} ({size}) from NATS"
+                        ));
                     }
                     Ok(None) => {}
                     Err(error) => not_shared(&key, &error),

@@ -9,7 +9,7 @@ use dbduel_record::Plan;
 use dbduel_record::plan::{Contender, Injection};
 use dbduel_server::{Meaning, ServerName};
 
-use crate::fleet::permitted::{check_plan_of, check_plan_workloads};
+use crate::permitted::{check_plan_of, check_plan_workloads};
 
 /// Refuses an order that an agent would not pass on, and what is no order. `shares` says whether it takes servers from others.
 ///

@@ -9,7 +9,7 @@ use dbduel_load::order::{OpenOrder, Order};
 use dbduel_workloads::{completion, script};
 use serde_json::Value;
 
-use crate::fleet::permitted::foreign_character;
+use crate::permitted::foreign_character;
 
 /// Refuses an order that an agent would not pass on, and what is no order.
 ///

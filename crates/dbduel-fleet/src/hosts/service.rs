@@ -9,10 +9,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
 use dbduel_client::share::HostShare;
 use dbduel_judge::IDENTITY;
-use dbduel_lab::drive::NatsAccess;
+use dbduel_lab::drive::HostAccess as _;
 use dbduel_lab::server_host::orders::ServerAnswer;
 use dbduel_lab::{drive, line_process};
 use dbduel_load::monotonic;
@@ -21,6 +20,10 @@ use dbduel_machine::interrupt::{self, Urgency};
 use dbduel_nats::{Link, Nats};
 use dbduel_record::facts::{Host, ServerHost};
 use dbduel_server::{Home, orphans};
+use dbduel_text::terminal;
+
+use crate::NatsAccess;
+use anyhow::{Context as _, Result, bail};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 
@@ -29,8 +32,7 @@ use super::{
     AttachReply, AttachRequest, BYE, HostWork, POLL, PROTOCOL, answers_subject, attach_subject,
     clock_subject, load, orders_subject,
 };
-use crate::console;
-use crate::fleet::agent::Agent;
+use crate::agent::Agent;
 
 /// A link that is not heard for so long has gone, and its work is ended.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
@@ -174,7 +176,7 @@ pub fn serve(nats: &Nats, agent: &Agent, facts: &Host, service: &Service) -> Res
             requests.reply(nats, request, serde_json::to_vec(&reply)?);
         }
         if let Some(ended) = session.take_if(Session::is_over) {
-            console::status_line(&format!("work for {} is over", ended.request.contest));
+            terminal::status_line(&format!("work for {} is over", ended.request.contest));
             ended.end(service);
         }
         let contest = session.as_ref().map(|one| one.request.contest.clone());
@@ -245,7 +247,7 @@ fn attach(
     match Session::start(nats, service, &host.name, request) {
         Ok(started) => {
             let (verb, contest) = (started.request.work.verb(), &started.request.contest);
-            console::status_line(&format!("{verb} for {contest}"));
+            terminal::status_line(&format!("{verb} for {contest}"));
             *session = Some(started);
             attached()
         }

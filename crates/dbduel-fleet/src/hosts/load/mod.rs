@@ -33,6 +33,7 @@ type Event = super::Event<Order>;
 pub struct LinkConfig {
     /// Names of agents, in the order of the plan.
     pub hosts: Vec<String>,
+    /// Who asks the agents.
     pub asker: Asker,
     /// Threads of each load process.
     pub threads: u32,

@@ -3,12 +3,13 @@
 //! Where that fails, each host has its data loaded from the orchestrator, which takes longer.
 
 use anyhow::{Result, ensure};
+use dbduel_lab::server_host::shared::{BYTES_MAX, PrivateFolder, tar};
+use dbduel_lab::snapshots::{DATA, DESCRIPTION, Description, Snapshots};
 use dbduel_record::foreign;
 use dbduel_server::{Home, Silent};
 
-use super::{BYTES_MAX, KEEP, PrivateFolder, tar};
-use crate::drive::NatsAccess;
-use crate::snapshots::{DATA, DESCRIPTION, Description, Snapshots};
+use super::KEEP;
+use crate::NatsAccess;
 
 const BUCKET: &str = "dbduel-snapshots";
 const ABOUT: &str = "dbduel: loaded data, shared by the server hosts of a contest";
@@ -58,14 +59,14 @@ pub fn fetch(nats: &NatsAccess, home: &Home, key: &str) -> Result<Option<u64>> {
     let packed = folder.packed();
     store.get(key, &packed)?;
     let options = ["--extract", "--no-same-owner"];
-    tar(&packed, &folder.0, &options, &[DATA, DESCRIPTION])?;
-    let description = foreign::read_below(&folder.0, DESCRIPTION, DESCRIPTION_BYTES_MAX);
+    tar(&packed, folder.path(), &options, &[DATA, DESCRIPTION])?;
+    let description = foreign::read_below(folder.path(), DESCRIPTION, DESCRIPTION_BYTES_MAX);
     let description: Description = serde_json::from_slice(&description?)?;
     // Loading them took this host nothing.
     let fetched = Description {
         load: None,
         ..description
     };
-    Snapshots::new(home).keep(key, &folder.0.join(DATA), fetched, &Silent)?;
+    Snapshots::new(home).keep(key, &folder.path().join(DATA), fetched, &Silent)?;
     Ok(Some(found.bytes))
 }

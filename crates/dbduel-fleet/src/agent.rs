@@ -14,13 +14,19 @@ use super::{AGENTS, ANSWERS_WAIT, PROTOCOL, clock};
 /// An agent as it answers others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentState {
+    /// Its name in the fleet.
     pub name: String,
+    /// The fleet's protocol that it speaks.
     pub protocol: u32,
     /// Version of dbduel, with the digest of its judge.
     pub dbduel: String,
+    /// Logical processors of its machine.
     pub cpus: Option<u32>,
+    /// Model of its processors.
     pub cpu_model: Option<String>,
+    /// Memory of its machine, bytes.
     pub memory_bytes: Option<u64>,
+    /// Release of its kernel.
     pub kernel: Option<String>,
     /// Whether it takes cells.
     pub works: bool,
@@ -44,6 +50,7 @@ pub struct AgentState {
 /// The cell that an agent works on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CellAtHand {
+    /// Which cell it is.
     pub entry: CellEntry,
     /// `running` or `delivering`.
     pub phase: String,

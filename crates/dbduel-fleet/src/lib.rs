@@ -2,13 +2,16 @@
 //!
 //! A contest itself knows nothing of this: an agent runs `dbduel run` as a child and delivers the record.
 
+mod access;
 pub mod agent;
 pub mod archive;
 pub mod cell;
 mod child;
 pub mod clock;
+pub mod hosts;
 pub mod pack;
 pub mod permitted;
+mod shared;
 pub mod status;
 pub mod submit;
 pub mod work;
@@ -16,8 +19,11 @@ pub mod work;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use dbduel_nats::{Entries, Nats, Queue};
+use dbduel_nats::{Entries, Queue};
 use serde::{Deserialize, Serialize};
+
+pub use access::NatsAccess;
+pub use dbduel_nats::{AddressError, Nats, NatsAddress};
 
 /// What agents and those who submit must agree on: names on NATS, forms of cells and results.
 pub const PROTOCOL: u32 = 1;
@@ -59,6 +65,7 @@ pub struct OtherProtocol {
 /// The parts of a fleet on a connection.
 #[derive(Debug)]
 pub struct Fleet<'n> {
+    /// The connection to nats-server.
     pub nats: &'n Nats,
     /// Cells that wait or are being run.
     pub queue: Queue<'n>,

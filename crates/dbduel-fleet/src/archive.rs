@@ -23,9 +23,11 @@ const TEXT_MAX: usize = 2000;
 /// A line of the index.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct IndexLine {
+    /// Question of the contest.
     pub question: String,
     /// Names and servers.
     pub contenders: Vec<(String, String)>,
+    /// Name of its workload.
     pub workload: String,
     /// One sentence per contender that is not the baseline.
     pub verdicts: Vec<String>,
@@ -44,6 +46,7 @@ pub struct Archived {
     pub digest: String,
     /// Length of the packed record.
     pub bytes: u64,
+    /// Its line of the index.
     #[serde(flatten)]
     pub index: IndexLine,
 }
@@ -51,7 +54,9 @@ pub struct Archived {
 /// A record that is packed and not stored yet.
 #[derive(Debug)]
 pub struct Packed {
+    /// Digest of the packed record, its name in the store.
     pub digest: String,
+    /// Its line of the index.
     pub index: IndexLine,
     file: PathBuf,
 }

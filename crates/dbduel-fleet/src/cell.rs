@@ -65,6 +65,7 @@ pub fn short(digest: &str) -> &str {
 /// A cell as it waits in the queue: an experiment without `[sweep]`, with its seed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
+    /// Which cell it is.
     #[serde(flatten)]
     pub entry: CellEntry,
     /// The text of its experiment file.
@@ -105,6 +106,7 @@ pub struct CellResult {
     pub ended_ms: u64,
     /// From the moment when the agent took it, seconds.
     pub took_s: f64,
+    /// How it ended.
     pub outcome: CellOutcome,
 }
 
@@ -114,24 +116,34 @@ pub struct CellResult {
 pub enum CellOutcome {
     /// With a record in the archive, under this digest, and its verdicts as sentences.
     Record {
+        /// Digest of the packed record.
         digest: String,
+        /// One sentence per verdict.
         verdicts: Vec<String>,
     },
     /// Without one, for this reason.
-    Failed { why: String },
+    Failed {
+        /// The reason.
+        why: String,
+    },
 }
 
 /// An attempt that failed, and how many did before; kept for each cell until it has a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
+    /// Attempts that failed, this one included.
     pub count: u32,
+    /// The attempt that failed last.
     pub last: CellResult,
 }
 
 /// Keys of the fleet's entries.
 pub mod key {
+    /// Cells as they were submitted.
     pub const CELL: &str = "cell.";
+    /// Results of cells.
     pub const RESULT: &str = "result.";
+    /// Failed attempts of cells without a result.
     pub const FAILURE: &str = "failure.";
     /// Results of cells that had one already.
     pub const REPEATED: &str = "repeated.";

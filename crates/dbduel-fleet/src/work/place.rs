@@ -9,10 +9,10 @@ use dbduel_machine::interrupt;
 use dbduel_record::foreign::{DOCUMENT_BYTES_MAX, read_text};
 use dbduel_record::whole::write_whole;
 use dbduel_server::Home;
+use dbduel_text::terminal;
 use serde::{Deserialize, Serialize};
 
-use crate::console;
-use crate::fleet::cell::CellEntry;
+use crate::cell::CellEntry;
 
 /// The contest of an agent that was killed has this time to end.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(180);
@@ -53,7 +53,7 @@ pub(super) fn wait_for(lock: &File, home: &Home) -> Result<()> {
             ),
             Err(TryLockError::WouldBlock) => {
                 if !is_reported {
-                    console::status_line(
+                    terminal::status_line(
                         "waiting for another worker in this home, or its contest, to end",
                     );
                     is_reported = true;

@@ -13,6 +13,7 @@ use dbduel_machine::interrupt::{self, Urgency};
 use dbduel_nats::{Delivery, NatsError};
 use dbduel_record::whole::write_whole;
 use dbduel_server::Home;
+use dbduel_text::terminal;
 
 use self::place::{FILE_MODE, Finished, read_finished, record_of, remove, results_of, wait_for};
 use super::Fleet;
@@ -20,7 +21,6 @@ use super::agent::{Agent, CellAtHand};
 use super::archive::RecordArchive;
 use super::cell::{self, Cell, CellEntry, CellOutcome, CellResult, Failure, key};
 use super::child::{self, ChildEnd};
-use crate::console;
 
 /// One wait for a cell.
 const TAKE_WAIT: Duration = Duration::from_secs(2);
@@ -100,8 +100,8 @@ impl<'w> Worker<'w> {
     fn trouble(&self, why: Option<String>) {
         if self.agent.state().trouble != why {
             match &why {
-                Some(why) => console::status_line(why),
-                None => console::status_line("working again"),
+                Some(why) => terminal::status_line(why),
+                None => terminal::status_line("working again"),
             }
             self.agent.update(|state| state.trouble = why);
         }
@@ -117,7 +117,7 @@ impl<'w> Worker<'w> {
                 continue;
             }
             if let Some(finished) = read_finished(&place)? {
-                console::status_line(&format!(
+                terminal::status_line(&format!(
                     "{} was finished and not delivered; delivering it",
                     finished.entry.name()
                 ));
@@ -135,7 +135,7 @@ impl<'w> Worker<'w> {
             Ok(cell) => cell,
             Err(error) => {
                 // It has no digest under which anything could be kept.
-                console::status_line(&format!("removed a cell that is not understood: {error:#}"));
+                terminal::status_line(&format!("removed a cell that is not understood: {error:#}"));
                 acknowledged(delivery.done());
                 return Ok(());
             }
@@ -144,12 +144,12 @@ impl<'w> Worker<'w> {
         match self.result_of(&cell.entry) {
             Ok(None) => {}
             Ok(Some(result)) => {
-                console::status_line(&format!("{name} was done by {}", result.agent));
+                terminal::status_line(&format!("{name} was done by {}", result.agent));
                 acknowledged(delivery.done());
                 return Ok(());
             }
             Err(error) => {
-                console::status_line(&format!("{error:#}"));
+                terminal::status_line(&format!("{error:#}"));
                 acknowledged(delivery.release(FAILED_PAUSE));
                 return Ok(());
             }
@@ -158,7 +158,7 @@ impl<'w> Worker<'w> {
             let why = format!(
                 "it was given to workers {DELIVERIES_MAX} times, and none reported a result"
             );
-            console::status_line(&format!("{name} failed: {why}"));
+            terminal::status_line(&format!("{name} failed: {why}"));
             let value = serde_json::to_vec(&self.failed(began, why))?;
             let result_key = key::of(key::RESULT, &cell.entry.digest);
             match self.fleet.entries.create(&result_key, value) {
@@ -167,7 +167,7 @@ impl<'w> Worker<'w> {
             }
             return Ok(());
         }
-        console::status_line(&format!("{name} ({})", cell.entry.short()));
+        terminal::status_line(&format!("{name} ({})", cell.entry.short()));
         self.at_hand(Some((&cell.entry, "running")));
         let outcome = self.conduct(&cell, delivery, began);
         self.at_hand(None);
@@ -215,7 +215,7 @@ impl<'w> Worker<'w> {
         })?;
         let why = match ended {
             ChildEnd::Interrupted => {
-                console::status_line(&format!("gave {} back", cell.entry.name()));
+                terminal::status_line(&format!("gave {} back", cell.entry.name()));
                 acknowledged(delivery.release(Duration::ZERO));
                 return remove(&place);
             }
@@ -247,7 +247,7 @@ impl<'w> Worker<'w> {
         began: Instant,
         why: String,
     ) -> Result<()> {
-        console::status_line(&format!("{} failed: {why}", entry.name()));
+        terminal::status_line(&format!("{} failed: {why}", entry.name()));
         let noted = || -> Result<bool> {
             let failure_key = key::of(key::FAILURE, &entry.digest);
             let before = self.fleet.entries.get(&failure_key)?;
@@ -269,7 +269,7 @@ impl<'w> Worker<'w> {
             Ok(true) => delivery.done(),
             Ok(false) => delivery.release(FAILED_PAUSE),
             Err(error) => {
-                console::status_line(&format!("{error:#}"));
+                terminal::status_line(&format!("{error:#}"));
                 delivery.release(FAILED_PAUSE)
             }
         });
@@ -300,6 +300,6 @@ impl<'w> Worker<'w> {
 /// that finds its result or does it again.
 fn acknowledged(answer: Result<(), NatsError>) {
     if let Err(error) = answer {
-        console::status_line(&error.to_string());
+        terminal::status_line(&error.to_string());
     }
 }

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use dbduel_machine::interrupt::{self, Urgency};
 use dbduel_nats::Delivery;
+use dbduel_text::terminal;
 
 use super::place::{Finished, record_of, remove};
 use super::{Worker, acknowledged};
-use crate::console;
-use crate::fleet::archive::Packed;
-use crate::fleet::cell::{CellOutcome, CellResult, key};
+use crate::archive::Packed;
+use crate::cell::{CellOutcome, CellResult, key};
 
 /// A record that cannot be delivered is kept for the next start of the agent after this time.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(3600);
@@ -72,7 +72,7 @@ impl Worker<'_> {
             if first.as_ref() != Some(&result) {
                 entries.put(&key::of(key::REPEATED, digest), value)?;
                 let by = first.map_or_else(|| "another agent".to_owned(), |first| first.agent);
-                console::status_line(&format!(
+                terminal::status_line(&format!(
                     "{} was done by {by} meanwhile; that result counts",
                     finished.entry.name()
                 ));

@@ -1,0 +1,87 @@
+//! Parts that a build may be without, and what it answers where they are asked for.
+
+use dbduel_record::Plan;
+
+/// Something that this build cannot do.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{what}: this program was built without `{feature}`; `cargo build --release --features {feature}` builds one with it, and \
+     packages have it"
+)]
+pub struct BuiltWithout {
+    what: String,
+    feature: &'static str,
+}
+
+impl BuiltWithout {
+    /// `what` needs a feature that this build is without.
+    #[cfg(not(all(feature = "fleet", feature = "parquet")))]
+    #[must_use]
+    pub fn new(what: impl Into<String>, feature: &'static str) -> Self {
+        BuiltWithout {
+            what: what.into(),
+            feature,
+        }
+    }
+}
+
+/// Refuses a contest that this build cannot conduct.
+///
+/// # Errors
+/// [`BuiltWithout`], with the key that asks for it.
+pub fn check(plan: &Plan) -> Result<(), BuiltWithout> {
+    #[cfg(not(feature = "fleet"))]
+    if plan.hosts.is_some() {
+        return Err(BuiltWithout::new(
+            "`[hosts]` has the load come from other machines",
+            "fleet",
+        ));
+    }
+    #[cfg(not(feature = "fleet"))]
+    if let Some(contender) = plan.contenders.iter().find(|one| one.host.is_some()) {
+        let what = format!(
+            "`host` has contender `{}` run on another machine",
+            contender.name
+        );
+        return Err(BuiltWithout::new(what, "fleet"));
+    }
+    let _ = plan;
+    Ok(())
+}
+
+/// Verbs that this build is without.
+#[cfg(not(feature = "fleet"))]
+#[derive(Debug, clap::Subcommand)]
+pub enum AbsentVerb {
+    /// Offer this machine to a fleet (not in this build).
+    #[command(disable_help_flag = true)]
+    Agent(Words),
+    /// Run contests on many machines (not in this build).
+    #[command(disable_help_flag = true)]
+    Fleet(Words),
+    /// Keep records in the object store of a nats-server (not in this build).
+    #[command(disable_help_flag = true)]
+    Archive(Words),
+}
+
+/// What stands behind such a verb.
+#[cfg(not(feature = "fleet"))]
+#[derive(Debug, clap::Args)]
+pub struct Words {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    words: Vec<String>,
+}
+
+#[cfg(not(feature = "fleet"))]
+impl AbsentVerb {
+    /// Why it cannot be done.
+    #[must_use]
+    pub fn refusal(&self) -> BuiltWithout {
+        let (name, Words { words: _ }) = match self {
+            AbsentVerb::Agent(words) => ("agent", words),
+            AbsentVerb::Fleet(words) => ("fleet", words),
+            AbsentVerb::Archive(words) => ("archive", words),
+        };
+        BuiltWithout::new(format!("`dbduel {name}`"), "fleet")
+    }
+}
