@@ -3,6 +3,7 @@
 pub mod busy_poll;
 pub mod combinations;
 pub mod contest;
+#[cfg(feature = "crash-test")]
 pub mod crash;
 pub mod dataset;
 pub mod drive;

@@ -1,7 +1,7 @@
 //! Power cuts for servers: a file system in memory that records every change and every sync, and from that record the
 //! images that a disk may hold after the power failed.
 //!
-//! [`Volume`] is the file system while a server runs on it, [`mount::Mount`] puts it into the tree of files. Its [`Trace`] is
+//! [`Volume`] is the file system while a server runs on it, `mount::Mount` puts it into the tree of files. Its [`Trace`] is
 //! rolled forward to the moment of a cut by [`Replay`]; a [`Selection`] says which of the writes that were not synced then
 //! reached the disk, and [`Replay::image`] is the disk afterwards: an [`Image`] that is mounted again.
 //!

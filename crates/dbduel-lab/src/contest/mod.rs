@@ -23,6 +23,7 @@ mod observers;
 mod phases;
 mod pilot;
 pub mod prepare;
+#[cfg(feature = "crash-test")]
 mod prove;
 mod provider;
 mod recover;
@@ -204,7 +205,13 @@ fn stage(
     epoch: u32,
     journal: &mut Journal,
 ) -> Result<EndReason> {
+    #[cfg(feature = "crash-test")]
     prove::prove(config, past, journal)?;
+    #[cfg(not(feature = "crash-test"))]
+    anyhow::ensure!(
+        config.plan.limits.prove.is_none(),
+        "`prove` cuts the power of contenders, for which this program was built without `crash-test`"
+    );
     let record = std::path::absolute(config.record)?;
     orphans::note_record(config.home, &arena::run_name(config), &record)?;
     // A record may have come from another machine.

@@ -1,30 +1,24 @@
 //! A volume in the tree of files, by FUSE.
 
+#[cfg(feature = "mount")]
 mod filesystem;
+#[cfg(feature = "mount")]
+mod mounted;
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
-use fuser::{BackgroundSession, Config, MountOption};
 use nix::mount::{MntFlags, umount2};
 
-use crate::volume::Volume;
-use filesystem::Server;
+#[cfg(feature = "mount")]
+pub use mounted::Mount;
 
 /// The device of the kernel's FUSE.
 pub const DEVICE: &str = "/dev/fuse";
 /// The source that the kernel lists our mounts with.
 const FILE_SYSTEM: &str = "dbduel-powercut";
-
-/// A mounted volume; dropped means unmounted.
-#[derive(Debug)]
-pub struct Mount {
-    folder: PathBuf,
-    session: Option<BackgroundSession>,
-}
 
 /// Why this machine cannot mount a volume.
 #[derive(Debug, thiserror::Error)]
@@ -41,51 +35,6 @@ pub struct NoFuse(io::Error);
 pub fn check() -> Result<(), NoFuse> {
     let device = fs::File::options().read(true).write(true).open(DEVICE);
     device.map(drop).map_err(NoFuse)
-}
-
-impl Mount {
-    /// Mounts a volume at a folder that exists.
-    ///
-    /// # Errors
-    /// When the system refuses.
-    pub fn new(volume: Arc<Volume>, folder: &Path) -> io::Result<Self> {
-        let mut config = Config::default();
-        config.mount_options = vec![
-            MountOption::FSName(FILE_SYSTEM.to_owned()),
-            MountOption::DefaultPermissions,
-            MountOption::NoAtime,
-        ];
-        let session = fuser::spawn_mount(Server::new(volume), folder, &config)?;
-        Ok(Mount {
-            folder: folder.to_owned(),
-            session: Some(session),
-        })
-    }
-
-    /// Unmounts. Processes that still have files open there get errors from now on.
-    ///
-    /// # Errors
-    /// When the folder is still a mount of ours afterwards.
-    pub fn unmount(mut self) -> io::Result<()> {
-        self.end()
-    }
-
-    fn end(&mut self) -> io::Result<()> {
-        let Some(session) = self.session.take() else {
-            return Ok(());
-        };
-        let detached = detach(&self.folder);
-        // Ends the thread that serves the volume, which waits for the kernel's connection to end.
-        drop(session);
-        detached.map(drop)
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        // The next start detaches what could not be detached.
-        let _ = self.end();
-    }
 }
 
 /// Takes mounts of ours away from a folder, those of dead processes too; returns whether there was one.

@@ -15,7 +15,7 @@ pub struct BuiltWithout {
 
 impl BuiltWithout {
     /// `what` needs a feature that this build is without.
-    #[cfg(not(all(feature = "fleet", feature = "parquet")))]
+    #[cfg(not(all(feature = "crash-test", feature = "fleet", feature = "parquet")))]
     #[must_use]
     pub fn new(what: impl Into<String>, feature: &'static str) -> Self {
         BuiltWithout {
@@ -45,43 +45,62 @@ pub fn check(plan: &Plan) -> Result<(), BuiltWithout> {
         );
         return Err(BuiltWithout::new(what, "fleet"));
     }
+    #[cfg(not(feature = "crash-test"))]
+    if plan.limits.prove.is_some() {
+        return Err(BuiltWithout::new(
+            "`prove` in [limits] cuts the power of contenders",
+            "crash-test",
+        ));
+    }
     let _ = plan;
     Ok(())
 }
 
 /// Verbs that this build is without.
-#[cfg(not(feature = "fleet"))]
+#[cfg(not(all(feature = "crash-test", feature = "fleet")))]
 #[derive(Debug, clap::Subcommand)]
 pub enum AbsentVerb {
+    /// Cut the power under load (not in this build).
+    #[cfg(not(feature = "crash-test"))]
+    #[command(disable_help_flag = true)]
+    CrashTest(Words),
     /// Offer this machine to a fleet (not in this build).
+    #[cfg(not(feature = "fleet"))]
     #[command(disable_help_flag = true)]
     Agent(Words),
     /// Run contests on many machines (not in this build).
+    #[cfg(not(feature = "fleet"))]
     #[command(disable_help_flag = true)]
     Fleet(Words),
     /// Keep records in the object store of a nats-server (not in this build).
+    #[cfg(not(feature = "fleet"))]
     #[command(disable_help_flag = true)]
     Archive(Words),
 }
 
 /// What stands behind such a verb.
-#[cfg(not(feature = "fleet"))]
+#[cfg(not(all(feature = "crash-test", feature = "fleet")))]
 #[derive(Debug, clap::Args)]
 pub struct Words {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
     words: Vec<String>,
 }
 
-#[cfg(not(feature = "fleet"))]
+#[cfg(not(all(feature = "crash-test", feature = "fleet")))]
 impl AbsentVerb {
     /// Why it cannot be done.
     #[must_use]
     pub fn refusal(&self) -> BuiltWithout {
-        let (name, Words { words: _ }) = match self {
-            AbsentVerb::Agent(words) => ("agent", words),
-            AbsentVerb::Fleet(words) => ("fleet", words),
-            AbsentVerb::Archive(words) => ("archive", words),
+        let (name, feature) = match self {
+            #[cfg(not(feature = "crash-test"))]
+            AbsentVerb::CrashTest(_) => ("crash-test", "crash-test"),
+            #[cfg(not(feature = "fleet"))]
+            AbsentVerb::Agent(_) => ("agent", "fleet"),
+            #[cfg(not(feature = "fleet"))]
+            AbsentVerb::Fleet(_) => ("fleet", "fleet"),
+            #[cfg(not(feature = "fleet"))]
+            AbsentVerb::Archive(_) => ("archive", "fleet"),
         };
-        BuiltWithout::new(format!("`dbduel {name}`"), "fleet")
+        BuiltWithout::new(format!("`dbduel {name}`"), feature)
     }
 }

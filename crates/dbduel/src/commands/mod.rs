@@ -7,6 +7,7 @@ pub mod archive;
 pub mod audit;
 pub mod check;
 mod connection;
+#[cfg(feature = "crash-test")]
 pub mod crash_test;
 pub mod datasets;
 pub mod drive;
@@ -87,6 +88,7 @@ enum Verb {
     /// Put load on a running server, without a contest.
     Load(Box<load::Arguments>),
     /// Cut the power under load, many times, and look for lost commits and corrupt data after each restart.
+    #[cfg(feature = "crash-test")]
     CrashTest(crash_test::Arguments),
     /// Accept sysbench's command line: its options, tests, scripts and output.
     Sysbench(sysbench::Arguments),
@@ -145,7 +147,7 @@ enum Verb {
     #[command(hide = true)]
     #[cfg(feature = "fleet")]
     Serve(serve::Arguments),
-    #[cfg(not(feature = "fleet"))]
+    #[cfg(not(all(feature = "crash-test", feature = "fleet")))]
     #[command(flatten)]
     Absent(features::AbsentVerb),
 }
@@ -163,6 +165,7 @@ impl CommandLine {
             Verb::Run(arguments) => run::run(home, &arguments, run::Purpose::Run),
             Verb::Attribute(arguments) => run::attribute(home, &arguments),
             Verb::Load(arguments) => load::load(&arguments),
+            #[cfg(feature = "crash-test")]
             Verb::CrashTest(arguments) => crash_test::crash_test(home, &arguments),
             Verb::Selftest(arguments) => selftest::selftest(home, &arguments),
             Verb::History(arguments) => history::history(&arguments),
@@ -191,7 +194,7 @@ impl CommandLine {
             Verb::ServerLink(arguments) => server_link::server_link(&arguments),
             #[cfg(feature = "fleet")]
             Verb::Serve(arguments) => serve::serve(home, &arguments),
-            #[cfg(not(feature = "fleet"))]
+            #[cfg(not(all(feature = "crash-test", feature = "fleet")))]
             Verb::Absent(verb) => Err(verb.refusal().into()),
         }
     }
