@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dbduel_record::Plan;
 use dbduel_record::facts::Host;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::ServerEvidence;
@@ -16,7 +15,8 @@ use crate::session;
 const HOW_TABLES_ARE_STORED: [&str; 3] = ["table.compression", "row.format", "table.engine"];
 
 /// What kind of comparison the contest claims to be.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Contest {
     /// Performance settings are meant to be equal; each difference is a finding.
@@ -29,7 +29,8 @@ pub enum Contest {
 }
 
 /// What the evidence is about.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
     /// Servers as configured; no measurement is claimed.
@@ -40,7 +41,8 @@ pub enum Stage {
 }
 
 /// An accepted finding, and why. Written down so that readers see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Waiver {
     /// A class (`P3`), a fact (`flush.threads`) or a rule (`R7`).
     pub of: String,

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use dbduel_record::facts::{Build, Proof};
 use dbduel_text::percent;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::defaults::DefaultsBasis;
@@ -107,7 +106,8 @@ pub struct RefusedOption {
 }
 
 /// A setting of an option file and what its server makes of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileSetting {
     /// Its file, line and column: `my.cnf:3:1`.
     pub place: String,
@@ -124,7 +124,8 @@ pub struct FileSetting {
 }
 
 /// What a server does with a setting of its option file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FileSettingFate {
     /// It is in effect.

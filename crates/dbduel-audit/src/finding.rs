@@ -1,14 +1,14 @@
 //! A finding: a claim with its evidence, weight and remedy. Rules make them, and so does the comparison of facts.
 
 use dbduel_record::event::{self, Severity};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Read;
 use crate::rules::REFUSED_OPTION_FILE;
 
 /// What kind of statement a finding makes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingKind {
     /// They differ and one side gains by it, or it is unknown which.
@@ -36,7 +36,8 @@ pub enum FindingKind {
 }
 
 /// One side of a finding's evidence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Side {
     /// Name of the contender.
     pub contender: String,
@@ -73,7 +74,8 @@ pub fn quoted(names: &[impl AsRef<str>]) -> String {
 }
 
 /// A setting to add to the experiment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RemedySetting {
     /// Name of the contender.
     pub contender: String,
@@ -84,8 +86,9 @@ pub struct RemedySetting {
 }
 
 /// A claim of the judge, with what it rests on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "AuditFinding")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "AuditFinding"))]
 pub struct Finding {
     /// Fact or rule that found it: `flush.threads`, `R3`, `load.lag`.
     pub rule: String,

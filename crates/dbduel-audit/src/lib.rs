@@ -38,7 +38,6 @@ use std::collections::BTreeSet;
 
 use dbduel_record::event::Severity;
 use dbduel_record::facts::Proof;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::finding::FindingKind;
@@ -65,7 +64,8 @@ pub use session::SetByClients;
 pub use value::option_value;
 
 /// Which server a contender is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Identity {
     /// Name of the contender.
     pub name: String,
@@ -86,9 +86,8 @@ pub struct Identity {
 }
 
 /// The audit in one word.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Grade {
     /// Nothing above a note.
@@ -130,7 +129,8 @@ impl Grade {
 }
 
 /// What an audit found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Audit {
     /// The contenders, the baseline among them.
     pub contenders: Vec<Identity>,

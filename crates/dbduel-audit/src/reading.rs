@@ -2,7 +2,6 @@
 //!
 //! Evaluates the tables; compares nothing.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::case::Case;
@@ -14,7 +13,8 @@ use super::table::{Fact, Row, table};
 use super::value::Value;
 
 /// A name and what stood there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Read {
     /// Variable, counter or other name of the tables' notation.
     pub name: String,

@@ -1,13 +1,13 @@
 //! A designed contest: contenders between two, so that the difference of these can be divided among the factors in which
 //! they differ.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
 
 /// Which factors two contenders differ in, and which contender has which of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Design {
     /// Index into `Plan::contenders`: the contender with every factor at its second level. The baseline has all at their first.
     pub target: usize,
@@ -18,7 +18,8 @@ pub struct Design {
 }
 
 /// What is changed as one from the baseline to the target.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DesignFactor {
     /// A short name: that of its change, or of the first and the number of the others.
     pub name: String,
@@ -32,7 +33,8 @@ pub struct DesignFactor {
 }
 
 /// One thing that differs between two contenders.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DesignChange {
     /// What it is.
     pub kind: ChangeKind,
@@ -45,7 +47,8 @@ pub struct DesignChange {
 }
 
 /// What can differ between two contenders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeKind {
     /// Which server it is: product, version or build.

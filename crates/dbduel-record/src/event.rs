@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::FileSizes;
 use crate::plan::{Block, LoadLevel, SuitePhase, TurnChoice};
 
 /// An event with the moment it was written.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stamped {
     /// Milliseconds since 1970-01-01 UTC by the clock of the record: in a journal it never goes back, and the difference of
     /// two is the time that passed, also where the machine's clock was set meanwhile.
@@ -21,9 +21,8 @@ pub struct Stamped {
 }
 
 /// Which slice: a position in a block.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SliceId {
     /// `Block::id` of the plan.
     pub block: u32,
@@ -38,7 +37,8 @@ impl std::fmt::Display for SliceId {
 }
 
 /// What can happen in a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
     /// dbduel began to work on this record, for the first time or again.
@@ -257,7 +257,8 @@ pub enum Event {
 }
 
 /// A round of the continuity check.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContinuityRound {
     /// Index into `Plan::levels`.
     pub level: usize,
@@ -272,7 +273,8 @@ pub struct ContinuityRound {
 }
 
 /// What one contender did in one or several turns.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadStretch {
     /// Name of the contender.
     pub contender: String,
@@ -305,7 +307,8 @@ impl LoadStretch {
 }
 
 /// What it took to load a contender's tables. One observation: it is reported, not judged.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadTime {
     /// Rows that were sent.
     pub rows: u64,
@@ -320,7 +323,8 @@ pub struct LoadTime {
 }
 
 /// Why a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EndReason {
     /// Every duel is decided.
@@ -334,9 +338,8 @@ pub enum EndReason {
 }
 
 /// How much a finding weighs.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// To know.
@@ -348,7 +351,8 @@ pub enum Severity {
 }
 
 /// A statement about the contest with its evidence and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// Stable name of the rule that found it.
     pub rule: String,

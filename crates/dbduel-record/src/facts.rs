@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::InjectedStalls;
 
 /// The machine that the duel ran on: `host.json`. A field that could not be read is absent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Host {
     /// Identity of the machine: a digest that tells machines apart and names none; absent in records from before it was kept.
@@ -113,7 +113,8 @@ pub struct Host {
 }
 
 /// A machine with servers of a contest that another machine conducts.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ServerHost {
     /// Name of its agent.
@@ -125,7 +126,8 @@ pub struct ServerHost {
 }
 
 /// A machine that load came from.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct LoadHost {
     /// Name of its agent.
@@ -187,7 +189,8 @@ impl Host {
 }
 
 /// Which server a contender runs: `contenders/NAME/build.json`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Build {
     /// `MariaDB`, `MySQL`, `Percona Server`.
@@ -212,7 +215,8 @@ pub struct Build {
 
 /// How the load talks to a server: `contenders/NAME/connection.json`. Read on a connection of the load
 /// itself; what the server does not say is absent.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Connection {
     /// `unix socket` or `tcp`.
@@ -228,7 +232,8 @@ pub struct Connection {
 }
 
 /// Size of a data directory: `contenders/NAME/size.json`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Size {
     /// Sum of the sizes of all files before the first slice, bytes.
@@ -248,7 +253,8 @@ pub struct Size {
 }
 
 /// The files of a data directory by their use. The parts add up to the directory.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct FileSizes {
     /// Tables and indexes of all databases but the server's own. The shared tablespace too, where no table has a file
@@ -288,7 +294,8 @@ impl FileSizes {
 }
 
 /// Size of files.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct FileSize {
     /// Sum of the file sizes, bytes.
@@ -299,7 +306,8 @@ pub struct FileSize {
 
 /// What a workload promises of its tables, and whether it holds: `contenders/NAME/conditions.before.json`
 /// and `conditions.after.json`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Conditions {
     /// What was looked at.
@@ -310,7 +318,8 @@ pub struct Conditions {
 
 /// What power cuts left of what a contender had acknowledged: `contenders/NAME/proof.json`, written before the contest where
 /// its plan asks for it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Proof {
     /// The setting by which the server claims less than that each commit is on disk; no power was cut then.
@@ -350,7 +359,8 @@ impl Proof {
 }
 
 /// One statement about the tables.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Condition {
     /// Its name, unique in its workload.
@@ -367,7 +377,8 @@ pub struct Condition {
 
 /// What the lab can tell apart on a machine, and what it costs: `selftest.json`. Measured by a duel of a
 /// contender with itself before the run that the record is about.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SelfTest {
     /// When it was measured, RFC 3339, UTC.
@@ -393,7 +404,8 @@ pub struct SelfTest {
 }
 
 /// How well the ratio of two equal contenders was known after some time.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resolution {
     /// Load so far, minutes.
     pub minutes: f64,
@@ -404,7 +416,8 @@ pub struct Resolution {
 }
 
 /// The same workload against a server that answers at once.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NullCost {
     /// Transactions per second.
     pub transactions_per_s: f64,
@@ -419,7 +432,8 @@ pub struct NullCost {
 }
 
 /// Verdicts of a series of duels whose answer is known.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SelfTestSeries {
     /// When its last duel was planned, RFC 3339, UTC.
@@ -461,7 +475,8 @@ pub struct SelfTestSeries {
 
 /// How steady a quantity was from block to block over a series of duels, each quantity judged as throughput
 /// is: on the same blocks, with the same error probability.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SeriesSteadiness {
     /// What was compared.

@@ -3,11 +3,11 @@
 //! One statement of each class is kept, drawn by the workload itself, with the rows of the server's `EXPLAIN` as they were. What
 //! they mean is for the judge to say.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Statements that one contender was asked to explain.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ContenderStatements {
     /// One entry per level.
@@ -23,7 +23,8 @@ impl ContenderStatements {
 }
 
 /// The statements of one level.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LevelStatements {
     /// Index into `Plan::levels`.
     pub level: usize,
@@ -35,7 +36,8 @@ pub struct LevelStatements {
 }
 
 /// A class of statements, and one of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatementExample {
     /// The text with `?` in the place of values and `N` in that of the table's number.
     pub class: String,
@@ -48,7 +50,8 @@ pub struct StatementExample {
 }
 
 /// A statement and what the server says of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExplainedStatement {
     /// Which.
     #[serde(flatten)]

@@ -8,7 +8,6 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::foreign::{self, DOCUMENT_BYTES_MAX};
@@ -25,7 +24,8 @@ const BUDGET_S_MAX: f64 = 10.0 * 365.0 * 86_400.0;
 
 /// Which cells there are and in which order they run. What a cell does is in its own `plan.json`,
 /// written when its turn comes: cells that are decided early leave their time to those after them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepPlan {
     /// The format of the record.
     pub format: FormatVersion,
@@ -48,7 +48,8 @@ pub struct SweepPlan {
 }
 
 /// Something that is varied.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Factor {
     /// Name as written in the experiment; that of a setting of one contender has `of` and the contender after it.
     pub name: String,
@@ -71,7 +72,8 @@ impl Factor {
 }
 
 /// What the level of a factor changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FactorKind {
     /// A parameter of the workload. One that changes the data makes a dataset of its own.
@@ -85,7 +87,8 @@ pub enum FactorKind {
 }
 
 /// One value of a factor.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactorLevel {
     /// How people call it.
     pub label: String,
@@ -96,7 +99,8 @@ pub struct FactorLevel {
 }
 
 /// One combination of levels.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepCell {
     /// Name of its directory.
     pub name: String,

@@ -1,12 +1,12 @@
 //! Best against best: several variants of a contender, of which the best is chosen at each load level before it is judged.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::{Block, Plan};
 
 /// Which contenders of a plan are variants of one, and how long they compete before the best of each meet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Variants {
     /// Rounds of each level in which all variants run, and from which the best of each group is chosen. In later rounds only
     /// the chosen ones run, and only these rounds are judged.
@@ -16,7 +16,8 @@ pub struct Variants {
 }
 
 /// A contender of the experiment, with its variants.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VariantGroup {
     /// Its name.
     pub name: String,

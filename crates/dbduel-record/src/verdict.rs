@@ -1,10 +1,10 @@
 //! The answer of a comparison.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Who is faster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// More committed transactions per second than the baseline.

@@ -5,15 +5,13 @@ use dbduel_judge::Summary;
 use dbduel_judge::summary::SCHEMA_VERSION;
 use dbduel_record::event;
 use dbduel_text::escaped_json;
-use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 use super::{Format, Options, Rendered, explanation};
 
 /// What a report of dbduel says, in numbers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(title = "dbduel report")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "dbduel report"))]
 pub struct Document {
     /// Version of the document's schema.
     pub schema_version: u32,
@@ -27,21 +25,7 @@ pub struct Document {
 }
 
 /// The schema of the document as it is written, JSON Schema 2020-12. Fields may be added without a new version.
-#[must_use]
-pub fn schema() -> Schema {
-    SchemaSettings::draft2020_12()
-        .for_serialize()
-        .into_generator()
-        .into_root_schema_for::<Document>()
-}
-
-/// [`schema`] as text.
-#[must_use]
-pub fn schema_text() -> String {
-    serde_json::to_string_pretty(&schema())
-        .expect("a schema has string keys and finite numbers, so it is always JSON")
-        + "\n"
-}
+pub const SCHEMA: &str = include_str!("../report.schema.json");
 
 /// The format.
 pub struct Json;
@@ -78,6 +62,7 @@ mod tests {
     use super::*;
     use dbduel_judge::summarise;
     use dbduel_testkit::synthetic::{Observation, Scenario};
+    use schemars::generate::SchemaSettings;
     use serde_json::{Map, Value, json};
 
     /// The published file. With `DBDUEL_WRITE_SCHEMA` set, the test writes it.
@@ -85,6 +70,14 @@ mod tests {
         env!("CARGO_MANIFEST_DIR"),
         "/../../schemas/report.schema.json"
     );
+
+    /// The schema of the types.
+    fn schema() -> schemars::Schema {
+        let generator = SchemaSettings::draft2020_12()
+            .for_serialize()
+            .into_generator();
+        generator.into_root_schema_for::<Document>()
+    }
 
     /// What `value` violates of `schema`, with its place. Knows the words that our schema uses and
     /// refuses others, so that none is passed over.
@@ -195,12 +188,13 @@ mod tests {
 
     #[test]
     fn the_published_schema_is_that_of_the_types() {
+        let text = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
         if std::env::var_os("DBDUEL_WRITE_SCHEMA").is_some() {
-            std::fs::write(FILE, schema_text()).unwrap();
+            std::fs::write(FILE, &text).unwrap();
         }
         let published = std::fs::read_to_string(FILE).unwrap();
         assert!(
-            published == schema_text(),
+            published == text,
             "schemas/report.schema.json is behind the types; write it again with \
              `DBDUEL_WRITE_SCHEMA=1 cargo test -p dbduel-report published_schema`"
         );

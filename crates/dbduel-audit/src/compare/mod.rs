@@ -9,7 +9,6 @@ mod tests;
 use std::collections::BTreeSet;
 
 use dbduel_record::event::Severity;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::case::{Case, Contest};
@@ -24,7 +23,8 @@ pub use outcome::{Outcome, outcome_of};
 use outcome::{differing_flags, parts};
 
 /// A fact of a contender beside that of the baseline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// Class of the fact.
     pub class: String,

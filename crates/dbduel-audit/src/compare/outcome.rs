@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::reading::{Reading, State};
@@ -10,7 +9,8 @@ use crate::table::{Compare, Fact};
 use crate::value::Value;
 
 /// How two readings of a fact relate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// The same, and shown the same way.

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use dbduel_record::{Record, manifest, store};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One item of the checklist.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Item {
     /// Heading that it belongs to.
     pub section: String,

@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use dbduel_record::event::SliceId;
 use dbduel_record::latency::new_histogram;
 use dbduel_record::rows::{ALL_CLASSES, SliceRow};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duel::decide::Question;
@@ -26,7 +25,8 @@ use super::workloads;
 const COMPARED: [Quantity; 2] = [Quantity::LatencyP50, Quantity::LatencyP99];
 
 /// The classes of one contender at one load level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClassCell {
     /// Index into the plan's levels.
     pub level: usize,
@@ -39,7 +39,8 @@ pub struct ClassCell {
 }
 
 /// One transaction class.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClassFigures {
     /// Its name.
     pub class: String,
@@ -69,7 +70,8 @@ pub struct ClassFigures {
 }
 
 /// One error code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorCode {
     /// What the server calls the error: its number, or with PostgreSQL its SQLSTATE; 0 for a lost connection.
     pub code: String,

@@ -4,7 +4,6 @@
 
 use dbduel_record::latency::new_histogram;
 use dbduel_record::rows::SliceRow;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::Evidence;
@@ -18,7 +17,8 @@ const QUANTILES: [f64; 22] = [
 const BINS: usize = 40;
 
 /// The shape of one contender at one level, over complete blocks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Profile {
     /// Index into the plan's levels.
     pub level: usize,
@@ -31,7 +31,8 @@ pub struct Profile {
 }
 
 /// One point of a latency distribution.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuantilePoint {
     /// Share of transactions at or below.
     pub quantile: f64,
@@ -40,7 +41,8 @@ pub struct QuantilePoint {
 }
 
 /// The distribution of throughput over the ticks of the slices.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steadiness {
     /// Ticks.
     pub ticks: usize,

@@ -5,7 +5,6 @@
 
 use dbduel_record::event::Event;
 use dbduel_record::facts::{FileSize, Size};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rows_changed;
@@ -15,7 +14,8 @@ use crate::evidence::Evidence;
 const TERABYTE: f64 = 1e12;
 
 /// Storage of one contender over all its counted slices. A value that the record does not allow is absent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Amplification {
     /// Name of the contender.
     pub contender: String,

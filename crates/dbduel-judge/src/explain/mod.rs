@@ -23,7 +23,6 @@ mod rows_changed;
 mod tests;
 
 use dbduel_stats::compare::fewest_pairs;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::Evidence;
@@ -37,7 +36,8 @@ pub use relevance::is_negligible;
 pub use resources::{Group, Unit, resource_ids};
 
 /// One contender's difference to the baseline at one load level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Explanation {
     /// Index into the plan's levels.
     pub level: usize,
@@ -112,7 +112,8 @@ impl Explanation {
 }
 
 /// What one transaction took of one resource, or how a level stood.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cost {
     /// Stable name of the resource.
     pub resource: String,
@@ -137,7 +138,8 @@ pub struct Cost {
 }
 
 /// What paired blocks show of a quantity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Moved {
     /// Less of it than the baseline.
@@ -155,7 +157,8 @@ pub enum Moved {
 }
 
 /// How the time of one transaction divides, seen from the threads that serve connections.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Latency {
     /// It could be divided.
@@ -168,7 +171,8 @@ pub enum Latency {
 }
 
 /// The division of a transaction's time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Division {
     /// Clients of the level.
     pub clients: u32,
@@ -186,7 +190,8 @@ pub struct Division {
 }
 
 /// One part of a transaction's time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Part {
     /// What the connection's thread was doing.
     pub doing: Doing,
@@ -199,9 +204,8 @@ pub struct Part {
 }
 
 /// What the thread of a connection does during a transaction, from the client's question to its next.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Doing {
     /// Runs on a processor.

@@ -4,7 +4,6 @@
 //! they differ along with a cause, or take time by way of a resource that is counted itself.
 
 use dbduel_audit::TELLING_RATIO;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::relevance::{is_negligible, telling};
@@ -48,7 +47,8 @@ const NOT_FIRST: &[&str] = &[
 ];
 
 /// What an explanation names first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Leading {
     /// The largest part of the difference in time, whether its interval excludes zero or not; absent where the time could not be
     /// divided. Waits for a processor only where no other part is a quarter as large, nor they may be zero beside another.

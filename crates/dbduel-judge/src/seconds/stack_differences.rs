@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 
 use dbduel_record::event::Event;
 use dbduel_record::{Plan, Record};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::stacks::{DEPTH_MAX, counted};
@@ -32,7 +31,8 @@ const THREAD_STARTS: [&str; 8] = [
 ];
 
 /// The stacks of one contender against those of the baseline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlameDifference {
     /// Index of the load level.
     pub level: usize,
@@ -51,7 +51,8 @@ pub struct FlameDifference {
 }
 
 /// One function with what it called, wherever it was called.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FunctionDifference {
     /// Name of the function.
     pub name: String,
@@ -60,7 +61,8 @@ pub struct FunctionDifference {
 }
 
 /// One function with everything that it called, on both sides.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DifferenceFrame {
     /// Name of the function.
     pub name: String,

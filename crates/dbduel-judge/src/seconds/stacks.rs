@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 
 use dbduel_record::Record;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Frames with a smaller share of the samples are left out.
@@ -15,7 +14,8 @@ const SHARE_MIN: f64 = 0.004;
 pub(super) const DEPTH_MAX: usize = 48;
 
 /// The stacks of one contender.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Flame {
     /// Name of the contender.
     pub contender: String,
@@ -26,7 +26,8 @@ pub struct Flame {
 }
 
 /// One function with everything that it called.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Frame {
     /// Name of the function, or of the threads when it is outermost.
     pub name: String,

@@ -5,7 +5,6 @@
 
 use dbduel_record::event::SliceId;
 use dbduel_record::rows::SecondRow;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::Evidence;
@@ -21,7 +20,8 @@ const CHECKPOINT_SHARE: f64 = 0.1;
 const CHECKPOINTS_MAX: usize = 200;
 
 /// What a track is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TrackQuantity {
     /// Processors that the server keeps busy.
@@ -67,7 +67,8 @@ impl TrackQuantity {
 }
 
 /// One quantity of one contender at one level over time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Track {
     /// Index into the plan's levels.
     pub level: usize,
@@ -80,7 +81,8 @@ pub struct Track {
 }
 
 /// Values in equal steps from a moment on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Piece {
     /// Start, seconds of the timeline.
     pub start_s: f64,
@@ -91,7 +93,8 @@ pub struct Piece {
 }
 
 /// A second in which much of a server's log was freed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Checkpoint {
     /// Index into the plan's levels.
     pub level: usize,

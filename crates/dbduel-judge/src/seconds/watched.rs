@@ -1,12 +1,12 @@
 //! What observing cost, so that a reader can weigh it against the differences.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::Evidence;
 
 /// The cost of the samplers over all counted slices.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Watched {
     /// Processor time of the samplers per second of slice, as a share of one processor.
     pub cpu_share: f64,

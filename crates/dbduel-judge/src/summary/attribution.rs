@@ -4,14 +4,14 @@
 
 use dbduel_record::Verdict;
 use dbduel_record::design::DesignFactor;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::figure::Figure;
 use super::quantity::{Change, Quantity, QuantityComparison};
 
 /// The difference of two contenders at one level, divided among the factors in which they differ.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Attribution {
     /// Name of the contender whose difference from the baseline is divided.
     pub target: String,
@@ -34,7 +34,8 @@ pub struct Attribution {
 }
 
 /// What one factor contributes: the mean over all combinations of the others.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactorEffect {
     /// Name of the factor.
     pub factor: String,
@@ -65,7 +66,8 @@ impl FactorEffect {
 }
 
 /// What two factors do together beyond what each does by itself, or the sum of several such.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interaction {
     /// More than one: the design cannot tell them from each other, and the ratio is that of all together.
     pub terms: Vec<InteractionTerm>,
@@ -80,7 +82,8 @@ pub struct Interaction {
 }
 
 /// Two factors.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InteractionTerm {
     /// Their names.
     pub factors: [String; 2],

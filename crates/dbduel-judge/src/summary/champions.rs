@@ -3,13 +3,13 @@
 //! Computes nothing and knows no record.
 
 use dbduel_record::Verdict;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::figure::Figure;
 
 /// The choice among the variants of one contender at one level. The level's verdict is about the chosen one, in later blocks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChampionChoice {
     /// Index into the levels.
     pub level: usize,
@@ -22,7 +22,8 @@ pub struct ChampionChoice {
 }
 
 /// One variant in the blocks of choosing.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VariantThroughput {
     /// What is set: `innodb_spin_wait_delay = 96`.
     pub settings: String,

@@ -1,13 +1,13 @@
 //! What frequent switches do to each contender, and what long turns say instead of a verdict.
 
 use dbduel_record::Verdict;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Figure;
 
 /// The continuity check of a level: load in turns beside load without a switch.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Continuity {
     /// Which rounds it rests on.
     pub stage: ContinuityStage,
@@ -20,7 +20,8 @@ pub struct Continuity {
 }
 
 /// When the rounds of a continuity check ran.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ContinuityStage {
     /// Before the first block, beside rehearsed turns.
@@ -30,7 +31,8 @@ pub enum ContinuityStage {
 }
 
 /// One contender in turns ÷ the same without a switch.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InTurns {
     /// Name of the contender.
     pub contender: String,
@@ -55,7 +57,8 @@ pub struct InTurns {
 }
 
 /// Long turns give another ratio than those that the verdict rests on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Contradiction {
     /// Middle of the measured part of the turns of the verdict, seconds.
     pub turn_s: f64,

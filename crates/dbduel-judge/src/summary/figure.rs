@@ -3,11 +3,11 @@
 //! Knows neither contender nor unit; the field that holds a figure names the unit.
 
 use dbduel_stats::Estimate;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A number with its doubt.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Figure {
     /// The interval holds the truth with the stated confidence.
@@ -97,9 +97,8 @@ impl Figure {
 }
 
 /// How a figure was obtained.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum How {
     /// Committed transactions over measured time.

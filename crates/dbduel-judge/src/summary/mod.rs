@@ -22,7 +22,6 @@ use dbduel_record::plan::{
     DecisionRule, LoadHosts, LoadLevel, LoadProcess, Objective, Parameters, RateSearch, Schedule,
     Setting, TurnChoice, Workload,
 };
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::classes::ClassCell;
@@ -52,7 +51,8 @@ pub use suite::{GroupComparison, Spread, SuiteGroup, SuiteSummary, VerdictCounts
 pub const SCHEMA_VERSION: u32 = 5;
 
 /// Everything a report says, in numbers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
@@ -160,7 +160,8 @@ pub struct Summary {
 }
 
 /// What a verdict is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
     /// The server processes that ran, from their start to their end. Another start may differ.
@@ -170,7 +171,8 @@ pub enum Scope {
 }
 
 /// One contender as it was asked for and as it was found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContenderFacts {
     /// Unique name.
     pub name: String,
@@ -196,7 +198,8 @@ pub struct ContenderFacts {
 }
 
 /// What happened to the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// First entry of the journal, milliseconds since 1970-01-01 UTC.
     pub started_ms: Option<u64>,
@@ -217,7 +220,8 @@ pub struct Run {
 }
 
 /// The contest at one load level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Duel {
     /// Index into the plan's levels.
     pub level: usize,
@@ -290,7 +294,8 @@ impl Duel {
 }
 
 /// What was measured of one contender at one level, over complete blocks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measures {
     /// Name of the contender.
     pub contender: String,
@@ -335,7 +340,8 @@ pub struct Measures {
 }
 
 /// Transactions by outcome.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outcomes {
     /// Fell due.
     pub due: u64,
@@ -383,7 +389,8 @@ impl Outcomes {
 }
 
 /// Stretches in which less than half of the slice's median was committed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stalls {
     /// How many.
     pub count: u64,
@@ -396,7 +403,8 @@ pub struct Stalls {
 }
 
 /// Which part of the error probability paid for a verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PaidBy {
     /// The randomisation test within the planned number of blocks.
@@ -406,7 +414,8 @@ pub enum PaidBy {
 }
 
 /// Stalls of a contender that were too few for a verdict to rest on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FewStalls {
     /// Name of the contender whose stalls cost more.
     pub contender: String,
@@ -417,7 +426,8 @@ pub struct FewStalls {
 }
 
 /// One contender against the baseline at one level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// Name of the contender.
     pub contender: String,
@@ -472,7 +482,8 @@ impl Comparison {
 }
 
 /// The ratio of one block.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlockRatio {
     /// `Block::id` of the plan.
     pub block: u32,
@@ -481,7 +492,8 @@ pub struct BlockRatio {
 }
 
 /// An effective setting that is not the same everywhere.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SettingDifference {
     /// Name of the server variable.
     pub name: String,

@@ -2,11 +2,11 @@
 //!
 //! Computes nothing; every number has its interval or the reason why it has none.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A value with the ends of its interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bounds {
     /// Point estimate.
     pub value: f64,
@@ -17,7 +17,8 @@ pub struct Bounds {
 }
 
 /// How the throughput of one contender follows the clients.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContenderScaling {
     /// Name of the contender.
     pub contender: String,
@@ -29,7 +30,8 @@ pub struct ContenderScaling {
 }
 
 /// Whether the Universal Scalability Law describes a contender (Gunther 2007).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Scaling {
     /// It does.
@@ -60,7 +62,8 @@ pub enum Scaling {
 }
 
 /// Where the curves of a contender and the baseline cross.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContenderCrossings {
     /// Name of the contender.
     pub contender: String,
@@ -69,7 +72,8 @@ pub struct ContenderCrossings {
 }
 
 /// Crossings over the clients.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Crossings {
     /// These are demonstrated.
@@ -92,7 +96,8 @@ pub enum Crossings {
 }
 
 /// One crossing.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CrossingPoint {
     /// Number of clients.
     pub clients: Bounds,
@@ -101,7 +106,8 @@ pub struct CrossingPoint {
 }
 
 /// A contender against the latency objective.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContenderObjective {
     /// Name of the contender.
     pub contender: String,
@@ -112,7 +118,8 @@ pub struct ContenderObjective {
 }
 
 /// A contender at one level against the latency objective.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LevelObjective {
     /// Index into the plan's levels.
     pub level: usize,
@@ -125,7 +132,8 @@ pub struct LevelObjective {
 }
 
 /// Whether an objective is met.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectiveState {
     /// Certainly.
@@ -137,7 +145,8 @@ pub enum ObjectiveState {
 }
 
 /// The interval of the highest rate that meets the objective, no finer than the rates that were tried.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RateBracket {
     /// Highest rate that certainly meets it, below all that miss it.
     pub met_up_to: Option<f64>,

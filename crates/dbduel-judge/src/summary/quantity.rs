@@ -3,13 +3,13 @@
 //! Computes nothing and knows no record.
 
 use dbduel_record::Verdict;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::figure::Figure;
 
 /// A quantity beside throughput that is compared within blocks. The smaller, the better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Quantity {
     /// Median latency of a typical slice.
@@ -60,7 +60,8 @@ impl Quantity {
 }
 
 /// What may be said about a quantity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
     /// More than the other's.
@@ -90,7 +91,8 @@ impl Change {
 }
 
 /// One quantity of one contender against another, such as the baseline, at one level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuantityComparison {
     /// What is compared.
     pub quantity: Quantity,
@@ -107,7 +109,8 @@ pub struct QuantityComparison {
 }
 
 /// Two contenders at one level, of which neither need be the baseline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PairComparison {
     /// Name of the contender whose ratio it is.
     pub contender: String,

@@ -1,10 +1,10 @@
 //! How contenders run the statements of a workload. Types of the published JSON.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A class of statements, and each contender's plan of one of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatementPlans {
     /// The text with `?` in the place of values and `N` in that of the table's number.
     pub class: String,
@@ -16,7 +16,8 @@ pub struct StatementPlans {
 }
 
 /// One contender's plan of a statement.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatementPlan {
     /// Whose.
     pub contender: String,
@@ -34,7 +35,8 @@ pub struct StatementPlan {
 }
 
 /// How a product writes plans. Only plans of one form are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PlanForm {
     /// MySQL and MariaDB: table, access, key and what is done beside.

@@ -2,14 +2,14 @@
 //!
 //! Computes nothing and knows no record.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::figure::Figure;
 
 /// One contender at one load level over the course of its slices; where all servers were started several times,
 /// `transient`, `change` and `own_change` are of the longest run of blocks between two starts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellCourse {
     /// What may be said.
     pub state: SteadyState,
@@ -33,7 +33,8 @@ impl CellCourse {
 }
 
 /// What may be said about a cell's course.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SteadyState {
     /// The halves are shown to agree within the tolerance.
@@ -45,7 +46,8 @@ pub enum SteadyState {
 }
 
 /// Slices at the beginning that lie apart from the rest.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Transient {
     /// How many.
     pub slices: u32,

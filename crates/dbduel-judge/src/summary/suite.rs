@@ -1,13 +1,13 @@
 //! What is said of a suite as a whole.
 
 use dbduel_record::plan::BlockForm;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Figure;
 
 /// A suite: its cells are the duels of the summary, one for each workload.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SuiteSummary {
     /// Whether a block is a permutation of the contenders and its reverse; else it holds each once.
     pub mirrored: bool,
@@ -24,7 +24,8 @@ pub struct SuiteSummary {
 }
 
 /// Several workloads of a suite, summed up.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SuiteGroup {
     /// Name of the group; absent for all workloads together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,7 +39,8 @@ pub struct SuiteGroup {
 }
 
 /// Two contenders over the workloads of a group.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GroupComparison {
     /// Whose ratio it is.
     pub contender: String,
@@ -54,7 +56,8 @@ pub struct GroupComparison {
 }
 
 /// Smallest and largest ratio of a group and its quartiles.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spread {
     /// Smallest.
     pub min: f64,
@@ -69,7 +72,8 @@ pub struct Spread {
 }
 
 /// Workloads by verdict.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VerdictCounts {
     /// Faster.
     pub faster: u32,

@@ -1,12 +1,12 @@
 //! How many clients there are, when their transactions fall due, and which processes and machines drive them.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::SuiteWorkload;
 
 /// How many clients, and how their transactions fall due.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadLevel {
     /// Connections, each with its own stream of transactions.
     pub clients: u32,
@@ -48,7 +48,8 @@ impl LoadLevel {
 }
 
 /// When transactions fall due.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Arrival {
     /// A client's next transaction is due when its previous one is done, plus the think time.
@@ -69,7 +70,8 @@ pub enum Arrival {
 }
 
 /// A latency objective: this share of the transactions is done within this time after they were due.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Objective {
     /// The share, for example 0.99.
     pub share: f64,
@@ -79,7 +81,8 @@ pub struct Objective {
 
 /// A search for the highest rate that meets the objective. Rates are added to the plan's levels while the
 /// contest runs, each chosen by what the ones before showed; the journal says which.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RateSearch {
     /// Rates that are tried at most, the first one included.
     pub rates_max: u32,
@@ -90,7 +93,8 @@ pub struct RateSearch {
 }
 
 /// How the load process is run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadProcess {
     /// Operating system threads that drive the clients.
     pub threads: u32,
@@ -108,7 +112,8 @@ pub struct LoadProcess {
 }
 
 /// Machines of their own for the load.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadHosts {
     /// Address of the servers' machine, on which servers listen for clients; or the name of the agent that runs them. Empty where
     /// each contender names its own.
@@ -127,7 +132,8 @@ impl LoadHosts {
 }
 
 /// What each managed server may read from its device, and as much that it may write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IoLimit {
     /// Bytes per second; absent means no limit.
     #[serde(default)]

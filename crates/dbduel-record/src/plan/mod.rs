@@ -10,7 +10,6 @@ mod workload;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::design::Design;
@@ -21,7 +20,8 @@ pub use schedule::{Block, Epochs, Pilot, Schedule, TurnChoice, TurnLength, TurnR
 pub use workload::{BlockForm, Suite, SuitePhase, SuiteWorkload, Workload};
 
 /// The version of the record's format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FormatVersion {
     /// Raised when an older reader would misunderstand the record.
     pub major: u32,
@@ -48,7 +48,8 @@ impl FormatVersion {
 pub type Parameters = BTreeMap<String, serde_json::Value>;
 
 /// Everything that a run is going to do.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plan {
     /// The format of the whole record.
     pub format: FormatVersion,
@@ -119,7 +120,8 @@ pub struct Plan {
 }
 
 /// A known handicap: the server is stopped again and again while its turns run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Injection {
     /// Index into `Plan::contenders`.
     pub contender: usize,
@@ -146,7 +148,8 @@ impl Injection {
 }
 
 /// Stops of one length, each after a time in which the server was awake.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InjectedStalls {
     /// Length of a stop, seconds.
     pub stall_s: f64,
@@ -276,7 +279,8 @@ impl Plan {
 }
 
 /// One configured server.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Contender {
     /// Unique name; also the name of its directory in the record.
     pub name: String,
@@ -297,7 +301,8 @@ pub struct Contender {
 }
 
 /// One server setting.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Setting {
     /// Name as written in the experiment.
     pub name: String,
@@ -306,7 +311,8 @@ pub struct Setting {
 }
 
 /// When a duel is decided.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DecisionRule {
     /// Probability that all of a duel's statements are right, for example 0.95.
     pub confidence: f64,
@@ -324,7 +330,8 @@ pub struct DecisionRule {
 }
 
 /// Deadlines, counts and bounds of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limits {
     /// A server must answer within this time after its start, seconds.
     pub server_start_s: f64,
@@ -346,7 +353,8 @@ pub struct Limits {
 }
 
 /// A crash test of each contender before the contest.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DurabilityProof {
     /// Power cuts of each contender.
     pub cuts: u32,

@@ -1,12 +1,12 @@
 //! How time is cut: slices, turns, epochs, blocks.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::LoadLevel;
 
 /// How time is cut.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Schedule {
     /// Time for warm-up and slices together, seconds.
     pub budget_s: f64,
@@ -61,7 +61,8 @@ fn is_yes(value: &bool) -> bool {
 }
 
 /// Bounds of a pilot: a short measurement of each contender by itself, from which the length of turns is chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pilot {
     /// The shortest turn that may be chosen, seconds.
     pub turn_s_min: f64,
@@ -72,7 +73,8 @@ pub struct Pilot {
 }
 
 /// What a pilot chose for a load level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnChoice {
     /// Middle of the measured part of a turn, seconds; blocks draw theirs around it.
     pub turn_s: f64,
@@ -98,7 +100,8 @@ pub struct TurnChoice {
 }
 
 /// Why a pilot chose a length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TurnReason {
     /// Its interval is predicted to narrow fastest.
@@ -114,7 +117,8 @@ pub enum TurnReason {
 }
 
 /// What a pilot predicts of one length.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnLength {
     /// Measured part of a turn, seconds.
     pub turn_s: f64,
@@ -128,7 +132,8 @@ pub struct TurnLength {
 
 /// All servers are restarted again and again, so that verdicts are about them and not about one
 /// start of each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Epochs {
     /// How many epochs at most.
     pub count: u32,
@@ -137,7 +142,8 @@ pub struct Epochs {
 }
 
 /// One block: a permutation of the contenders, and its reverse unless the schedule says otherwise, one slice each.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Block {
     /// Position in `Plan::blocks`.
     pub id: u32,

@@ -1,12 +1,12 @@
 //! What clients do: a workload, or those of a suite.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Contender, Parameters};
 
 /// A workload with its parameters complete.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Workload {
     /// Name in the table of workloads.
     pub name: String,
@@ -28,7 +28,8 @@ impl Workload {
 }
 
 /// How the workloads of a suite are conducted.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Suite {
     /// Why blocks are mirrored, or hold every contender once.
     pub block_form: BlockForm,
@@ -37,7 +38,8 @@ pub struct Suite {
 }
 
 /// Why blocks are mirrored, or hold every contender once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum BlockForm {
     /// The experiment says so.
@@ -49,7 +51,8 @@ pub enum BlockForm {
 }
 
 /// One workload of a suite.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SuiteWorkload {
     /// Unique name within the suite.
     pub name: String,
@@ -65,9 +68,8 @@ pub struct SuiteWorkload {
 }
 
 /// Part of a suite, in the order in which they run.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SuitePhase {
     /// Reads of tables that were not changed since they were filled.

@@ -7,15 +7,13 @@ mod server;
 mod time;
 mod waits;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use time::carries;
 
 /// What a resource belongs to; a report lists resources by it.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Group {
     /// Processor time and scheduling of the server.
@@ -57,7 +55,8 @@ impl Group {
 }
 
 /// Unit of a cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
     /// Microseconds.

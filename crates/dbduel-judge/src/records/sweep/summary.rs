@@ -4,13 +4,13 @@
 
 use dbduel_record::Verdict;
 use dbduel_record::sweep::Factor;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::summary::{Bounds, Figure};
 
 /// Everything that a report on a sweep says, in numbers.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepSummary {
     /// Version of the summary as JSON.
     pub schema_version: u32,
@@ -39,7 +39,8 @@ pub struct SweepSummary {
 }
 
 /// One combination of levels.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweptCell {
     /// Name of its directory.
     pub name: String,
@@ -56,7 +57,8 @@ pub struct SweptCell {
 }
 
 /// What a cell got beyond its plan, because it was undecided and others had left time.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweptExtension {
     /// How often it was given more.
     pub count: usize,
@@ -67,7 +69,8 @@ pub struct SweptExtension {
 }
 
 /// How far a cell is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CellState {
     /// Its turn has not come.
@@ -79,7 +82,8 @@ pub enum CellState {
 }
 
 /// A duel of a cell, as far as a comparison of cells needs it; all of it is in the cell's own summary.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweptDuel {
     /// How people call the load level.
     pub label: String,
@@ -90,7 +94,8 @@ pub struct SweptDuel {
 }
 
 /// What one contender did in a cell.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweptMeasures {
     /// Name of the contender.
     pub contender: String,
@@ -101,7 +106,8 @@ pub struct SweptMeasures {
 }
 
 /// One contender against the baseline in a cell.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweptComparison {
     /// Name of the contender.
     pub contender: String,
@@ -114,7 +120,8 @@ pub struct SweptComparison {
 }
 
 /// The cells along one factor, all else held.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactorCurve {
     /// Index into the factors.
     pub factor: usize,
@@ -130,7 +137,8 @@ pub struct FactorCurve {
 }
 
 /// Where the curves of a contender and the baseline cross.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactorCrossings {
     /// Name of the contender.
     pub contender: String,
@@ -139,7 +147,8 @@ pub struct FactorCrossings {
 }
 
 /// Crossings over the levels of a factor.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum FactorCrossing {
     /// These are demonstrated.
@@ -162,7 +171,8 @@ pub enum FactorCrossing {
 }
 
 /// One crossing.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactorPoint {
     /// The level at which both are equal.
     pub at: Bounds,

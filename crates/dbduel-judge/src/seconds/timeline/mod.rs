@@ -7,7 +7,6 @@ mod axis;
 
 use dbduel_record::event::{Event, SliceId};
 use dbduel_record::rows::{ALL_CLASSES, SliceRow, TickRow};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::tracks::{self, Checkpoint, Track};
@@ -19,7 +18,8 @@ use axis::{Clock, thin};
 const SCHEDULE_MAX: usize = 240;
 
 /// Throughput over time and who ran when.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Timeline {
     /// Zero of all times below, milliseconds since 1970-01-01 UTC.
     pub origin_ms: u64,
@@ -48,7 +48,8 @@ pub struct Timeline {
 }
 
 /// A warm-up on the timeline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WarmUp {
     /// Index into `Summary::contenders`.
     pub contender: usize,
@@ -65,7 +66,8 @@ pub struct WarmUp {
 }
 
 /// Load outside of warm-ups and blocks, of all contenders.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Apart {
     /// Start, seconds of the timeline.
     pub start_s: f64,
@@ -78,7 +80,8 @@ pub struct Apart {
 }
 
 /// What load outside of warm-ups and blocks is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ApartPurpose {
     /// A pilot chose the length of turns, and checked how they compare with load without a switch.
@@ -88,7 +91,8 @@ pub enum ApartPurpose {
 }
 
 /// A stretch that is cut out of the timeline.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pause {
     /// Where, seconds of the timeline.
     pub at_s: f64,
@@ -97,7 +101,8 @@ pub struct Pause {
 }
 
 /// Throughput of one contender at one level over time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Series {
     /// Index into the plan's levels.
     pub level: usize,
@@ -108,7 +113,8 @@ pub struct Series {
 }
 
 /// Throughput in equal steps from a moment on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stretch {
     /// Start, seconds of the timeline.
     pub start_s: f64,
@@ -123,7 +129,8 @@ pub struct Stretch {
 }
 
 /// One entry of the schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ran {
     /// Start, seconds of the timeline.
     pub start_s: f64,

@@ -9,7 +9,6 @@ mod tests;
 use dbduel_record::order_entry::{CONSTRAINTS, DISCLAIMER, NAME, NEW_ORDER};
 use dbduel_record::plan::Parameters;
 use dbduel_record::rows::SliceRow;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Workload;
@@ -29,7 +28,8 @@ pub const WORKLOAD: Workload = Workload {
 const SECONDS_PER_MINUTE: f64 = 60.0;
 
 /// The order-entry part of a summary.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OrderEntry {
     /// What must be said beside every figure.
     pub disclaimer: String,
@@ -50,7 +50,8 @@ pub struct OrderEntry {
 }
 
 /// One contender at one load level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OrderCell {
     /// Index into the plan's levels.
     pub level: usize,
@@ -67,7 +68,8 @@ pub struct OrderCell {
 }
 
 /// One slice.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SliceNopm {
     /// `Block::id` of the plan.
     pub block: u32,
@@ -80,7 +82,8 @@ pub struct SliceNopm {
 }
 
 /// What deliveries found, over the whole run with guards and warm-up.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Deliveries {
     /// Name of the contender.
     pub contender: String,

@@ -119,9 +119,9 @@ pub fn export(arguments: &Arguments) -> Result<Exit> {
         }
     }
     let text = json.render(&summary, &findings, &options).text;
-    let schema = report::json::schema_text();
+    let schema = report::json::SCHEMA;
     files.push((place("report.json"), text.into_bytes()));
-    files.push((place("report.schema.json"), schema.into_bytes()));
+    files.push((place("report.schema.json"), schema.as_bytes().to_vec()));
     write_all(&arguments.output, &files)?;
     Ok(Exit::Done)
 }
@@ -197,7 +197,7 @@ mod tests {
         let version = judge::summary::SCHEMA_VERSION;
         assert!(json.contains(&format!("\"schema_version\": {version}")));
         let schema = fs::read_to_string(at("report.schema.json")).unwrap();
-        assert_eq!(schema, report::json::schema_text());
+        assert_eq!(schema, report::json::SCHEMA);
         assert!(export(&arguments).is_err(), "files are not overwritten");
     }
 
