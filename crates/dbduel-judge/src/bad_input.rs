@@ -17,13 +17,14 @@ fn small() -> Scenario {
     }
 }
 
-/// Judges, and makes sure that the published JSON holds numbers only and can be read back.
+/// Judges, and makes sure that every number is finite: JSON has no others.
 #[track_caller]
 fn judged(record: &Record) -> (Summary, Vec<Finding>) {
     let (summary, findings) = summarise(record);
-    let json = serde_json::to_string(&summary).unwrap();
-    let back: Summary = serde_json::from_str(&json).expect("no number is missing or not finite");
-    assert_eq!(back.duels.len(), summary.duels.len());
+    let shown = format!("{summary:?}");
+    let mut words = shown.split(|c: char| !c.is_alphanumeric() && c != '-');
+    let found = words.find(|word| ["NaN", "inf", "-inf"].contains(word));
+    assert_eq!(found, None, "{shown}");
     (summary, findings)
 }
 

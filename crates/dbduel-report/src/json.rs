@@ -5,12 +5,12 @@ use dbduel_judge::Summary;
 use dbduel_judge::summary::SCHEMA_VERSION;
 use dbduel_record::event;
 use dbduel_text::escaped_json;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{Format, Options, Rendered, explanation};
 
 /// What a report of dbduel says, in numbers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "dbduel report"))]
 pub struct Document {
     /// Version of the document's schema.

@@ -553,9 +553,9 @@ fn a_day_fits_a_page_of_a_few_megabytes() {
 }
 
 #[test]
-fn the_published_json_reads_back() {
+fn the_published_json_has_every_duel() {
     let json = render("json", &Scenario::four());
-    let document: super::json::Document = serde_json::from_str(&json).unwrap();
-    assert_eq!(document.schema_version, 5);
-    assert_eq!(document.summary.duels.len(), 3);
+    let document: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(document["schema_version"], 5);
+    assert_eq!(document["summary"]["duels"].as_array().unwrap().len(), 3);
 }

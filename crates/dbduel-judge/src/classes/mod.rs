@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use dbduel_record::event::SliceId;
 use dbduel_record::latency::new_histogram;
 use dbduel_record::rows::{ALL_CLASSES, SliceRow};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::duel::decide::Question;
 use super::duel::quantities;
@@ -25,7 +25,7 @@ use super::workloads;
 const COMPARED: [Quantity; 2] = [Quantity::LatencyP50, Quantity::LatencyP99];
 
 /// The classes of one contender at one load level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClassCell {
     /// Index into the plan's levels.
@@ -39,7 +39,7 @@ pub struct ClassCell {
 }
 
 /// One transaction class.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClassFigures {
     /// Its name.
@@ -70,7 +70,7 @@ pub struct ClassFigures {
 }
 
 /// One error code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorCode {
     /// What the server calls the error: its number, or with PostgreSQL its SQLSTATE; 0 for a lost connection.

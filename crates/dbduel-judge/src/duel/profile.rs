@@ -4,7 +4,7 @@
 
 use dbduel_record::latency::new_histogram;
 use dbduel_record::rows::SliceRow;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::evidence::Evidence;
 
@@ -17,7 +17,7 @@ const QUANTILES: [f64; 22] = [
 const BINS: usize = 40;
 
 /// The shape of one contender at one level, over complete blocks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Profile {
     /// Index into the plan's levels.
@@ -31,7 +31,7 @@ pub struct Profile {
 }
 
 /// One point of a latency distribution.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuantilePoint {
     /// Share of transactions at or below.
@@ -41,7 +41,7 @@ pub struct QuantilePoint {
 }
 
 /// The distribution of throughput over the ticks of the slices.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steadiness {
     /// Ticks.

@@ -5,7 +5,7 @@
 
 use dbduel_record::event::Event;
 use dbduel_record::facts::{FileSize, Size};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::rows_changed;
 use crate::evidence::Evidence;
@@ -14,7 +14,7 @@ use crate::evidence::Evidence;
 const TERABYTE: f64 = 1e12;
 
 /// Storage of one contender over all its counted slices. A value that the record does not allow is absent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Amplification {
     /// Name of the contender.

@@ -23,7 +23,7 @@ mod rows_changed;
 mod tests;
 
 use dbduel_stats::compare::fewest_pairs;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::evidence::Evidence;
 use crate::summary::Figure;
@@ -36,7 +36,7 @@ pub use relevance::is_negligible;
 pub use resources::{Group, Unit, resource_ids};
 
 /// One contender's difference to the baseline at one load level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Explanation {
     /// Index into the plan's levels.
@@ -112,7 +112,7 @@ impl Explanation {
 }
 
 /// What one transaction took of one resource, or how a level stood.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cost {
     /// Stable name of the resource.
@@ -138,7 +138,7 @@ pub struct Cost {
 }
 
 /// What paired blocks show of a quantity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Moved {
@@ -157,7 +157,7 @@ pub enum Moved {
 }
 
 /// How the time of one transaction divides, seen from the threads that serve connections.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Latency {
@@ -171,7 +171,7 @@ pub enum Latency {
 }
 
 /// The division of a transaction's time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Division {
     /// Clients of the level.
@@ -190,7 +190,7 @@ pub struct Division {
 }
 
 /// One part of a transaction's time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Part {
     /// What the connection's thread was doing.
@@ -204,7 +204,7 @@ pub struct Part {
 }
 
 /// What the thread of a connection does during a transaction, from the client's question to its next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Doing {

@@ -4,7 +4,7 @@
 //! they differ along with a cause, or take time by way of a resource that is counted itself.
 
 use dbduel_audit::TELLING_RATIO;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::relevance::{is_negligible, telling};
 use super::resources::carries;
@@ -47,7 +47,7 @@ const NOT_FIRST: &[&str] = &[
 ];
 
 /// What an explanation names first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Leading {
     /// The largest part of the difference in time, whether its interval excludes zero or not; absent where the time could not be

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use dbduel_record::event::Event;
 use dbduel_record::{Plan, Record};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::stacks::{DEPTH_MAX, counted};
 
@@ -31,7 +31,7 @@ const THREAD_STARTS: [&str; 8] = [
 ];
 
 /// The stacks of one contender against those of the baseline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlameDifference {
     /// Index of the load level.
@@ -51,7 +51,7 @@ pub struct FlameDifference {
 }
 
 /// One function with what it called, wherever it was called.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FunctionDifference {
     /// Name of the function.
@@ -61,7 +61,7 @@ pub struct FunctionDifference {
 }
 
 /// One function with everything that it called, on both sides.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DifferenceFrame {
     /// Name of the function.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use dbduel_record::Record;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Frames with a smaller share of the samples are left out.
 const SHARE_MIN: f64 = 0.004;
@@ -14,7 +14,7 @@ const SHARE_MIN: f64 = 0.004;
 pub(super) const DEPTH_MAX: usize = 48;
 
 /// The stacks of one contender.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Flame {
     /// Name of the contender.
@@ -26,7 +26,7 @@ pub struct Flame {
 }
 
 /// One function with everything that it called.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Frame {
     /// Name of the function, or of the threads when it is outermost.

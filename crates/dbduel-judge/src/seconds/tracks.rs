@@ -5,7 +5,7 @@
 
 use dbduel_record::event::SliceId;
 use dbduel_record::rows::SecondRow;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::evidence::Evidence;
 use crate::summary::Ran;
@@ -20,7 +20,7 @@ const CHECKPOINT_SHARE: f64 = 0.1;
 const CHECKPOINTS_MAX: usize = 200;
 
 /// What a track is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TrackQuantity {
@@ -67,7 +67,7 @@ impl TrackQuantity {
 }
 
 /// One quantity of one contender at one level over time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Track {
     /// Index into the plan's levels.
@@ -81,7 +81,7 @@ pub struct Track {
 }
 
 /// Values in equal steps from a moment on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Piece {
     /// Start, seconds of the timeline.
@@ -93,7 +93,7 @@ pub struct Piece {
 }
 
 /// A second in which much of a server's log was freed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Checkpoint {
     /// Index into the plan's levels.

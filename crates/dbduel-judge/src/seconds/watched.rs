@@ -1,11 +1,11 @@
 //! What observing cost, so that a reader can weigh it against the differences.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::evidence::Evidence;
 
 /// The cost of the samplers over all counted slices.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Watched {
     /// Processor time of the samplers per second of slice, as a share of one processor.

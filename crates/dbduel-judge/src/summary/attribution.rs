@@ -4,13 +4,13 @@
 
 use dbduel_record::Verdict;
 use dbduel_record::design::DesignFactor;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::figure::Figure;
 use super::quantity::{Change, Quantity, QuantityComparison};
 
 /// The difference of two contenders at one level, divided among the factors in which they differ.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Attribution {
     /// Name of the contender whose difference from the baseline is divided.
@@ -34,7 +34,7 @@ pub struct Attribution {
 }
 
 /// What one factor contributes: the mean over all combinations of the others.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactorEffect {
     /// Name of the factor.
@@ -66,7 +66,7 @@ impl FactorEffect {
 }
 
 /// What two factors do together beyond what each does by itself, or the sum of several such.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interaction {
     /// More than one: the design cannot tell them from each other, and the ratio is that of all together.
@@ -82,7 +82,7 @@ pub struct Interaction {
 }
 
 /// Two factors.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InteractionTerm {
     /// Their names.

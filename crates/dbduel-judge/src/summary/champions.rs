@@ -3,12 +3,12 @@
 //! Computes nothing and knows no record.
 
 use dbduel_record::Verdict;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::figure::Figure;
 
 /// The choice among the variants of one contender at one level. The level's verdict is about the chosen one, in later blocks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChampionChoice {
     /// Index into the levels.
@@ -22,7 +22,7 @@ pub struct ChampionChoice {
 }
 
 /// One variant in the blocks of choosing.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VariantThroughput {
     /// What is set: `innodb_spin_wait_delay = 96`.

@@ -1,12 +1,12 @@
 //! What frequent switches do to each contender, and what long turns say instead of a verdict.
 
 use dbduel_record::Verdict;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::Figure;
 
 /// The continuity check of a level: load in turns beside load without a switch.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Continuity {
     /// Which rounds it rests on.
@@ -20,7 +20,7 @@ pub struct Continuity {
 }
 
 /// When the rounds of a continuity check ran.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ContinuityStage {
@@ -31,7 +31,7 @@ pub enum ContinuityStage {
 }
 
 /// One contender in turns ÷ the same without a switch.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InTurns {
     /// Name of the contender.
@@ -57,7 +57,7 @@ pub struct InTurns {
 }
 
 /// Long turns give another ratio than those that the verdict rests on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Contradiction {
     /// Middle of the measured part of the turns of the verdict, seconds.

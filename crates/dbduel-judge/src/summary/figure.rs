@@ -3,10 +3,10 @@
 //! Knows neither contender nor unit; the field that holds a figure names the unit.
 
 use dbduel_stats::Estimate;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A number with its doubt.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Figure {
@@ -97,7 +97,7 @@ impl Figure {
 }
 
 /// How a figure was obtained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum How {

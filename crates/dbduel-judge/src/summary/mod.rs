@@ -22,7 +22,7 @@ use dbduel_record::plan::{
     DecisionRule, LoadHosts, LoadLevel, LoadProcess, Objective, Parameters, RateSearch, Schedule,
     Setting, TurnChoice, Workload,
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::classes::ClassCell;
 pub use super::duel::profile::{Profile, Steadiness};
@@ -51,7 +51,7 @@ pub use suite::{GroupComparison, Spread, SuiteGroup, SuiteSummary, VerdictCounts
 pub const SCHEMA_VERSION: u32 = 5;
 
 /// Everything a report says, in numbers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// [`SCHEMA_VERSION`] of the writer.
@@ -160,7 +160,7 @@ pub struct Summary {
 }
 
 /// What a verdict is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
@@ -171,7 +171,7 @@ pub enum Scope {
 }
 
 /// One contender as it was asked for and as it was found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContenderFacts {
     /// Unique name.
@@ -198,7 +198,7 @@ pub struct ContenderFacts {
 }
 
 /// What happened to the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// First entry of the journal, milliseconds since 1970-01-01 UTC.
@@ -220,7 +220,7 @@ pub struct Run {
 }
 
 /// The contest at one load level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Duel {
     /// Index into the plan's levels.
@@ -294,7 +294,7 @@ impl Duel {
 }
 
 /// What was measured of one contender at one level, over complete blocks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measures {
     /// Name of the contender.
@@ -340,7 +340,7 @@ pub struct Measures {
 }
 
 /// Transactions by outcome.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outcomes {
     /// Fell due.
@@ -389,7 +389,7 @@ impl Outcomes {
 }
 
 /// Stretches in which less than half of the slice's median was committed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stalls {
     /// How many.
@@ -403,7 +403,7 @@ pub struct Stalls {
 }
 
 /// Which part of the error probability paid for a verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PaidBy {
@@ -414,7 +414,7 @@ pub enum PaidBy {
 }
 
 /// Stalls of a contender that were too few for a verdict to rest on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FewStalls {
     /// Name of the contender whose stalls cost more.
@@ -426,7 +426,7 @@ pub struct FewStalls {
 }
 
 /// One contender against the baseline at one level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// Name of the contender.
@@ -482,7 +482,7 @@ impl Comparison {
 }
 
 /// The ratio of one block.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlockRatio {
     /// `Block::id` of the plan.
@@ -492,7 +492,7 @@ pub struct BlockRatio {
 }
 
 /// An effective setting that is not the same everywhere.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SettingDifference {
     /// Name of the server variable.

@@ -2,10 +2,10 @@
 //!
 //! Computes nothing; every number has its interval or the reason why it has none.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A value with the ends of its interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bounds {
     /// Point estimate.
@@ -17,7 +17,7 @@ pub struct Bounds {
 }
 
 /// How the throughput of one contender follows the clients.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContenderScaling {
     /// Name of the contender.
@@ -30,7 +30,7 @@ pub struct ContenderScaling {
 }
 
 /// Whether the Universal Scalability Law describes a contender (Gunther 2007).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Scaling {
@@ -62,7 +62,7 @@ pub enum Scaling {
 }
 
 /// Where the curves of a contender and the baseline cross.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContenderCrossings {
     /// Name of the contender.
@@ -72,7 +72,7 @@ pub struct ContenderCrossings {
 }
 
 /// Crossings over the clients.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Crossings {
@@ -96,7 +96,7 @@ pub enum Crossings {
 }
 
 /// One crossing.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CrossingPoint {
     /// Number of clients.
@@ -106,7 +106,7 @@ pub struct CrossingPoint {
 }
 
 /// A contender against the latency objective.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContenderObjective {
     /// Name of the contender.
@@ -118,7 +118,7 @@ pub struct ContenderObjective {
 }
 
 /// A contender at one level against the latency objective.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LevelObjective {
     /// Index into the plan's levels.
@@ -132,7 +132,7 @@ pub struct LevelObjective {
 }
 
 /// Whether an objective is met.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectiveState {
@@ -145,7 +145,7 @@ pub enum ObjectiveState {
 }
 
 /// The interval of the highest rate that meets the objective, no finer than the rates that were tried.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RateBracket {
     /// Highest rate that certainly meets it, below all that miss it.

@@ -3,12 +3,12 @@
 //! Computes nothing and knows no record.
 
 use dbduel_record::Verdict;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::figure::Figure;
 
 /// A quantity beside throughput that is compared within blocks. The smaller, the better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Quantity {
@@ -60,7 +60,7 @@ impl Quantity {
 }
 
 /// What may be said about a quantity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
@@ -91,7 +91,7 @@ impl Change {
 }
 
 /// One quantity of one contender against another, such as the baseline, at one level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuantityComparison {
     /// What is compared.
@@ -109,7 +109,7 @@ pub struct QuantityComparison {
 }
 
 /// Two contenders at one level, of which neither need be the baseline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PairComparison {
     /// Name of the contender whose ratio it is.

@@ -1,9 +1,9 @@
 //! How contenders run the statements of a workload. Types of the published JSON.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A class of statements, and each contender's plan of one of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatementPlans {
     /// The text with `?` in the place of values and `N` in that of the table's number.
@@ -16,7 +16,7 @@ pub struct StatementPlans {
 }
 
 /// One contender's plan of a statement.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatementPlan {
     /// Whose.
@@ -35,7 +35,7 @@ pub struct StatementPlan {
 }
 
 /// How a product writes plans. Only plans of one form are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PlanForm {

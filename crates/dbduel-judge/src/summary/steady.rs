@@ -2,13 +2,13 @@
 //!
 //! Computes nothing and knows no record.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::figure::Figure;
 
 /// One contender at one load level over the course of its slices; where all servers were started several times,
 /// `transient`, `change` and `own_change` are of the longest run of blocks between two starts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellCourse {
     /// What may be said.
@@ -33,7 +33,7 @@ impl CellCourse {
 }
 
 /// What may be said about a cell's course.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SteadyState {
@@ -46,7 +46,7 @@ pub enum SteadyState {
 }
 
 /// Slices at the beginning that lie apart from the rest.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Transient {
     /// How many.

@@ -1,12 +1,12 @@
 //! What is said of a suite as a whole.
 
 use dbduel_record::plan::BlockForm;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::Figure;
 
 /// A suite: its cells are the duels of the summary, one for each workload.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SuiteSummary {
     /// Whether a block is a permutation of the contenders and its reverse; else it holds each once.
@@ -24,7 +24,7 @@ pub struct SuiteSummary {
 }
 
 /// Several workloads of a suite, summed up.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SuiteGroup {
     /// Name of the group; absent for all workloads together.
@@ -39,7 +39,7 @@ pub struct SuiteGroup {
 }
 
 /// Two contenders over the workloads of a group.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GroupComparison {
     /// Whose ratio it is.
@@ -56,7 +56,7 @@ pub struct GroupComparison {
 }
 
 /// Smallest and largest ratio of a group and its quartiles.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spread {
     /// Smallest.
@@ -72,7 +72,7 @@ pub struct Spread {
 }
 
 /// Workloads by verdict.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VerdictCounts {
     /// Faster.

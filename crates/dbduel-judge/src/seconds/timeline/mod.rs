@@ -7,7 +7,7 @@ mod axis;
 
 use dbduel_record::event::{Event, SliceId};
 use dbduel_record::rows::{ALL_CLASSES, SliceRow, TickRow};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::tracks::{self, Checkpoint, Track};
 use crate::evidence::Evidence;
@@ -18,7 +18,7 @@ use axis::{Clock, thin};
 const SCHEDULE_MAX: usize = 240;
 
 /// Throughput over time and who ran when.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Timeline {
     /// Zero of all times below, milliseconds since 1970-01-01 UTC.
@@ -48,7 +48,7 @@ pub struct Timeline {
 }
 
 /// A warm-up on the timeline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WarmUp {
     /// Index into `Summary::contenders`.
@@ -66,7 +66,7 @@ pub struct WarmUp {
 }
 
 /// Load outside of warm-ups and blocks, of all contenders.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Apart {
     /// Start, seconds of the timeline.
@@ -80,7 +80,7 @@ pub struct Apart {
 }
 
 /// What load outside of warm-ups and blocks is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ApartPurpose {
@@ -91,7 +91,7 @@ pub enum ApartPurpose {
 }
 
 /// A stretch that is cut out of the timeline.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pause {
     /// Where, seconds of the timeline.
@@ -101,7 +101,7 @@ pub struct Pause {
 }
 
 /// Throughput of one contender at one level over time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Series {
     /// Index into the plan's levels.
@@ -113,7 +113,7 @@ pub struct Series {
 }
 
 /// Throughput in equal steps from a moment on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stretch {
     /// Start, seconds of the timeline.
@@ -129,7 +129,7 @@ pub struct Stretch {
 }
 
 /// One entry of the schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ran {
     /// Start, seconds of the timeline.

@@ -9,7 +9,7 @@ mod tests;
 use dbduel_record::order_entry::{CONSTRAINTS, DISCLAIMER, NAME, NEW_ORDER};
 use dbduel_record::plan::Parameters;
 use dbduel_record::rows::SliceRow;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::Workload;
 use crate::classes::ClassRows;
@@ -28,7 +28,7 @@ pub const WORKLOAD: Workload = Workload {
 const SECONDS_PER_MINUTE: f64 = 60.0;
 
 /// The order-entry part of a summary.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OrderEntry {
     /// What must be said beside every figure.
@@ -50,7 +50,7 @@ pub struct OrderEntry {
 }
 
 /// One contender at one load level.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OrderCell {
     /// Index into the plan's levels.
@@ -68,7 +68,7 @@ pub struct OrderCell {
 }
 
 /// One slice.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SliceNopm {
     /// `Block::id` of the plan.
@@ -82,7 +82,7 @@ pub struct SliceNopm {
 }
 
 /// What deliveries found, over the whole run with guards and warm-up.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Deliveries {
     /// Name of the contender.
