@@ -9,18 +9,23 @@ cd "$(dirname "$0")/.."
 . packaging/flags.sh
 
 binary=${1:-}
-if [ -z "$binary" ]; then
+if [ -n "$binary" ]; then
+    # What built the binary has built most of what makes its pages.
+    profile=release
+    unset RUSTFLAGS
+else
     cargo build --profile "$profile" --locked --package dbduel
     binary=target/${profile/#dev/debug}/dbduel
 fi
+xtask() { cargo run --quiet --profile "$profile" --locked --package dbduel-xtask -- "$@"; }
 stage=target/packages/stage
 rm -rf "$stage"
 mkdir -p "$stage/completions"
 strip -o "$stage/dbduel" "$binary"
 packaging/glibc.sh "$stage/dbduel"
-"$stage/dbduel" generate man "$stage/man"
+xtask man "$stage/man"
 for shell in bash fish zsh; do
-    "$stage/dbduel" generate completions "$shell" > "$stage/completions/dbduel.$shell"
+    xtask completions "$shell" > "$stage/completions/dbduel.$shell"
 done
 gzip --best --no-name "$stage"/man/*.1
 python3 packaging/third_party.py > "$stage/THIRD-PARTY-LICENSES.txt"

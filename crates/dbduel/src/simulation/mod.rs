@@ -2,7 +2,7 @@
 //! and so are its data, which are files of SQLite. Servers and load are imagined, and time passes when they say so.
 //!
 //! A seed is one contest and all that happens to it, so a failure is replayed by its seed:
-//! `DBDUEL_SIMULATE_FROM=<seed> DBDUEL_SIMULATE=1 cargo test -p dbduel --bin dbduel simulation`.
+//! `DBDUEL_SIMULATE_FROM=<seed> DBDUEL_SIMULATE=1 cargo test -p dbduel --lib simulation`.
 
 mod experiments;
 mod faults;
@@ -301,7 +301,7 @@ impl Simulation {
             let _ = writeln!(text, "the experiment, {:?}:\n{}", self.rules, self.text);
             let _ = write!(
                 text,
-                "again: DBDUEL_SIMULATE_FROM={} DBDUEL_SIMULATE=1 cargo test -p dbduel --bin dbduel simulation",
+                "again: DBDUEL_SIMULATE_FROM={} DBDUEL_SIMULATE=1 cargo test -p dbduel --lib simulation",
                 self.seed
             );
             text

@@ -87,7 +87,10 @@ fn the_table_of_crates_has_every_dependency() {
         let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
         let dependencies = dependencies.into_iter().flat_map(toml::Table::keys);
         let mut ours: Vec<_> = dependencies
-            .filter_map(|dependency| dependency.strip_prefix("dbduel-"))
+            .filter_map(|dependency| match dependency.as_str() {
+                "dbduel" => Some("the binary"),
+                dependency => dependency.strip_prefix("dbduel-"),
+            })
             .collect();
         ours.sort_unstable();
         let mut stated: Vec<_> = match imports {

@@ -1,4 +1,4 @@
-//! `dbduel generate`: files that packages and shells take from the definitions of the command line.
+//! `cargo xtask`: files that packages, shells and the documentation's site take from the definitions of the program.
 
 mod reference;
 
@@ -6,16 +6,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use clap::{CommandFactory as _, Subcommand};
+use clap::Parser;
 use clap_complete::Shell;
 
-use super::CommandLine;
-use crate::console;
-use crate::exit::Exit;
+use dbduel_text::terminal;
 
-/// What `dbduel generate` makes.
-#[derive(Debug, Subcommand)]
-pub enum Action {
+/// Makes files of the definitions of dbduel's command line, workloads, facts and rules.
+#[derive(Debug, Parser)]
+#[command(name = "xtask")]
+enum Action {
     /// Print the completions for a shell; for bash, put them into
     /// ~/.local/share/bash-completion/completions/dbduel.
     Completions {
@@ -28,30 +27,25 @@ pub enum Action {
         dir: PathBuf,
     },
     /// Write the reference pages of the documentation's site.
-    #[command(hide = true)]
     Reference {
         /// Folder for the pages; made where it is missing.
         dir: PathBuf,
     },
 }
 
-/// Prints or writes.
-///
-/// # Errors
-/// When a file cannot be written.
-pub fn generate(action: &Action) -> Result<Exit> {
-    let mut command = CommandLine::command();
-    match action {
+fn main() -> Result<()> {
+    let mut command = dbduel::command();
+    match Action::parse() {
         Action::Completions { shell } => {
             let mut text = Vec::new();
-            clap_complete::generate(*shell, &mut command, "dbduel", &mut text);
-            console::print(&String::from_utf8_lossy(&text))?;
+            clap_complete::generate(shell, &mut command, "dbduel", &mut text);
+            terminal::print(&String::from_utf8_lossy(&text))?;
         }
-        Action::Reference { dir } => reference::write(command, dir)?,
-        Action::Man { dir } => write_man_pages(command, dir)
+        Action::Reference { dir } => reference::write(command, &dir)?,
+        Action::Man { dir } => write_man_pages(command, &dir)
             .with_context(|| format!("could not write man pages into `{}`", dir.display()))?,
     }
-    Ok(Exit::Done)
+    Ok(())
 }
 
 fn write_man_pages(command: clap::Command, dir: &Path) -> std::io::Result<()> {
@@ -66,16 +60,11 @@ mod tests {
     #[test]
     fn every_visible_verb_has_a_man_page_and_is_completed() {
         let dir = tempfile::tempdir().unwrap();
-        write_man_pages(CommandLine::command(), dir.path()).unwrap();
+        write_man_pages(dbduel::command(), dir.path()).unwrap();
         let mut text = Vec::new();
-        clap_complete::generate(
-            Shell::Bash,
-            &mut CommandLine::command(),
-            "dbduel",
-            &mut text,
-        );
+        clap_complete::generate(Shell::Bash, &mut dbduel::command(), "dbduel", &mut text);
         let completions = String::from_utf8(text).unwrap();
-        let command = CommandLine::command();
+        let command = dbduel::command();
         let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set());
         for verb in verbs.map(clap::Command::get_name) {
             let page = fs::read_to_string(dir.path().join(format!("dbduel-{verb}.1"))).unwrap();

@@ -9,7 +9,6 @@ use clap::Command;
 use dbduel_audit::RULES;
 use dbduel_audit::classes::Weight;
 use dbduel_audit::table::table;
-
 use dbduel_judge::rules::table::rules;
 
 /// Columns of a verb's help.
@@ -141,13 +140,11 @@ fn verbs(command: Command) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::CommandLine;
-    use clap::CommandFactory as _;
 
     #[test]
     fn every_verb_workload_fact_and_rule_is_on_its_page() {
         let dir = tempfile::tempdir().unwrap();
-        write(CommandLine::command(), dir.path()).unwrap();
+        write(dbduel::command(), dir.path()).unwrap();
         let page = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
         let verbs = page("commands.md");
         for part in [

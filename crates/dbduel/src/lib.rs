@@ -1,0 +1,91 @@
+//! dbduel: a benchmark lab that stages fair duels between database servers.
+//!
+//! Two halves with one joint: `dbduel-lab` makes records, `dbduel-judge` and `dbduel-report` only read them.
+
+mod commands;
+mod console;
+mod exit;
+mod home;
+mod referee;
+#[cfg(test)]
+mod simulation;
+
+use clap::{CommandFactory as _, Parser as _};
+use dbduel_driver::address::AddressError;
+use dbduel_machine::interrupt::{self, Interrupted};
+use dbduel_record::store::RecordError;
+use dbduel_workloads::UnknownWorkload;
+use dbduel_workloads::completion::CompletionError;
+use dbduel_workloads::parameters::ParameterError;
+
+use commands::CommandLine;
+use commands::features::BuiltWithout;
+use commands::init::InitError;
+use commands::run::{NotARecord, Unreadable};
+use commands::selftest::UnfitInjection;
+use dbduel_experiment::NotCuttable;
+use dbduel_experiment::document::Troubles;
+use dbduel_judge::records::pool::NotOneDuel;
+use dbduel_lab::contest::NotComparable;
+use dbduel_server::NameError;
+pub use exit::Exit;
+
+/// The command line, for what is made of its definitions.
+#[must_use]
+pub fn command() -> clap::Command {
+    CommandLine::command()
+}
+
+/// Does what the command line says.
+#[must_use]
+pub fn main() -> Exit {
+    CommandLine::parse().execute().unwrap_or_else(|error| {
+        if error.is::<Interrupted>() {
+            return Exit::Interrupted;
+        }
+        console::status_line(&format!("dbduel: {error:#}"));
+        // What fails after a request to end is its consequence.
+        if interrupt::gives_up() {
+            return Exit::Interrupted;
+        }
+        if error.is::<NotComparable>() {
+            return Exit::Void;
+        }
+        if is_usage(&error) {
+            Exit::Usage
+        } else {
+            Exit::Environment
+        }
+    })
+}
+
+/// True when what was typed or written is wrong, and not the surroundings.
+fn is_usage(error: &anyhow::Error) -> bool {
+    error.is::<Troubles>()
+        || error.is::<AddressError>()
+        || error.is::<UnknownWorkload>()
+        || error.is::<ParameterError>()
+        || error.is::<CompletionError>()
+        || error.is::<UnfitInjection>()
+        || error.is::<NotARecord>()
+        || error.downcast_ref().is_some_and(RecordError::is_of_place)
+        || error.is::<Unreadable>()
+        || error.is::<NameError>()
+        || error.is::<InitError>()
+        || error.is::<NotCuttable>()
+        || error.is::<BuiltWithout>()
+        || is_nats_address(error)
+        || error.is::<NotOneDuel>()
+}
+
+/// True when it is the address of NATS that is wrong.
+fn is_nats_address(error: &anyhow::Error) -> bool {
+    #[cfg(feature = "fleet")]
+    let is_it = error.is::<dbduel_fleet::AddressError>();
+    #[cfg(not(feature = "fleet"))]
+    let is_it = {
+        let _ = error;
+        false
+    };
+    is_it
+}
