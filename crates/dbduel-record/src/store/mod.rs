@@ -157,8 +157,8 @@ pub enum RecordError {
     },
     /// The record is of another major version.
     #[error(
-        "`{path}` has record format {}.{}, this dbduel reads formats 1.0 to {}.x; use the version of dbduel \
-         that wrote it (see `dbduel` in its plan.json)",
+        "`{path}` has record format {}.{}, this dbduel reads format {}.x; use the version of dbduel that \
+         wrote it (see `dbduel` in its plan.json)",
         found.major, found.minor, FormatVersion::CURRENT.major
     )]
     OtherFormat {
