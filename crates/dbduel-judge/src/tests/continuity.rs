@@ -3,8 +3,9 @@
 use dbduel_record::Record;
 use dbduel_record::Verdict;
 use dbduel_record::event::{ContinuityRound, Event, Severity, Stamped};
-use dbduel_testkit::synthetic::Scenario;
+use dbduel_record::plan::TurnChoice;
 use dbduel_testkit::synthetic::continuity::{rehearsed, stretch};
+use dbduel_testkit::synthetic::{Scenario, turn_choice};
 
 use super::the;
 use crate::summarise;
@@ -67,6 +68,72 @@ fn switches_that_change_nothing_are_said_to_change_nothing() {
     assert_eq!(duel.comparisons[0].verdict, Verdict::Faster);
     assert_eq!(duel.comparisons[0].contradiction, None);
     assert!(!findings.iter().any(|one| one.rule.starts_with("turns.")));
+}
+
+/// Events of a start, of pilots of two levels whose choices are journalled together, and of an earlier pilot that was interrupted.
+#[test]
+fn pilots_of_several_levels_are_shaded_where_each_of_them_ran() {
+    let mut record = Scenario::duel().record();
+    let origin_ms = record.events[0].at_ms;
+    let at = |seconds: f64, what| Stamped {
+        at_ms: origin_ms + (1e3 * seconds) as u64,
+        what,
+    };
+    let round = |level, seconds| {
+        Event::ContinuityRound(ContinuityRound {
+            level,
+            turn_s: 0.2,
+            in_turns: vec![stretch("a", 1000.0, 0.8)],
+            unswitched: vec![stretch("a", 1000.0, 0.8)],
+            seconds,
+        })
+    };
+    let choice = |level, seconds| Event::TurnsChosen {
+        level,
+        choice: TurnChoice {
+            seconds,
+            ..turn_choice(0.2, 0.05)
+        },
+        blocks: Vec::new(),
+    };
+    let started = Event::Started {
+        pid: 1,
+        dbduel: String::new(),
+        epoch: 0,
+    };
+    let journal = vec![
+        at(5.0, round(0, 4.0)),
+        at(6.0, started),
+        at(20.0, round(0, 4.0)),
+        at(40.0, round(1, 5.0)),
+        at(41.0, choice(0, 10.0)),
+        at(41.0, choice(1, 12.0)),
+    ];
+    record.events.splice(1..1, journal);
+    let (summary, _) = summarise(&record);
+    let mut shaded: Vec<_> = summary
+        .timeline
+        .apart
+        .iter()
+        .map(|one| (one.level, one.start_s.round(), one.length_s))
+        .collect();
+    shaded.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let first = shaded[0].1;
+    let starts: Vec<_> = shaded
+        .iter()
+        .map(|&(level, start_s, length_s)| (level, start_s - first, length_s))
+        .collect();
+    // Interrupted round 1 to 5; trials of level 0 until 16, its round until 20; trials of level 1 until 35, its round until 40.
+    assert_eq!(
+        starts,
+        [
+            (0, 0.0, 4.0),
+            (0, 5.0, 10.0),
+            (0, 15.0, 4.0),
+            (1, 22.0, 12.0),
+            (1, 34.0, 5.0)
+        ]
+    );
 }
 
 #[test]

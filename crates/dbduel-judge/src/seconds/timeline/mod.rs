@@ -5,6 +5,8 @@
 
 mod axis;
 
+use std::collections::BTreeMap;
+
 use dbduel_record::event::{Event, SliceId};
 use dbduel_record::rows::{ALL_CLASSES, SliceRow, TickRow};
 use serde::Serialize;
@@ -311,20 +313,30 @@ fn warm_ups(evidence: &Evidence<'_>) -> Vec<(u64, WarmUp)> {
 /// much load it took; switches take some more time.
 fn apart(evidence: &Evidence<'_>) -> Vec<(u64, Apart)> {
     let mut found = Vec::new();
-    // Rounds that a pilot rehearsed end before it does.
-    let mut rehearsed_s = 0.0;
+    // Where the rehearsals of a level's pilot began, which follow its trials of lengths.
+    let mut rehearsals: BTreeMap<usize, u64> = BTreeMap::new();
     for event in &evidence.record.events {
-        let (level, seconds, purpose) = match &event.what {
-            Event::ContinuityRound(round) if round.in_turns.is_empty() => {
-                (round.level, round.seconds, ApartPurpose::LongTurns)
-            }
-            Event::ContinuityRound(round) => {
-                rehearsed_s += round.seconds;
+        let ms = |seconds: f64| (1e3 * seconds) as u64;
+        let (level, seconds, purpose, end_ms) = match &event.what {
+            // Of a pilot that was interrupted nothing is used.
+            Event::Started { .. } => {
+                rehearsals.clear();
                 continue;
             }
+            Event::ContinuityRound(round) if round.in_turns.is_empty() => (
+                round.level,
+                round.seconds,
+                ApartPurpose::LongTurns,
+                event.at_ms,
+            ),
+            Event::ContinuityRound(round) => {
+                let start_ms = event.at_ms.saturating_sub(ms(round.seconds));
+                rehearsals.entry(round.level).or_insert(start_ms);
+                (round.level, round.seconds, ApartPurpose::Pilot, event.at_ms)
+            }
             Event::TurnsChosen { level, choice, .. } => {
-                let seconds = choice.seconds + std::mem::take(&mut rehearsed_s);
-                (*level, seconds, ApartPurpose::Pilot)
+                let end_ms = rehearsals.remove(level).unwrap_or(event.at_ms);
+                (*level, choice.seconds, ApartPurpose::Pilot, end_ms)
             }
             _ => continue,
         };
@@ -335,7 +347,7 @@ fn apart(evidence: &Evidence<'_>) -> Vec<(u64, Apart)> {
                 level,
                 purpose,
             };
-            found.push((event.at_ms.saturating_sub((1e3 * seconds) as u64), apart));
+            found.push((end_ms.saturating_sub(ms(seconds)), apart));
         }
     }
     found
