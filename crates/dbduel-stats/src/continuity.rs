@@ -40,6 +40,12 @@ impl Departure {
     pub fn is_shown_beyond(&self, limit: f64) -> bool {
         !self.log_ratio.contains(0.0) && self.log_ratio.value.abs() > limit
     }
+
+    /// True when the whole interval lies within `limit` to either side of no departure.
+    #[must_use]
+    pub fn is_within(&self, limit: f64) -> bool {
+        -limit < self.log_ratio.low && self.log_ratio.high < limit
+    }
 }
 
 /// Probability that a departure of the size that is called detectable is not shown.
@@ -70,6 +76,7 @@ mod tests {
         let small = [-0.020, -0.021, -0.019, -0.020, -0.022, -0.018];
         let departure = Departure::of(&small, 0.05).unwrap();
         assert!(departure.is_shown_beyond(0.01) && !departure.is_shown_beyond(0.05));
+        assert!(departure.is_within(0.03) && !departure.is_within(0.021));
         assert!(Departure::of(&[0.1], 0.05).is_err());
     }
 }

@@ -8,7 +8,7 @@ use dbduel_record::{Plan, Record};
 use dbduel_judge::continuity::{DEPARTURE_MIN, departure};
 use dbduel_judge::levels::search;
 use dbduel_judge::{self as judge, Limit};
-use dbduel_lab::contest::{ComparisonStanding, LevelStanding, Referee};
+use dbduel_lab::contest::{ComparisonStanding, DepartureStanding, LevelStanding, Referee};
 
 /// The judge, with the limits that a contest is to decide besides.
 #[derive(Debug, Default)]
@@ -73,9 +73,14 @@ impl Referee for Judge {
         search::next_rate(plan, rows, late)
     }
 
-    fn departure(&self, rounds: &[ContinuityRound], contender: &str) -> Option<f64> {
-        let departure = departure(rounds, contender)?;
-        let is_shown = departure.is_shown_beyond(DEPARTURE_MIN.ln_1p());
-        is_shown.then_some(departure.log_ratio.value)
+    fn departure(&self, rounds: &[ContinuityRound], contender: &str) -> DepartureStanding {
+        let limit = DEPARTURE_MIN.ln_1p();
+        match departure(rounds, contender) {
+            Some(departure) if departure.is_shown_beyond(limit) => {
+                DepartureStanding::Shown(departure.log_ratio.value)
+            }
+            Some(departure) if departure.is_within(limit) => DepartureStanding::Excluded,
+            _ => DepartureStanding::Open,
+        }
     }
 }

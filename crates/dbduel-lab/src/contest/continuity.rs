@@ -17,14 +17,16 @@ use dbduel_record::seed::named_seed;
 use dbduel_record::{Plan, Record};
 use dbduel_text::percent;
 
-use super::Contest;
 use super::phases::Part;
 use super::warm_up::workload_at;
+use super::{Contest, DepartureStanding};
 use crate::observe::Used;
 
 /// Rounds of a rehearsal; with fewer than the least nothing is concluded.
 const ROUNDS: u32 = 6;
 const ROUNDS_MIN: u32 = 3;
+/// Rounds after which a rehearsal ends once a departure is excluded for every contender.
+const ROUNDS_ENOUGH: u32 = 4;
 /// A stretch of turns, and of load without a switch, is at the least so long, seconds, and so many turns.
 const STRETCH_S_MIN: f64 = 0.8;
 const TURNS_MIN: f64 = 4.0;
@@ -186,13 +188,24 @@ impl Contest<'_> {
     fn departed(&self, rounds: &[ContinuityRound]) -> Option<(String, f64)> {
         let contenders = self.config.plan.contenders.iter();
         let departed = contenders.filter_map(|contender| {
-            let departure = self.referee.departure(rounds, &contender.name)?;
-            Some((contender.name.clone(), departure))
+            match self.referee.departure(rounds, &contender.name) {
+                DepartureStanding::Shown(log_ratio) => Some((contender.name.clone(), log_ratio)),
+                DepartureStanding::Excluded | DepartureStanding::Open => None,
+            }
         });
         departed.max_by(|one, other| one.1.abs().total_cmp(&other.1.abs()))
     }
 
-    /// Rounds of turns and of load without a switch, of each contender as much; none where the time that is left holds too few.
+    /// Whether rounds exclude a departure that matters for every contender.
+    fn is_continuous(&self, rounds: &[ContinuityRound]) -> bool {
+        let mut contenders = self.config.plan.contenders.iter();
+        contenders.all(|contender| {
+            self.referee.departure(rounds, &contender.name) == DepartureStanding::Excluded
+        })
+    }
+
+    /// Rounds of turns and of load without a switch, of each contender as much, until they exclude a departure; none where the
+    /// remaining time holds too few.
     fn rehearse_turns(
         &mut self,
         level: usize,
@@ -239,6 +252,9 @@ impl Contest<'_> {
             };
             self.journal.event(Event::ContinuityRound(round.clone()))?;
             rounds.push(round);
+            if rounds.len() as u32 >= ROUNDS_ENOUGH && self.is_continuous(&rounds) {
+                break;
+            }
         }
         Ok(rounds)
     }

@@ -70,7 +70,7 @@ use observers::Observers;
 use pilot::SteadySeries;
 pub use prepare::{NotComparable, check_settings, rehearse, rehearse_one};
 pub use provider::{Machines, Provider};
-pub use referee::{ComparisonStanding, LevelStanding, Referee};
+pub use referee::{ComparisonStanding, DepartureStanding, LevelStanding, Referee};
 
 /// Everything that a contest needs from outside.
 #[derive(Debug)]

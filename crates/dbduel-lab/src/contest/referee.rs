@@ -39,8 +39,19 @@ pub trait Referee: Debug {
     /// The rate that a search tries next; `None` where it ends.
     fn next_rate(&self, plan: &Plan, rows: &[SliceRow], late: &LateShares) -> Option<f64>;
 
-    /// The logarithm of a contender's throughput in rehearsed turns ÷ without a switch, where a departure is shown that matters.
-    fn departure(&self, rounds: &[ContinuityRound], contender: &str) -> Option<f64>;
+    /// What rehearsed rounds show of a contender's throughput in turns ÷ without a switch.
+    fn departure(&self, rounds: &[ContinuityRound], contender: &str) -> DepartureStanding;
+}
+
+/// What rehearsed rounds show of a contender's throughput in turns ÷ without a switch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum DepartureStanding {
+    /// A departure that matters is shown: the logarithm of the ratio.
+    Shown(f64),
+    /// Departures that matter are excluded.
+    Excluded,
+    /// Neither.
+    Open,
 }
 
 /// What the blocks of a level show by now.
