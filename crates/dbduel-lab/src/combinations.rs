@@ -111,7 +111,7 @@ fn refused(
     design: &Design,
     tried: &mut Tried,
 ) -> Result<Vec<(usize, String)>> {
-    let plan = config.plan;
+    let plan = &config.plan;
     // The two themselves first: without them there is nothing to divide.
     let ends = [plan.baseline, design.target];
     let others = (0..plan.contenders.len()).filter(|number| !ends.contains(number));

@@ -15,7 +15,7 @@ impl Contest<'_> {
     /// # Errors
     /// When the server does not let us in, or refuses.
     pub(super) fn end_remote_clients(&mut self, contender: usize) -> Result<()> {
-        let plan = self.config.plan;
+        let plan = self.plan();
         if plan.hosts.is_none() {
             return Ok(());
         }

@@ -52,7 +52,7 @@ pub fn close(
     for mut resident in arena.into_residents()? {
         resident.backend.thaw()?;
         if has_equal_rows {
-            let digest = dataset::digest(config.plan, workload, &mut resident, config.console)?;
+            let digest = dataset::digest(&config.plan, workload, &mut resident, config.console)?;
             digests.push((resident.name.clone(), digest));
         }
         config
@@ -134,7 +134,7 @@ fn final_counters(
     let log = Record::open(config.record)?.commits_of(&resident.name);
     durability::compare_quietly(config, resident, &log, journal)?;
     if is_over && !config.keep && was_loaded_by_us(config, resident)? {
-        dataset::clear(config.plan, workload, resident, config.console)?;
+        dataset::clear(&config.plan, workload, resident, config.console)?;
     }
     Ok(())
 }

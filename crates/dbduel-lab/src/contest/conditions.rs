@@ -29,7 +29,7 @@ pub fn before(
     config
         .console
         .stage(&format!("{}: checking its tables", resident.name));
-    let (verification, broken) = dataset::verify(config.plan, workload, resident, moment)?;
+    let (verification, broken) = dataset::verify(&config.plan, workload, resident, moment)?;
     keep(&resident.name, &verification, "before", journal)?;
     if let Some(finding) = broken {
         bail!("{} Nothing was measured.", finding.claim);
@@ -49,7 +49,7 @@ pub fn after(
     journal: &mut Journal,
 ) -> Result<()> {
     let moment = Moment::AfterLoad;
-    let (verification, broken) = dataset::verify(config.plan, workload, resident, moment)?;
+    let (verification, broken) = dataset::verify(&config.plan, workload, resident, moment)?;
     keep(&resident.name, &verification, "after", journal)?;
     match broken {
         Some(finding) => journal.notice(finding)?,

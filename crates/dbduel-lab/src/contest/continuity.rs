@@ -151,7 +151,7 @@ impl Contest<'_> {
         let schedule = &self.config.plan.schedule;
         let (longest_s, levels) = (schedule.slice_s, self.config.plan.levels.len());
         let mut left_s = BUDGET_SHARE_MAX * schedule.budget_s / levels.max(1) as f64;
-        if has_fixed_work(self.config.plan, level)? {
+        if has_fixed_work(&self.plan(), level)? {
             return Ok(choice);
         }
         loop {
@@ -261,7 +261,7 @@ impl Contest<'_> {
 
     /// By coins of the plan's seed: whether turns come first in a round, and the order of the contenders.
     fn drawn(&self, level: usize, choice: &TurnChoice, number: u32) -> (bool, Vec<usize>) {
-        let plan = self.config.plan;
+        let plan = self.plan();
         let stream = format!("continuity/level/{level}/{}/{number}", choice.turn_s);
         let coins = named_seed(plan.seed, &stream);
         let mut order: Vec<usize> = (0..plan.contenders.len()).collect();
@@ -305,7 +305,7 @@ impl Contest<'_> {
 
     fn used(&mut self, contender: usize) -> Used {
         self.observers
-            .used(self.config, &mut self.arena, contender, &*self.load)
+            .used(&self.config, &mut self.arena, contender, &*self.load)
     }
 
     /// Draws the long turns of the levels that have none yet and whose turns are chosen.
@@ -313,7 +313,7 @@ impl Contest<'_> {
     /// # Errors
     /// When the record cannot be written.
     pub(super) fn draw_long_turns(&mut self) -> Result<()> {
-        let plan = self.config.plan;
+        let plan = self.plan();
         for level in 0..plan.levels.len() {
             let is_open = plan.schedule.pilot.is_some() && !plan.turns.contains_key(&level);
             if is_open || self.progress.long_rounds.contains_key(&level) || plan.search.is_some() {
@@ -321,11 +321,11 @@ impl Contest<'_> {
             }
             // Blocks that have begun had none beside them.
             let mut blocks = plan.blocks.iter().filter(|block| block.level == level);
-            if blocks.any(|block| self.progress.is_begun(block.id)) || has_fixed_work(plan, level)?
+            if blocks.any(|block| self.progress.is_begun(block.id)) || has_fixed_work(&plan, level)?
             {
                 continue;
             }
-            let Some(turns) = long_turns(plan, level) else {
+            let Some(turns) = long_turns(&plan, level) else {
                 continue;
             };
             self.journal.event(Event::LongTurnsDrawn {
@@ -350,12 +350,12 @@ impl Contest<'_> {
     /// # Errors
     /// When a contender cannot be brought back from a failure, the record cannot be written, or the user interrupts.
     pub(super) fn run_long_turns(&mut self, part: &Part, level: usize) -> Result<()> {
-        let plan = self.config.plan;
+        let plan = self.plan();
         let Some(own) = self.progress.long_rounds.get(&level) else {
             return Ok(());
         };
         let round_s = own.turns.round_s();
-        let blocks_s = self.progress.measured_s(plan, level);
+        let blocks_s = self.progress.measured_s(&plan, level);
         let long_s = own.used_s + round_s;
         let left_s = plan.schedule.budget_s - part.reserved_s - self.progress.used_s;
         let is_due = blocks_s >= BLOCKS_S_MIN

@@ -60,7 +60,7 @@ impl Contest<'_> {
 
     /// Middle of the turns of a level as long as they are now, seconds.
     pub(super) fn turn_s(&self, level: usize) -> f64 {
-        let plan = self.config.plan;
+        let plan = self.plan();
         let planned_s = match plan.turns.get(&level) {
             Some(choice) => choice.turn_s,
             None => plan.schedule.at(&plan.levels[level]).slice_s,
@@ -82,7 +82,7 @@ impl Contest<'_> {
             true => (measured_s / planned_s).max(1.0),
             false => 1.0,
         };
-        load_s(self.config.plan, &block) * drains
+        load_s(&self.plan(), &block) * drains
     }
 
     /// Makes the turns of a level that a pilot has chosen longer, where transactions outlast them for too much of a contender's time.
@@ -90,7 +90,7 @@ impl Contest<'_> {
     /// # Errors
     /// When the record cannot be written.
     pub(super) fn lengthen_turns(&mut self, level: usize) -> Result<()> {
-        let plan = self.config.plan;
+        let plan = self.plan();
         let Some(choice) = plan.turns.get(&level) else {
             return Ok(());
         };
@@ -100,7 +100,7 @@ impl Contest<'_> {
             before: 0,
         });
         let rows = &self.progress.rows[before.min(self.progress.rows.len())..];
-        let Some(drained_share) = drained_share(plan, rows, level) else {
+        let Some(drained_share) = drained_share(&plan, rows, level) else {
             return Ok(());
         };
         let most = (plan.schedule.slice_s / choice.turn_s).floor().max(1.0) as u32;

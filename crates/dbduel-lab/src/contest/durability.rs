@@ -79,7 +79,7 @@ fn ask(
     resident: &mut ContenderServer,
     log: &[CommitRange],
 ) -> Result<(Option<CommitCheck>, Option<String>)> {
-    let plan = config.plan;
+    let plan = &config.plan;
     let workload = dbduel_workloads::find(&plan.workload.name)?;
     let mut connection = resident.connect(Duration::from_secs_f64(plan.limits.dataset_s))?;
     let commit_check = workload.verify_commits(&plan.workload.parameters, &mut connection, log)?;

@@ -18,7 +18,7 @@ impl Contest<'_> {
 
     /// True when another epoch is planned and the budget has room for its warm-ups and a block.
     pub(super) fn has_time_for_an_epoch(&self) -> bool {
-        let plan = self.config.plan;
+        let plan = self.plan();
         let Some(epochs) = plan.schedule.epochs else {
             return false;
         };
@@ -33,12 +33,12 @@ impl Contest<'_> {
     /// # Errors
     /// When a contender cannot be brought back from a failure, or the user interrupts.
     pub(super) fn begin_epoch(&mut self) -> Result<()> {
-        let plan = self.config.plan;
+        let plan = self.plan();
         for contender in 0..plan.contenders.len() {
             interrupt::check()?;
             let name = &plan.contenders[contender].name;
             self.config.console.stage(&format!("{name}: restarting"));
-            if let Err(error) = self.arena.start_anew(contender, plan) {
+            if let Err(error) = self.arena.start_anew(contender, &plan) {
                 self.allow_failure(contender, error)?;
             }
         }
@@ -50,7 +50,7 @@ impl Contest<'_> {
             self.arena.activate(contender)?;
             if let Err(error) = self
                 .arena
-                .reconnect_clients(plan, &mut *self.load, contender)
+                .reconnect_clients(&plan, &mut *self.load, contender)
             {
                 self.allow_failure(contender, error)?;
                 self.recover(contender, false)?;

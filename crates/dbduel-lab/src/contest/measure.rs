@@ -106,14 +106,14 @@ impl Contest<'_> {
     /// # Errors
     /// When the contest cannot go on.
     pub fn measure(&mut self) -> Result<EndReason> {
-        let plan = self.config.plan;
+        let plan = self.plan();
         let mut decisions = self.decisions()?;
         for decision in &decisions {
             self.config.board.decision(decision);
         }
         self.draw_long_turns()?;
         self.config.board.enter(Phase::Measuring);
-        for part in phases::parts(plan, self.progress.reached) {
+        for part in phases::parts(&plan, self.progress.reached) {
             if !self.has_work(&part, &decisions) && plan.suite.is_some() {
                 continue;
             }
@@ -130,9 +130,9 @@ impl Contest<'_> {
 
     /// What the blocks of every level show by now.
     fn decisions(&mut self) -> Result<Vec<LevelStanding>> {
-        let plan = self.config.plan;
+        let plan = self.plan();
         let levels = 0..plan.levels.len();
-        levels.map(|level| self.decide(plan, level)).collect()
+        levels.map(|level| self.decide(&plan, level)).collect()
     }
 
     /// What the blocks of a level show by now.
@@ -155,7 +155,7 @@ impl Contest<'_> {
     /// Why a contest that is resumed ends before its servers are warmed up: it is decided, or the budget has no time for warm-ups and
     /// a block after them. Nothing for one that goes on.
     pub(super) fn is_over_before_warm_up(&mut self) -> Result<Option<EndReason>> {
-        let plan = self.config.plan;
+        let plan = self.plan();
         // The phases of a suite warm up what they measure; levels without turns are a pilot's first.
         let is_first = self.progress.used_s == 0.0;
         let has_turns = plan.schedule.pilot.is_none() || plan.turns.len() == plan.levels.len();
@@ -165,7 +165,7 @@ impl Contest<'_> {
         let left_s = plan.schedule.budget_s - self.progress.used_s - self.progress.warm_ups_s;
         let decisions = self.decisions()?;
         let mut open = (0..plan.levels.len()).filter(|&level| {
-            let block = next_block(plan, &self.progress.begun, level);
+            let block = next_block(&plan, &self.progress.begun, level);
             let fits = block.is_some_and(|block| self.expected_load_s(block) <= left_s);
             fits && !self.is_settled(level, &decisions[level])
         });
@@ -183,7 +183,7 @@ impl Contest<'_> {
 
     /// Measures the levels of a part until they are settled or its time is spent. False when the user stopped it.
     fn measure_part(&mut self, part: &Part, decisions: &mut [LevelStanding]) -> Result<bool> {
-        let plan = self.config.plan;
+        let plan = self.plan();
         loop {
             let mut has_run = false;
             for &level in &part.levels {
@@ -197,7 +197,7 @@ impl Contest<'_> {
                 if self.is_epoch_full(level) || !self.has_time(part, level) {
                     continue;
                 }
-                let Some(block) = next_block(plan, &self.progress.begun, level) else {
+                let Some(block) = next_block(&plan, &self.progress.begun, level) else {
                     continue;
                 };
                 has_run = true;
@@ -206,7 +206,7 @@ impl Contest<'_> {
                     return Ok(false);
                 }
                 self.lengthen_turns(level)?;
-                *decision = self.decide(plan, level)?;
+                *decision = self.decide(&plan, level)?;
                 self.config.board.decision(decision);
                 if self.is_settled(level, decision) {
                     self.announce(level, decision)?;
@@ -230,23 +230,23 @@ impl Contest<'_> {
 
     /// Whether the budget has time for the next block of a level, beside what is kept for later phases.
     pub(super) fn has_time(&self, part: &Part, level: usize) -> bool {
-        let plan = self.config.plan;
-        let block = next_block(plan, &self.progress.begun, level);
+        let plan = self.plan();
+        let block = next_block(&plan, &self.progress.begun, level);
         let left_s = plan.schedule.budget_s - part.reserved_s - self.progress.used_s;
         block.is_some_and(|block| self.expected_load_s(block) <= left_s)
     }
 
     /// True when a level needs no more blocks: its duel is settled or, in a search, its rate is.
     pub(super) fn is_settled(&self, level: usize, decision: &LevelStanding) -> bool {
-        let plan = self.config.plan;
+        let plan = self.plan();
         match plan.search {
             None => decision.is_settled() && self.limits_are_decided(level),
             Some(_) => {
                 let Progress { rows, late, .. } = &self.progress;
                 let referee = self.referee;
                 // A rate whose blocks are used up, some of them lost, stays as unclear as it is.
-                referee.is_rate_settled(plan, rows, late, level)
-                    || next_block(plan, &self.progress.begun, level).is_none()
+                referee.is_rate_settled(&plan, rows, late, level)
+                    || next_block(&plan, &self.progress.begun, level).is_none()
             }
         }
     }
@@ -282,11 +282,11 @@ impl Contest<'_> {
 
     /// Runs one block; a lost turn ends it. False when the user stopped it.
     fn run_block(&mut self, block: &Block, decision: &LevelStanding) -> Result<bool> {
-        let plan = self.config.plan;
+        let plan = self.plan();
         self.progress.begun.insert(block.id);
         *self.progress.in_epoch.entry(block.level).or_default() += 1;
         let watched = match self.config.provider.has_processes() {
-            true => self.observers.affordable(plan, block),
+            true => self.observers.affordable(&plan, block),
             false => 0,
         };
         let mut slices: Vec<SliceSoFar> = Vec::new();
@@ -300,7 +300,7 @@ impl Contest<'_> {
             if (repeat, position) != (0, 0) && interrupt::urgency() != Urgency::None {
                 return self.abandon(block, &slices);
             }
-            check_disk(self.config)?;
+            check_disk(&self.config)?;
             let slice = SliceId {
                 block: block.id,
                 position: position as u32,
@@ -366,7 +366,7 @@ impl Contest<'_> {
         decision: &LevelStanding,
     ) -> Result<Outcome> {
         let connected = self.arena.connect_at(
-            self.config.plan,
+            &self.plan(),
             &mut *self.load,
             block.order[place.position],
             block.level,
@@ -388,11 +388,11 @@ impl Contest<'_> {
 
     /// The contenders whose slices of a block run: all, or after choosing among variants the chosen ones.
     fn running(&self, block: &Block) -> Result<Vec<usize>> {
-        let plan = self.config.plan;
+        let plan = self.plan();
         match &plan.variants {
             Some(variants) if !variants.is_choosing(block) => {
                 let referee = self.referee;
-                let champions = referee.champions(plan, &self.progress.rows, block.level);
+                let champions = referee.champions(&plan, &self.progress.rows, block.level);
                 champions.with_context(|| {
                     let level = plan.levels[block.level].label();
                     format!(
@@ -417,7 +417,7 @@ impl Contest<'_> {
 
     /// Writes a slice down, all of whose turns have ended.
     fn keep_slice(&mut self, block: &Block, slice: SliceId, whole: SliceSoFar) -> Result<()> {
-        let plan = self.config.plan;
+        let plan = self.plan();
         let contender = block.order[slice.position as usize];
         let label = SliceLabel {
             slice,
@@ -463,7 +463,7 @@ impl Contest<'_> {
             why,
             seconds,
         })?;
-        if workload_at(self.config.plan, level)?.depends_on_past_work() {
+        if workload_at(&self.plan(), level)?.depends_on_past_work() {
             bail!(
                 "`{name}` lost a slice, so the contenders no longer hold the same rows; resume with `dbduel run {}`, which \
                  begins with their snapshots again",

@@ -73,10 +73,10 @@ pub use provider::{Machines, Provider};
 pub use referee::{ComparisonStanding, DepartureStanding, LevelStanding, Referee};
 
 /// Everything that a contest needs from outside.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ContestConfig<'a> {
-    /// What to do.
-    pub plan: &'a Plan,
+    /// What to do. That of a running contest grows: its pilot chooses turns, its search adds rates.
+    pub plan: Arc<Plan>,
     /// Where the plan came from, for places in messages and for passwords.
     pub experiment: &'a Experiment,
     /// The experiment file.
@@ -119,7 +119,7 @@ pub fn without_record<T>(
 ) -> T {
     let name = format!("{purpose}-{}-{}", plan.seed, std::process::id());
     attempt(&ContestConfig {
-        plan,
+        plan: Arc::new(plan.clone()),
         experiment: file.experiment,
         experiment_path: file.path,
         record: &home.root().join(name),
@@ -138,7 +138,7 @@ pub fn without_record<T>(
 /// # Errors
 /// When it could not be conducted; the journal then says so too, and the record can be resumed.
 pub fn run_contest(config: &ContestConfig<'_>, referee: &dyn Referee) -> Result<EndReason> {
-    config.board.begin(config.plan);
+    config.board.begin(&config.plan);
     let past = Record::open(config.record)?;
     let epoch = past
         .events
@@ -220,8 +220,8 @@ fn stage(
             .context("the plan confines processes to processors that this machine does not have")?;
     }
     let doubts = [
-        busy_poll::doubt(config.plan),
-        interpreted::doubt(config.plan),
+        busy_poll::doubt(&config.plan),
+        interpreted::doubt(&config.plan),
     ];
     for finding in doubts.into_iter().flatten() {
         journal.notice(finding)?;
@@ -236,7 +236,7 @@ fn stage(
     if let Some(caveat) = observers::load_is_elsewhere(load.hosts()) {
         journal.notice(caveat)?;
     }
-    let hosts = ServerHosts::attach(config.plan, config.host_access, &config.contest())?;
+    let hosts = ServerHosts::attach(&config.plan, config.host_access, &config.contest())?;
     hosts.check_machines(&past.host.server_hosts)?;
     let facts = match is_remote {
         true if past.host.server_hosts.is_empty() => Host::of_server_hosts(hosts.facts()),
@@ -255,7 +255,7 @@ fn stage(
     let mut arena = Arena::empty();
     let mut evidence = prepare::prepare(config, &hosts, past, &mut arena, journal)?;
     let mut contest = Contest {
-        config,
+        config: config.clone(),
         referee,
         arena,
         load,
@@ -268,20 +268,27 @@ fn stage(
     let sessions = contest.connect_clients()?;
     prepare::keep_sessions(sessions, &mut evidence, contest.journal)?;
     let path = config.experiment_path;
-    prepare::check_fairness(config.plan, path, facts, evidence, contest.journal)?;
+    prepare::check_fairness(&config.plan, path, facts, evidence, contest.journal)?;
     let measuring = interrupt::begin_measuring();
-    let (arena, load, result) = search::warm_up_and_measure(contest);
+    let result = contest.run();
+    let Contest {
+        config,
+        arena,
+        load,
+        journal,
+        ..
+    } = contest;
     drop(load);
     config.board.enter(Phase::Closing);
-    close::close(config, arena, journal, result.as_ref().ok().copied())?;
+    close::close(&config, arena, journal, result.as_ref().ok().copied())?;
     drop(measuring);
     result
 }
 
-/// A contest with everything in place. What it does is in the modules `warm_up`, `measure` and
+/// A contest with everything in place. What it does is in the modules `warm_up`, `pilot`, `measure`, `search` and
 /// `slice`.
 struct Contest<'c> {
-    config: &'c ContestConfig<'c>,
+    config: ContestConfig<'c>,
     /// What decides when enough is measured.
     referee: &'c dyn Referee,
     arena: Arena,
@@ -293,6 +300,36 @@ struct Contest<'c> {
     warm: Vec<SteadySeries>,
     /// What the record has of each contender's statements.
     statements: Vec<ContenderStatements>,
+}
+
+impl Contest<'_> {
+    /// The plan as it is now. Levels, turns and blocks that are added later are in the next one.
+    fn plan(&self) -> Arc<Plan> {
+        Arc::clone(&self.config.plan)
+    }
+
+    /// Adds to the plan what the journal has by now.
+    fn grow_plan(&mut self, grow: impl FnOnce(&mut Plan)) {
+        grow(Arc::make_mut(&mut self.config.plan));
+        self.config.board.plan_grew(&self.config.plan);
+    }
+
+    /// Warms up, measures and, where the plan searches for a rate, adds one after the other, until there is a reason to end.
+    ///
+    /// # Errors
+    /// When the contest cannot go on, or the user interrupts.
+    fn run(&mut self) -> Result<EndReason> {
+        if let Some(reason) = self.is_over_before_warm_up()? {
+            return Ok(reason);
+        }
+        self.warm_up()?;
+        self.choose_turns()?;
+        let reason = self.measure_and_search()?;
+        if self.config.stacks && matches!(reason, EndReason::Decided | EndReason::BudgetSpent) {
+            self.sample_stacks()?;
+        }
+        Ok(reason)
+    }
 }
 
 fn kept_statements(past: &Record) -> Vec<ContenderStatements> {

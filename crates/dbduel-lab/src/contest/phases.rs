@@ -169,7 +169,7 @@ impl Contest<'_> {
     /// Gives a server time without load: what changes have left behind is flushed and purged, and the statistics of its
     /// tables are new. Every server gets the same time.
     fn settle(&mut self, contender: usize) -> Result<()> {
-        let plan = self.config.plan;
+        let plan = self.plan();
         let Some(suite) = plan.suite else {
             return Ok(());
         };
@@ -182,7 +182,7 @@ impl Contest<'_> {
             .arena
             .connect(contender, Duration::from_secs_f64(plan.limits.dataset_s))?;
         let workload = dbduel_workloads::find(&plan.workload.name)?;
-        for table in dataset::tables(plan, workload, &mut connection)? {
+        for table in dataset::tables(&plan, workload, &mut connection)? {
             fill::gather_statistics(&mut connection, &table)
                 .with_context(|| format!("`{name}` could not gather statistics of `{table}`"))?;
         }

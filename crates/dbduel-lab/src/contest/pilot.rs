@@ -145,55 +145,35 @@ struct Switches {
 }
 
 impl Contest<'_> {
-    /// Chooses the turns of every level whose turns are open; the plan with what was chosen, or nothing when there was
-    /// nothing to choose.
+    /// Chooses the turns of every level whose turns are open, and adds them and their blocks to the plan.
     ///
     /// # Errors
-    /// When a contender cannot be brought back from a failure, the record cannot be written, or the user interrupts.
-    pub(super) fn choose_turns(&mut self) -> Result<Option<Plan>> {
-        let Some(pilot) = self.config.plan.schedule.pilot else {
-            return Ok(None);
+    /// When a contender cannot be recovered, the record cannot be written, or the user interrupts.
+    pub(super) fn choose_turns(&mut self) -> Result<()> {
+        let plan = self.plan();
+        let Some(pilot) = plan.schedule.pilot else {
+            return Ok(());
         };
-        let mut chosen = self.config.plan.clone();
-        let open = (0..chosen.levels.len()).filter(|level| !chosen.turns.contains_key(level));
+        let open = (0..plan.levels.len()).filter(|level| !plan.turns.contains_key(level));
         let open: Vec<usize> = open.collect();
         if open.is_empty() {
-            return Ok(None);
+            return Ok(());
         }
         self.config.board.enter(Phase::WarmingUp);
         let mut choices = Vec::new();
         for level in open {
-            let steady = self.steady_series(level, pilot)?;
-            let switches = self.rehearse_switches(level, pilot)?;
-            let seconds = std::mem::take(&mut self.progress.apart_s);
-            let choice = choose(&chosen, &steady, switches, pilot);
-            let mut choice = self.without_departure(level, choice)?;
-            let needed = self.referee.transactions_needed();
-            let left_s = chosen.schedule.budget_s - self.progress.used_s;
-            let held = repeats_holding(needed, &chosen, &steady, &choice);
-            if needed == 0.0 || held.blocks_s <= left_s {
-                choice.repeats_min = held.repeats;
-            } else if held.blocks_s.is_finite() {
-                self.config.console.say(&format!(
-                    "{}: a rule needs {needed:.0} transactions in each slice, and {BLOCKS_FOR_LIMITS:.0} blocks of such slices take \
-                     {}; the budget has {} left, so the rule may stay undecided",
-                    chosen.levels[level].label(),
-                    dbduel_text::duration(held.blocks_s),
-                    dbduel_text::duration(left_s.max(0.0))
-                ));
-            }
-            choices.push((level, TurnChoice { seconds, ..choice }));
+            choices.push((level, self.choose_turns_of(&plan, level, pilot)?));
         }
-        let left_s = chosen.schedule.budget_s - self.progress.used_s;
+        let left_s = plan.schedule.budget_s - self.progress.used_s;
         for (level, choice) in choices {
-            let (blocks, blocks_max) = chosen_blocks(&chosen, level, &choice, left_s);
+            let (blocks, blocks_max) = chosen_blocks(&self.config.plan, level, &choice, left_s);
             let choice = TurnChoice {
                 blocks_max,
                 ..choice
             };
             self.config.console.say(&format!(
                 "{}: turns of {}, guard {}",
-                chosen.levels[level].label(),
+                plan.levels[level].label(),
                 dbduel_text::duration(choice.turn_s),
                 dbduel_text::duration(choice.guard_s)
             ));
@@ -202,11 +182,38 @@ impl Contest<'_> {
                 choice: choice.clone(),
                 blocks: blocks.clone(),
             })?;
-            chosen.turns.insert(level, choice);
-            chosen.blocks.extend(blocks);
+            self.grow_plan(|plan| {
+                plan.turns.insert(level, choice);
+                plan.blocks.extend(blocks);
+            });
         }
-        self.config.board.plan_grew(&chosen);
-        Ok(Some(chosen))
+        Ok(())
+    }
+
+    /// Turns of a level: as short as scatter and switches allow, without a departure from load without a switch, and long enough for
+    /// the limits that are to be decided.
+    fn choose_turns_of(&mut self, plan: &Plan, level: usize, pilot: Pilot) -> Result<TurnChoice> {
+        let steady = self.steady_series(level, pilot)?;
+        let switches = self.rehearse_switches(level, pilot)?;
+        let seconds = std::mem::take(&mut self.progress.apart_s);
+        let choice = choose(plan, &steady, switches, pilot);
+        let mut choice = self.without_departure(level, choice)?;
+        choice.seconds = seconds;
+        let needed = self.referee.transactions_needed();
+        let left_s = plan.schedule.budget_s - self.progress.used_s;
+        let held = repeats_holding(needed, plan, &steady, &choice);
+        if needed == 0.0 || held.blocks_s <= left_s {
+            choice.repeats_min = held.repeats;
+        } else if held.blocks_s.is_finite() {
+            self.config.console.say(&format!(
+                "{}: a `--fail-if` limit needs {needed:.0} transactions per slice; {BLOCKS_FOR_LIMITS:.0} blocks of such slices take \
+                 {}, but the budget has {} left, so the limit may stay undecided",
+                plan.levels[level].label(),
+                dbduel_text::duration(held.blocks_s),
+                dbduel_text::duration(left_s.max(0.0))
+            ));
+        }
+        Ok(choice)
     }
 
     /// The series of each contender at a level: of its warm-up, or else of load for this purpose.
@@ -234,7 +241,7 @@ impl Contest<'_> {
 
     /// Switches between the contenders in turn and measures what that costs.
     fn rehearse_switches(&mut self, level: usize, pilot: Pilot) -> Result<Switches> {
-        let plan = self.config.plan;
+        let plan = self.plan();
         let mut switches = Switches {
             guard_s: plan.schedule.guard_s,
             transient_s: 0.0,
@@ -300,7 +307,7 @@ impl Contest<'_> {
         contender: usize,
         purpose: &str,
     ) -> SliceOrder {
-        let plan = self.config.plan;
+        let plan = self.plan();
         let epoch = self.progress.epoch;
         let until_halted = self.arena.resident(contender).backend.freezes();
         SliceOrder {
@@ -324,13 +331,13 @@ impl Contest<'_> {
         order: SliceOrder,
     ) -> Result<Option<Box<SliceAnswer>>> {
         interrupt::check()?;
-        let (plan, console, board) = (self.config.plan, self.config.console, self.config.board);
+        let (plan, console, board) = (self.plan(), self.config.console, self.config.board);
         let (name, used_s) = (order.contender.clone(), self.progress.used_s);
         let guard_s = order.guard_s;
         self.arena.activate(contender)?;
         let connected = self
             .arena
-            .connect_at(plan, &mut *self.load, contender, level);
+            .connect_at(&plan, &mut *self.load, contender, level);
         let ready = connected.and_then(|()| self.resume_injection(contender));
         if let Err(error) = ready {
             self.lose_pilot(contender, &format!("{error:#}"))?;

@@ -23,7 +23,7 @@ use crate::crash::{self, ContenderOutcome, CrashConfig};
 /// When this machine has no FUSE, a server cannot be fetched, loaded or driven, the record cannot be written, or the user
 /// interrupts. What a cut does to a server is no error.
 pub fn prove(config: &ContestConfig<'_>, past: &Record, journal: &mut Journal) -> Result<()> {
-    let plan = config.plan;
+    let plan = &config.plan;
     let Some(DurabilityProof { cuts, load_s }) = plan.limits.prove else {
         return Ok(());
     };

@@ -45,7 +45,7 @@ pub struct Machines;
 impl Provider for Machines {
     fn load(&self, config: &ContestConfig<'_>) -> Result<Box<dyn Load>> {
         keep_in_memory();
-        let load = LoadProcesses::start(config.plan, config.host_access, &config.contest())?;
+        let load = LoadProcesses::start(&config.plan, config.host_access, &config.contest())?;
         Ok(Box::new(load))
     }
 

@@ -67,7 +67,7 @@ impl Contest<'_> {
     }
 
     fn count_restart(&mut self, contender: usize) -> Result<()> {
-        let plan = self.config.plan;
+        let plan = self.plan();
         self.progress.restarts += 1;
         if self.progress.restarts > plan.limits.server_restarts {
             bail!(
@@ -86,9 +86,9 @@ impl Contest<'_> {
     /// # Errors
     /// When clients cannot be connected for another reason, or the plan's number of restarts is used up.
     pub(super) fn connect_clients(&mut self) -> Result<Vec<(Address, Session)>> {
-        let plan = self.config.plan;
+        let plan = self.plan();
         loop {
-            let failure = match self.arena.connect_clients(plan, &mut *self.load) {
+            let failure = match self.arena.connect_clients(&plan, &mut *self.load) {
                 Ok(sessions) => return Ok(sessions),
                 Err(failure) => failure,
             };
@@ -128,7 +128,7 @@ impl Contest<'_> {
     }
 
     fn try_to_recover(&mut self, contender: usize, is_cold: &mut bool) -> Result<()> {
-        let plan = self.config.plan;
+        let plan = self.plan();
         let is_restarted = self.load.is_broken();
         if is_restarted {
             self.restart_load(contender)?;
@@ -142,7 +142,7 @@ impl Contest<'_> {
             self.end_remote_clients(contender)?;
         }
         self.arena
-            .reconnect_clients(plan, &mut *self.load, contender)?;
+            .reconnect_clients(&plan, &mut *self.load, contender)?;
         if *is_cold {
             self.warm_up_one(contender)?;
             *is_cold = false;
@@ -153,13 +153,13 @@ impl Contest<'_> {
 
     /// Starts the load process again and connects the clients of all contenders but one, which is connected next.
     fn restart_load(&mut self, but: usize) -> Result<()> {
-        let plan = self.config.plan;
+        let plan = self.plan();
         self.replace_load()?;
         for other in (0..plan.contenders.len()).filter(|&other| other != but) {
             self.arena.activate(other)?;
             let connected = self
                 .end_remote_clients(other)
-                .and_then(|()| self.arena.reconnect_clients(plan, &mut *self.load, other));
+                .and_then(|()| self.arena.reconnect_clients(&plan, &mut *self.load, other));
             if let Err(error) = connected {
                 if self.load.is_broken() {
                     return Err(error);
@@ -192,12 +192,12 @@ impl Contest<'_> {
             None => {}
         }
         self.progress.starts += 1;
-        self.load = self.config.provider.load(self.config)?;
+        self.load = self.config.provider.load(&self.config)?;
         Ok(())
     }
 
     fn restart_server(&mut self, contender: usize, how: String) -> Result<()> {
-        let (plan, console) = (self.config.plan, self.config.console);
+        let (plan, console) = (self.plan(), self.config.console);
         let name = plan.contenders[contender].name.clone();
         console.say(&format!(
             "{name} ended by itself ({how}); starting it again"
@@ -207,7 +207,7 @@ impl Contest<'_> {
             how,
         })?;
         self.progress.starts += 1;
-        let seconds = self.arena.restart(contender, plan)?;
+        let seconds = self.arena.restart(contender, &plan)?;
         self.journal.event(Event::ServerRecovered {
             contender: name.clone(),
             seconds,
@@ -216,7 +216,7 @@ impl Contest<'_> {
         // Before new work can take the place of what was lost.
         let log = Record::open(self.config.record)?.commits_of(&name);
         let resident = self.arena.resident(contender);
-        durability::compare(self.config, resident, &log, self.journal)?;
+        durability::compare(&self.config, resident, &log, self.journal)?;
         let statement = Duration::from_secs_f64(plan.limits.statement_s);
         let mut connection = self.arena.connect(contender, statement)?;
         keep(self.journal.writer(), &name, &mut connection, Moment::Again)

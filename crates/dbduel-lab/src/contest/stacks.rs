@@ -47,7 +47,7 @@ impl Drop for Samples {
 }
 
 /// What is said where there are no stacks.
-pub(super) fn no_stacks(about: &[&str], why: &str) -> Finding {
+fn no_stacks(about: &[&str], why: &str) -> Finding {
     finding(
         "observe.no-stacks",
         Severity::Note,
@@ -58,16 +58,27 @@ pub(super) fn no_stacks(about: &[&str], why: &str) -> Finding {
 }
 
 impl Contest<'_> {
+    /// Samples stacks after the last block. A failure is a finding: what was measured stands without them.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub(super) fn sample_stacks(&mut self) -> Result<()> {
+        if let Err(error) = self.sample_all_stacks() {
+            self.journal.notice(no_stacks(&[], &format!("{error:#}")))?;
+        }
+        Ok(())
+    }
+
     /// Samples the stacks of every contender at every level, of a search at the heaviest one; the first failure of a contender
     /// is a finding and ends its samples.
     ///
     /// # Errors
     /// When the load process fails, the record cannot be written, or the user interrupts.
-    pub fn sample_stacks(&mut self) -> Result<()> {
-        let plan = self.config.plan;
+    fn sample_all_stacks(&mut self) -> Result<()> {
+        let plan = self.plan();
         let samples = Samples::below(self.config.home.root());
         let mut failed = BTreeSet::new();
-        for level in sampled_levels(plan) {
+        for level in sampled_levels(&plan) {
             for contender in 0..plan.contenders.len() {
                 if failed.contains(&contender) {
                     continue;
@@ -112,7 +123,7 @@ impl Contest<'_> {
         level: usize,
         file: &Path,
     ) -> Result<std::result::Result<f64, Missing>> {
-        let plan = self.config.plan;
+        let plan = self.plan();
         let name = &plan.contenders[contender].name;
         let Some(pid) = self.arena.pid(contender) else {
             return Ok(Err(Missing("its process is not ours".to_owned())));
@@ -131,7 +142,7 @@ impl Contest<'_> {
         };
         self.arena.activate(contender)?;
         self.arena
-            .connect_at(plan, &mut *self.load, contender, level)?;
+            .connect_at(&plan, &mut *self.load, contender, level)?;
         let file = file.to_owned();
         let looking = std::thread::spawn(move || {
             clock::sleep(Duration::from_secs_f64(GUARD_S));

@@ -30,9 +30,9 @@ impl Contest<'_> {
     /// # Errors
     /// When the clients cannot be connected again, the record cannot be written, or the user interrupts.
     pub(super) fn keep_statements(&mut self, contender: usize, level: usize) -> Result<()> {
-        let plan = self.config.plan;
+        let plan = self.plan();
         let is_kept = self.statements[contender].at(level).is_some();
-        let workload = workload_at(plan, level)?;
+        let workload = workload_at(&plan, level)?;
         // Of those that must have done equal work a sample would be another part.
         if plan.suite.is_none() || is_kept || workload.depends_on_past_work() {
             return Ok(());
@@ -56,7 +56,7 @@ impl Contest<'_> {
         };
         let sampled = self
             .arena
-            .sample_statements(plan, &mut *self.load, contender, level, slice);
+            .sample_statements(&plan, &mut *self.load, contender, level, slice);
         self.journal.commits(&name, self.load.take_commits())?;
         interrupt::check()?;
         let explained = sampled.and_then(|examples| {
@@ -81,7 +81,7 @@ impl Contest<'_> {
         writer.contender_json(&name, STATEMENTS, own)?;
         self.progress.used_s += SAMPLE_S;
         self.arena
-            .reconnect_clients(plan, &mut *self.load, contender)
+            .reconnect_clients(&plan, &mut *self.load, contender)
     }
 }
 

@@ -66,7 +66,7 @@ pub enum Outcome {
 impl Contest<'_> {
     /// Lets the handicap of a contender go on where the plan gives it one, as long as the contender is loaded.
     pub(super) fn resume_injection(&mut self, contender: usize) -> Result<()> {
-        let plan = self.config.plan;
+        let plan = self.plan();
         let injection = plan.injection.as_ref();
         match injection.filter(|injection| injection.contender == contender) {
             Some(injection) => {
@@ -99,7 +99,7 @@ impl Contest<'_> {
             position,
             is_watched,
         } = place;
-        let (plan, console, board) = (self.config.plan, self.config.console, self.config.board);
+        let (plan, console, board) = (self.plan(), self.config.console, self.config.board);
         let used_s = self.progress.used_s;
         let (contender, level) = (block.order[position], &plan.levels[block.level]);
         let name = &plan.contenders[contender].name;
@@ -125,7 +125,7 @@ impl Contest<'_> {
             true => {
                 Some(
                     self.observers
-                        .watch(self.config, &mut self.arena, contender, &*self.load)?,
+                        .watch(&self.config, &mut self.arena, contender, &*self.load)?,
                 )
             }
             false => None,
@@ -184,7 +184,7 @@ impl Contest<'_> {
         if let Some(why) = stall(&answer, whole_s, left_out_s, suspended) {
             return Ok(Outcome::Stalled(why));
         }
-        let workload = workload_at(plan, block.level)?;
+        let workload = workload_at(&plan, block.level)?;
         let parameters = &plan
             .workload_at(block.level, &plan.contenders[contender])
             .parameters;

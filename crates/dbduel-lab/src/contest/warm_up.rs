@@ -65,7 +65,7 @@ impl Contest<'_> {
     /// Loads one contender at a level until it is steady or the cap is reached.
     fn warm_up_at(&mut self, contender: usize, index: usize) -> Result<()> {
         let (plan, console, board, used_s) = (
-            self.config.plan,
+            self.plan(),
             self.config.console,
             self.config.board,
             self.progress.used_s,
@@ -87,7 +87,7 @@ impl Contest<'_> {
                 None => level.arrival,
             },
             guard_s: 0.0,
-            measured_s: warm_up_s(plan),
+            measured_s: warm_up_s(&plan),
             tick_s: match plan.schedule.pilot {
                 Some(_) => pilot::TICK_S,
                 None => plan.schedule.tick_s,
@@ -97,8 +97,8 @@ impl Contest<'_> {
             seed: named_seed(plan.seed, &stream),
         };
         let mut detector =
-            SteadyDetector::new(rule(plan)).context("the warm-up rule is not usable")?;
-        let workload = workload_at(plan, index)?;
+            SteadyDetector::new(rule(&plan)).context("the warm-up rule is not usable")?;
+        let workload = workload_at(&plan, index)?;
         let parameters = &plan
             .workload_at(index, &plan.contenders[contender])
             .parameters;
@@ -115,7 +115,7 @@ impl Contest<'_> {
         self.arena.activate(contender)?;
         self.keep_statements(contender, index)?;
         self.arena
-            .connect_at(plan, &mut *self.load, contender, index)?;
+            .connect_at(&plan, &mut *self.load, contender, index)?;
         board.enter(Phase::WarmingUp);
         let end = self.load.slice(order, &mut |_| {}, &mut |tick: &Tick| {
             step.length_s += tick.length_s;

@@ -102,7 +102,7 @@ fn cut_all(
     stand: &mut Stand<'_>,
     load: &TracedLoad,
 ) -> Result<ContenderOutcome> {
-    let (plan, console) = (config.contest.plan, config.contest.console);
+    let (plan, console) = (&config.contest.plan, config.contest.console);
     let name = stand.name().to_owned();
     let seed = named_seed(plan.seed, "power-cuts");
     let places = positions(&load.trace, load.cut_range(), config.cuts, seed);

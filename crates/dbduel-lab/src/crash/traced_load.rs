@@ -62,7 +62,7 @@ impl Promised<'_> {
 /// # Errors
 /// When the server does not start, is lost, or acknowledges nothing.
 pub fn drive(config: &CrashConfig<'_>, stand: &mut Stand<'_>) -> Result<TracedLoad> {
-    let plan = config.contest.plan;
+    let plan = &config.contest.plan;
     let level = plan.levels.first().context("the plan has no load level")?;
     let volume = Arc::new(Volume::new(stand.loaded()));
     volume.record(TRACE_BYTES_MAX);

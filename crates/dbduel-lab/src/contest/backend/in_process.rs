@@ -33,7 +33,7 @@ pub fn create(
     number: usize,
     contender: &Contender,
 ) -> Result<DatabaseFile> {
-    check_workload(config.plan, contender, Dialect::Sqlite, sqlite_version())
+    check_workload(&config.plan, contender, Dialect::Sqlite, sqlite_version())
         .with_context(|| format!("contender `{}`", contender.name))?;
     let settings: Settings = contender
         .settings
@@ -61,7 +61,7 @@ impl Backend for DatabaseFile {
         }
         self.clear()?;
         let begun = clock::now();
-        let key = key(contender, config.plan);
+        let key = key(contender, &config.plan);
         let snapshots = Snapshots::new(config.home);
         let restored = snapshots.restore(&key, &self.data(), config.console)?;
         if restored.is_none() {
@@ -82,9 +82,9 @@ impl Backend for DatabaseFile {
         load: LoadTime,
     ) -> Result<()> {
         Snapshots::new(config.home).keep(
-            &key(contender, config.plan),
+            &key(contender, &config.plan),
             &self.data(),
-            Description::of(&database_file_id(), contender, config.plan, load),
+            Description::of(&database_file_id(), contender, &config.plan, load),
             config.console,
         )
     }

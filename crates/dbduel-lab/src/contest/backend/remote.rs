@@ -33,7 +33,7 @@ pub fn create(
     let run = run_on_hosts(config);
     let prepared = RemoteServer::prepare(
         hosts,
-        config.plan,
+        &config.plan,
         number,
         &run,
         config.home,
@@ -42,7 +42,7 @@ pub fn create(
     let server = prepared.map_err(|error| located(config, contender, error))?;
     let build = server.prepared_build();
     let dialect = build.product()?.dialect();
-    check_workload(config.plan, contender, dialect, &build.version.to_string())
+    check_workload(&config.plan, contender, dialect, &build.version.to_string())
         .with_context(|| format!("contender `{}`", contender.name))?;
     let remarks = server
         .notices()
@@ -57,7 +57,7 @@ pub fn create(
 
 /// The folder name of a run on hosts, which contests of several machines with records of one path may use.
 fn run_on_hosts(config: &ContestConfig<'_>) -> String {
-    let Plan { created, seed, .. } = config.plan;
+    let Plan { created, seed, .. } = config.plan.as_ref();
     let digest = blake3::hash(format!("{created} {seed}").as_bytes()).to_hex();
     format!("{}-{}", run_name(config), &digest[..8])
 }

@@ -242,14 +242,14 @@ pub fn settle(
         return Ok(());
     }
     let begun = clock::now();
-    let is_ours = dataset::is_absent(config.plan, workload, resident)?;
+    let is_ours = dataset::is_absent(&config.plan, workload, resident)?;
     let mut load = None;
     if is_ours {
-        match dataset::fill(config.plan, workload, resident, config.console) {
+        match dataset::fill(&config.plan, workload, resident, config.console) {
             Ok(taken) => load = Some(taken),
             Err(error) => {
                 // Half a dataset would be taken for a whole one the next time.
-                let _ = dataset::clear(config.plan, workload, resident, config.console);
+                let _ = dataset::clear(&config.plan, workload, resident, config.console);
                 return Err(error);
             }
         }

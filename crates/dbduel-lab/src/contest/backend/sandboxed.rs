@@ -119,7 +119,7 @@ impl Backend for Sandboxed {
             std::fs::remove_dir_all(&data)
                 .with_context(|| format!("could not clear `{}`", data.display()))?;
         }
-        let key = key(&self.sandbox, contender, config.plan);
+        let key = key(&self.sandbox, contender, &config.plan);
         let begun = clock::now();
         let restored = put_data(config.home, config.console, &self.sandbox, &key)
             .map_err(|error| located(config, contender, error))?;
@@ -149,8 +149,8 @@ impl Backend for Sandboxed {
             console,
             plan,
             ..
-        } = *config;
-        stop_and_keep(home, console, plan, contender, self, load)?;
+        } = config;
+        stop_and_keep(home, *console, plan, contender, self, load)?;
         self.start(config, contender)
     }
 
@@ -286,7 +286,7 @@ pub fn create(
     contender: &Contender,
     name: &ServerName,
 ) -> Result<(Sandbox, Vec<Finding>)> {
-    let plan = config.plan;
+    let plan = &config.plan;
     let build = fetch(config.home, config.console, plan, contender, name)?;
     let address = plan.hosts.as_ref().map(|hosts| hosts.servers.parse());
     let address = address.transpose();
@@ -462,7 +462,7 @@ pub fn loaded(config: &ContestConfig<'_>, number: usize) -> Result<Sandbox> {
     let contender = &config.plan.contenders[number];
     let name = ServerName::parse(&contender.server)?;
     let (sandbox, _) = create(config, number, contender, &name)?;
-    let key = key(&sandbox, contender, config.plan);
+    let key = key(&sandbox, contender, &config.plan);
     let snapshots = Snapshots::new(config.home);
     let restored = snapshots.restore(&key, &sandbox.data(), config.console)?;
     if restored.is_some() {
@@ -471,7 +471,7 @@ pub fn loaded(config: &ContestConfig<'_>, number: usize) -> Result<Sandbox> {
     }
     let workload = dbduel_workloads::find(&config.plan.workload.name)?;
     let mut resident = start_empty(config, contender, sandbox)?;
-    let load = dataset::fill(config.plan, workload, &mut resident, config.console)?;
+    let load = dataset::fill(&config.plan, workload, &mut resident, config.console)?;
     let backend: Box<dyn Any> = resident.backend;
     let Ok(mut own) = backend.downcast::<Sandboxed>() else {
         bail!("`{}` is not ours to stop", contender.name);
@@ -479,7 +479,7 @@ pub fn loaded(config: &ContestConfig<'_>, number: usize) -> Result<Sandbox> {
     stop_and_keep(
         config.home,
         config.console,
-        config.plan,
+        &config.plan,
         contender,
         &mut own,
         load,

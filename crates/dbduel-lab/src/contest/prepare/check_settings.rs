@@ -69,7 +69,7 @@ pub fn check_settings(config: &ContestConfig<'_>, number: usize) -> Result<()> {
 fn ask(config: &ContestConfig<'_>, number: usize, contender: &Contender) -> Result<ServerEvidence> {
     let name = ServerName::parse(&contender.server)?;
     if let Meaning::Running(address) = &name.meaning {
-        return live::of_contender(contender, address, config.plan);
+        return live::of_contender(contender, address, &config.plan);
     }
     if let Some(host) = &contender.host {
         bail!(

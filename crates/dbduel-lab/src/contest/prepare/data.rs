@@ -66,7 +66,7 @@ pub fn settle(
             load: snapshot.load_of(contender),
         },
         None => {
-            let load = dataset::fill(config.plan, workload, resident, config.console)?;
+            let load = dataset::fill(&config.plan, workload, resident, config.console)?;
             resident.backend.keep_data(config, contender, load)?;
             Origin {
                 is_restored: false,
@@ -91,7 +91,7 @@ pub fn ready(
 ) -> Result<()> {
     let seconds = clock::since(begun).as_secs_f64();
     conditions::before(config, resident, workload, origin.is_restored, journal)?;
-    let digest = dataset::digest(config.plan, workload, resident, config.console)?;
+    let digest = dataset::digest(&config.plan, workload, resident, config.console)?;
     let files = resident.backend.sizes()?;
     let size = files.unwrap_or_default().total();
     let Origin {

@@ -47,7 +47,7 @@ pub fn prepare(
     arena: &mut Arena,
     journal: &mut Journal,
 ) -> Result<Vec<ServerEvidence>> {
-    let plan = config.plan;
+    let plan = &config.plan;
     let workload = dbduel_workloads::find(&plan.workload.name)?;
     let mut residents = Vec::new();
     let mut connections = Vec::new();

@@ -25,7 +25,7 @@ pub fn announce(
     workload: &'static dyn Workload,
     residents: &mut [ContenderServer],
 ) -> Result<()> {
-    let plan = config.plan;
+    let plan = &config.plan;
     let Some(extent) = Extent::of(workload, &plan.workload.parameters) else {
         return Ok(());
     };

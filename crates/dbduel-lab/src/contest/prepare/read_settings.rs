@@ -32,7 +32,7 @@ pub fn interview(
     workload: &'static dyn Workload,
     journal: &mut Journal,
 ) -> Result<ServerEvidence> {
-    let plan = config.plan;
+    let plan = &config.plan;
     let mut connection = resident.connect(Duration::from_secs_f64(plan.limits.statement_s))?;
     let build = describe(resident, &mut connection);
     let name = resident.name.clone();

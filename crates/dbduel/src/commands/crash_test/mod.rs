@@ -5,6 +5,7 @@ mod page;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -75,6 +76,7 @@ pub fn crash_test(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> 
     let mut plan = expand(&file, &surroundings(ScriptAccess::Full))?;
     plan.seed = arguments.seed.unwrap_or(plan.seed);
     check_cuttable(&plan.workload, &plan.contenders)?;
+    let plan = Arc::new(plan);
     mount::check()?;
     interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
     let home = home::find(home)?;
@@ -85,7 +87,7 @@ pub fn crash_test(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> 
         .with_context(|| format!("could not write to `{}`", results.display()))?;
     console.say(&format!("results: {}", results.display()));
     let contest = ContestConfig {
-        plan: &plan,
+        plan: Arc::clone(&plan),
         experiment: &experiment,
         experiment_path: path,
         record: &results,

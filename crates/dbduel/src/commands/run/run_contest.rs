@@ -1,6 +1,7 @@
 //! Conducting the contest of a record: what has to be in place around it on this machine.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -38,7 +39,7 @@ pub fn run_contest(
     clear_leftovers(home, &console);
     console.say(&format!("record: {}", record.display()));
     let config = ContestConfig {
-        plan,
+        plan: Arc::new(plan.clone()),
         experiment: file.experiment,
         experiment_path: file.path,
         record,
