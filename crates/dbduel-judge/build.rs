@@ -5,9 +5,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a report follows from beside its record: the judge.
+/// Sources of a report in every build: the judge.
 const SOURCES: &[&str] = &["src"];
-/// The rest of it in a checkout: the reports, the crates below, and the libraries' versions.
+/// Other sources in a checkout: the reports, the crates below, and the libraries' versions.
 const IN_CHECKOUT: &[&str] = &[
     "../dbduel-audit/data",
     "../dbduel-audit/src",
@@ -17,9 +17,9 @@ const IN_CHECKOUT: &[&str] = &[
     "../dbduel-text/src",
     "../../Cargo.lock",
 ];
-/// The rest of it in a published package: the libraries' versions; the crates of dbduel have this one's.
+/// Other sources in a published package: the libraries' versions; the crates of dbduel have this one's.
 const IN_PACKAGE: &[&str] = &["Cargo.lock"];
-/// How the names of sources end; editors and tests leave other files beside them.
+/// Endings of the names of sources; editors and tests leave other files beside them.
 const ENDINGS: &[&str] = &["rs", "html", "css", "js", "toml", "tsv", "lock"];
 /// Characters of the digest that a report prints.
 const CHARACTERS: usize = 8;

@@ -1,4 +1,4 @@
-//! What an audit is given: the contenders' servers, and what surrounds the contest.
+//! Input of an audit: the contenders' servers and the circumstances of the contest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +11,10 @@ use super::table::table;
 use super::value::{Value, option_value};
 use crate::session;
 
-/// Facts that are what a contest is about when its contenders are told to store the tables differently.
+/// Facts that become the subject of a contest whose contenders are asked to store the tables differently.
 const HOW_TABLES_ARE_STORED: [&str; 3] = ["table.compression", "row.format", "table.engine"];
 
-/// What kind of comparison the contest claims to be.
+/// The kind of comparison that a contest claims to be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -28,7 +28,7 @@ pub enum Contest {
     Tuned,
 }
 
-/// What the evidence is about.
+/// The evidence that an audit rests on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -36,7 +36,7 @@ pub enum Stage {
     /// Servers as configured; no measurement is claimed.
     #[default]
     Configuration,
-    /// Published results; what is needed to judge them and missing is a finding.
+    /// Published results; missing information that is needed to judge them is a finding.
     Results,
 }
 
@@ -59,21 +59,21 @@ impl Waiver {
     }
 }
 
-/// Everything that an audit is given.
+/// Complete input of an audit.
 #[derive(Debug, Clone)]
 pub struct Case {
     /// The contenders; at least two for a comparison.
     pub contenders: Vec<ServerEvidence>,
-    /// Index of the one that the others are compared with.
+    /// Index of the baseline.
     pub baseline: usize,
-    /// Of a designed contest, the name of the only one that is compared with the baseline: each of the others has every
-    /// setting from one of the two.
+    /// In a designed contest, name of the only contender that is compared with the baseline: every other contender
+    /// takes each setting from one of these two.
     pub target: Option<String>,
     /// The machine, when it is known.
     pub host: Option<Host>,
-    /// What the contest claims to be.
+    /// The kind of comparison that the contest claims to be.
     pub contest: Contest,
-    /// What the evidence is about.
+    /// The evidence that the audit rests on.
     pub stage: Stage,
     /// Classes, facts, rules or variables that the contest is declared to be about: a difference in them is
     /// disclosed and weighs nothing.
@@ -88,12 +88,12 @@ pub struct Case {
     /// Throughput of each contender that has a verdict, ÷ the baseline's; contenders without a verdict are left out.
     /// `None` for results whose verdicts are not known.
     pub margins: Option<BTreeMap<String, f64>>,
-    /// Contenders of which an observed resource differs from the baseline's so far that it may explain a result.
+    /// Contenders with an observed resource that differs from the baseline's by enough that it may explain a result.
     pub explained: BTreeSet<String>,
 }
 
 impl Case {
-    /// A case of nothing but contenders, the first of them the baseline.
+    /// A case with contenders only, the first of them the baseline.
     #[must_use]
     pub fn of(contenders: Vec<ServerEvidence>) -> Self {
         Case {
@@ -121,7 +121,7 @@ impl Case {
         (0..self.contenders.len()).filter(is_compared)
     }
 
-    /// Compares what a designed contest compares.
+    /// Limits the comparison to the two contenders that a designed contest compares.
     pub fn declare_design(&mut self, plan: &Plan) {
         let target = plan.design.as_ref().map(|design| design.target);
         let target = target.and_then(|target| plan.contenders.get(target));
@@ -142,7 +142,7 @@ impl Case {
         [self.baseline, other].map(|index| self.contenders[index].name.as_str())
     }
 
-    /// Accepts what an experiment accepts: class, fact or rule, and the reason.
+    /// Adds an experiment's waivers: class, fact or rule, and the reason.
     pub fn waive(&mut self, waivers: &BTreeMap<String, String>) {
         let waivers = waivers.iter().map(|(of, reason)| Waiver {
             of: of.clone(),
@@ -151,7 +151,7 @@ impl Case {
         self.waivers.extend(waivers);
     }
 
-    /// Takes how tables are stored for what a contest is about whose plan tells contenders to store them differently.
+    /// Makes table storage a subject of the contest when the plan asks contenders to store tables differently.
     pub fn declare_tables(&mut self, plan: &Plan) {
         let mut tables = plan.contenders.iter().map(|contender| &contender.tables);
         let first = tables.next();
@@ -161,7 +161,7 @@ impl Case {
         }
     }
 
-    /// Takes what the clients of a plan's workload set in their sessions.
+    /// Adds the session settings that the clients of the plan's workload make.
     pub fn set_sessions(&mut self, plan: &Plan) {
         for evidence in &mut self.contenders {
             let mut contenders = plan.contenders.iter();
@@ -174,9 +174,8 @@ impl Case {
         }
     }
 
-    /// Takes what an experiment sets differently for what its contest is about, when the contenders run the same
-    /// build. Between different products settings differ because the products do, and say nothing about the
-    /// question.
+    /// Makes the settings that an experiment varies a subject of the contest, when the contenders run the same build.
+    /// Between different products settings differ because the products do, and say nothing about the question.
     pub fn declare_what_was_asked(&mut self) {
         let asked = self.settings_asked_differently();
         self.subject.extend(asked);

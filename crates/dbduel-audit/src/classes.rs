@@ -1,19 +1,17 @@
-//! The classes of difference: what each is about and how much a difference in it weighs.
-//!
-//! Knows no variable; facts and rules name their class.
+//! The classes of difference: the topic of each, and how much a difference in it weighs.
 
 use dbduel_record::event::Severity;
 
-/// What kind of unfairness a difference is.
+/// The kind of unfairness that a difference is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]
 pub enum Weight {
-    /// To know.
+    /// Information only.
     #[serde(rename = "I")]
     Information,
-    /// One side may be faster for another reason than the one under test.
+    /// One side may be faster for a reason other than the one under test.
     #[serde(rename = "P")]
     Performance,
-    /// The same question may have different answers.
+    /// The same query may return different results.
     #[serde(rename = "S")]
     Semantics,
     /// One side promises more than the other.
@@ -32,7 +30,7 @@ impl Weight {
         }
     }
 
-    /// How much it weighs when a side could not be read: one step less, never nothing.
+    /// How much it weighs when a side could not be read: one step lower, but at least a note.
     #[must_use]
     pub fn severity_unread(self) -> Severity {
         match self.severity() {
@@ -42,12 +40,12 @@ impl Weight {
     }
 }
 
-/// A class of facts and rules that mean one thing.
+/// A class of facts and rules about one topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Class {
     /// Short name, `D1`.
     pub id: &'static str,
-    /// What it is about.
+    /// Its topic.
     pub title: &'static str,
 }
 

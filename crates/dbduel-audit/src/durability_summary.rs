@@ -1,4 +1,4 @@
-//! What a committed transaction survives, in one sentence per contender.
+//! Durability of a committed transaction, in one sentence per contender.
 
 use dbduel_record::facts::Proof;
 use dbduel_text::counts;
@@ -9,7 +9,7 @@ use super::server::Product;
 use super::table::table;
 use super::value::Value;
 
-/// From this level of the fact `commit.level` on a commit is on disk before it is acknowledged.
+/// From this value of the fact `commit.level` on, a commit is on disk before it is acknowledged.
 pub const FULLY_DURABLE: f64 = 3.0;
 
 /// The sentence about the contender `index`.
@@ -59,7 +59,7 @@ pub fn promise(case: &Case, index: usize) -> String {
     format!("{survives}; {pages}; {log}")
 }
 
-/// What the claim of full durability rests on.
+/// Basis of the claim of full durability.
 fn basis(proof: Option<&Proof>) -> String {
     let Some(proof) = proof.filter(|proof| proof.cuts > 0) else {
         return "by its settings".to_owned();

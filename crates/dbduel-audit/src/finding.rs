@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::Read;
 use crate::rules::REFUSED_OPTION_FILE;
 
-/// What kind of statement a finding makes.
+/// The kind of statement that a finding makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -15,7 +15,7 @@ pub enum FindingKind {
     Advantage,
     /// Durability or semantics differ.
     NotComparable,
-    /// They differ, and the contest is about that.
+    /// They differ, and the contest is about this difference.
     Declared,
     /// They differ by design, and no setting changes it.
     Architecture,
@@ -29,9 +29,9 @@ pub enum FindingKind {
     Misconfigured,
     /// All sides are set up badly: no bias, but the result says less.
     Relevance,
-    /// It is the client's side that differs.
+    /// The clients differ, not the servers.
     ClientSide,
-    /// Published results do not say what is needed to judge them.
+    /// Published results lack information that is needed to judge them.
     Undisclosed,
 }
 
@@ -41,14 +41,14 @@ pub enum FindingKind {
 pub struct Side {
     /// Name of the contender.
     pub contender: String,
-    /// The canonical value, for people.
+    /// The canonical value, for messages.
     pub value: String,
-    /// What the server shows.
+    /// The values that the server shows.
     pub from: Vec<Read>,
 }
 
 impl Side {
-    /// What the server shows, each as `form` writes it; what is beyond `most` is only counted.
+    /// Readings, each as `form` writes it; those beyond `most` are only counted.
     pub fn reads(&self, most: usize, form: impl Fn(&Read) -> String) -> Vec<String> {
         at_most(most, self.from.iter().map(form))
     }
@@ -85,7 +85,7 @@ pub struct RemedySetting {
     pub value: String,
 }
 
-/// A claim of the judge, with what it rests on.
+/// A claim of the judge, with its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "AuditFinding"))]
@@ -94,25 +94,25 @@ pub struct Finding {
     pub rule: String,
     /// Class of the audit; empty for a finding about the run.
     pub class: String,
-    /// What kind of statement it is.
+    /// The kind of statement.
     pub kind: FindingKind,
     /// How much it weighs.
     pub severity: Severity,
     /// Contenders that it is about; empty means the whole contest.
     pub about: Vec<String>,
-    /// Contender that gains by it, where that is known.
+    /// Contender that gains by it, where known.
     pub favours: Option<String>,
     /// One sentence with the numbers in it.
     pub claim: String,
     /// Why it matters.
     pub why: String,
-    /// What to do.
+    /// Suggested action.
     pub remedy: String,
-    /// What it rests on.
+    /// The evidence for it.
     pub evidence: Vec<Side>,
     /// Settings that would make it go away.
     pub remedy_settings: Vec<RemedySetting>,
-    /// Why it was accepted, when it was.
+    /// The reason of the waiver that accepts it.
     pub waived: Option<String>,
     /// Index into the plan's levels; absent when it is about all of them.
     #[serde(skip)]
@@ -120,7 +120,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A finding with neither name, class nor reason, which the row of its rule has.
+    /// A finding without name, class and reason; the row of its rule adds these.
     #[must_use]
     pub fn new(severity: Severity, about: &[&str], claim: String, remedy: &str) -> Self {
         event::Finding {
@@ -146,26 +146,27 @@ impl Finding {
         Self { level, ..self }
     }
 
-    /// The same, with what it rests on.
+    /// The same, with its evidence.
     #[must_use]
     pub fn resting_on(self, evidence: impl Into<Vec<Side>>) -> Self {
         let evidence = evidence.into();
         Self { evidence, ..self }
     }
 
-    /// Its order among others: heaviest first, and before all others of its weight one that makes them moot.
+    /// Its order among others: heaviest first; within a weight, one that makes the others moot comes first.
     #[must_use]
     pub fn rank(&self) -> impl Ord + use<> {
         (std::cmp::Reverse(self.severity), !self.makes_others_moot())
     }
 
-    /// True when nothing else that is said of its contender is certain: the server did not run with these settings.
+    /// True when it makes all other findings about its contender uncertain: the server did not run with these
+    /// settings.
     #[must_use]
     pub fn makes_others_moot(&self) -> bool {
         self.rule == REFUSED_OPTION_FILE && self.severity == Severity::Void
     }
 
-    /// What journals and lists of findings call a finding of the audit.
+    /// Name of an audit finding in journals and lists of findings.
     #[must_use]
     pub fn full_name(&self) -> String {
         format!("{AUDIT}{}.{}", self.class, self.rule)
@@ -190,7 +191,7 @@ impl Finding {
     }
 }
 
-/// What the full names of the audit's findings begin with.
+/// Prefix of the full names of audit findings.
 const AUDIT: &str = "audit.";
 
 impl From<event::Finding> for Finding {

@@ -1,8 +1,8 @@
 //! Settings that make contenders equal.
 //!
-//! Works on predictions: each setting is applied to a copy of the evidence, so that later facts follow
-//! from earlier settings, and the copy is audited again. What no setting can make equal stays a finding,
-//! and so does what the contest is about or what a waiver accepts: equal would be another question.
+//! Works on predictions: each setting is applied to a copy of the evidence, so that later facts follow from earlier
+//! settings, and the copy is audited again. Differences that no setting removes stay findings, and so do those that
+//! the contest is about or that a waiver accepts: removing these would change the question.
 
 use std::collections::BTreeSet;
 
@@ -28,13 +28,13 @@ const ROUNDS_MAX: usize = 4;
 /// An equalised contest.
 #[derive(Debug, Clone)]
 pub struct Fix {
-    /// What to set, per contender, in the order of the classes; no name twice per contender.
+    /// Settings to add, per contender, in the order of the classes; no name twice per contender.
     pub settings: Vec<RemedySetting>,
-    /// What the contenders had set themselves and keep.
+    /// Settings that the contenders made themselves and keep.
     pub kept: Vec<RemedySetting>,
-    /// What was asked of them and their servers would not take.
+    /// Requested settings that their servers reject.
     pub refused: Vec<RemedySetting>,
-    /// Facts that weigh and that remain unknown: what they are, and of which contender.
+    /// Unknown facts that affect the grade: the fact and its contender.
     pub unknown: Vec<String>,
     /// The audit of the contenders as they would be with these settings.
     pub after: Audit,
@@ -105,7 +105,7 @@ pub fn fix(case: &Case) -> Fix {
     }
 }
 
-/// Facts that weigh, that settings decide, and that follow from a machine that is not described.
+/// Facts that affect the grade, that settings decide, and that depend on a machine that is not described.
 fn unknown(case: &Case) -> Vec<String> {
     let matters = |fact: &&Fact| fact.weight > Weight::Information;
     let mut found = Vec::new();
@@ -121,8 +121,8 @@ fn unknown(case: &Case) -> Vec<String> {
     found
 }
 
-/// What a contender was asked to set; where that is not known, the facts in which it differs from the
-/// defaults of its version. Each with what its server makes of it.
+/// Requested settings of a contender; where these are unknown, the facts in which it differs from the defaults of its
+/// version. Each with the value that its server makes of it.
 fn own_settings(contender: &ServerEvidence) -> Vec<(RemedySetting, Taken)> {
     let with_what_becomes_of_it = |(name, value): (&str, String)| {
         let setting = RemedySetting {
@@ -172,7 +172,7 @@ fn own_settings(contender: &ServerEvidence) -> Vec<(RemedySetting, Taken)> {
         .collect()
 }
 
-/// What to write into an option file for a variable to show this value.
+/// The value in an option file that makes a variable show this value.
 fn as_option<'n>(name: &'n str, value: &str) -> (&'n str, String) {
     match (name, Value::read(value).switch()) {
         // Any value of log_bin is the name of a file.

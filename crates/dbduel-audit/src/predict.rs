@@ -1,4 +1,4 @@
-//! What a server would show if a setting were in its option file.
+//! Predicts the variables of a server with a setting in its option file.
 //!
 //! Starts from defaults and applies what is known of clamping, rounding and side effects. A prediction is
 //! weaker than a reading, and evidence made of it says so.
@@ -11,7 +11,7 @@ use super::table::table;
 use super::takes::{ValueFate, is_text, value_fate};
 use super::value::{Value, option_value, variable_name};
 
-/// What a server does with a setting.
+/// How a server handles a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
     /// It is in effect, perhaps clamped or rounded.
@@ -24,10 +24,10 @@ pub enum Taken {
     Refused,
 }
 
-/// Applies a setting of an option file, unless the server does not take it; `None` stands for an option without a value.
+/// Applies a setting of an option file, unless the server rejects it; `None` stands for an option without a value.
 ///
 /// # Errors
-/// Why not, a sentence without its end.
+/// The reason of the rejection, a sentence without its full stop.
 pub fn set_option(
     evidence: &mut ServerEvidence,
     written: &str,
@@ -43,7 +43,7 @@ pub fn set_option(
     }
 }
 
-/// Applies a setting to predicted variables, and keeps that it was asked for. An empty value stands for none.
+/// Applies a setting to predicted variables, and records that it was requested. An empty value stands for none.
 pub fn predict(evidence: &mut ServerEvidence, written: &str, value: &str) -> Taken {
     let value = Some(value).filter(|value| !value.is_empty());
     apply(evidence, written, value).unwrap_or(Taken::Refused)
@@ -114,7 +114,7 @@ fn apply(
     Ok(Taken::Yes)
 }
 
-/// What becomes of an option by a prefix that stands for a switch.
+/// Effect of a switch prefix on an option.
 fn switched(evidence: &ServerEvidence, name: &str, to: &str) -> Result<ValueFate, String> {
     let is_switch = |shown: &String| matches!(shown.as_str(), "ON" | "OFF");
     match (is_text(evidence, name), to) {
@@ -129,7 +129,7 @@ fn switched(evidence: &ServerEvidence, name: &str, to: &str) -> Result<ValueFate
     }
 }
 
-/// What `my_getopt` makes of the value after a prefix: one value of 0, another of anything else or nothing.
+/// The value after a prefix as `my_getopt` reads it: one result for 0, another for any other value or none.
 fn unless_zero(value: Option<&str>, zero: &'static str, otherwise: &'static str) -> &'static str {
     if value == Some("0") { zero } else { otherwise }
 }
@@ -192,8 +192,8 @@ fn may_exist(evidence: &ServerEvidence, variable: &str) -> bool {
         || evidence.basis.inferred.contains(variable)
 }
 
-/// True for an option that begins with the name of a plugin that the server is told to load (`ha_rocksdb`). No list of a
-/// server without it has the option.
+/// True for an option that begins with the name of a plugin that the server is configured to load (`ha_rocksdb`). No
+/// list of a server without it has the option.
 fn is_of_loaded_plugin(evidence: &ServerEvidence, option: &str) -> bool {
     let plugin = option.split('_').next().unwrap_or(option);
     ["plugin_load", "plugin_load_add"].iter().any(|name| {
@@ -321,7 +321,7 @@ fn side_effects(evidence: &mut ServerEvidence, name: &str) {
     }
 }
 
-/// What the size of a pool is a multiple of, times the instances, bytes.
+/// The size of a pool is a multiple of this times the instances, bytes.
 const POOL_CHUNK: f64 = 134_217_728.0;
 
 fn size_pool(evidence: &mut ServerEvidence) {

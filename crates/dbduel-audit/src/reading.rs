@@ -12,7 +12,7 @@ use super::predict::has_option;
 use super::table::{Fact, Row, table};
 use super::value::Value;
 
-/// A name and what stood there.
+/// A name and its value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Read {
@@ -22,24 +22,24 @@ pub struct Read {
     pub value: String,
 }
 
-/// What became of reading a fact.
+/// Outcome of reading a fact.
 #[derive(Debug, Clone, PartialEq)]
 pub enum State {
     Known(Value),
     /// This server has nothing of the kind.
     NotThere,
-    /// Not read where it would be seen, for example at a connection of the load.
+    /// Its source was not examined, for example a connection of the load.
     NotSeen,
-    /// It should be there and is not: these names are missing.
+    /// Expected, but missing: the names that were not found.
     Unreadable(Vec<String>),
 }
 
 /// A fact of one contender.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading<'t> {
-    /// What was found.
+    /// The value, or why there is none.
     pub state: State,
-    /// What it followed from.
+    /// The names that it was computed from.
     pub from: Vec<Read>,
     /// The row of the table that applies.
     pub row: Option<&'t Row>,
@@ -47,7 +47,7 @@ pub struct Reading<'t> {
     pub is_inferred: bool,
     /// True when it is not known because the machine or the build is not described.
     pub is_undetermined: bool,
-    /// True when it rests on what is taken of storage of which nothing is known.
+    /// True when it rests on an assumption about storage that is not described.
     pub is_assumed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What `SHOW CREATE TABLE` says about the workload's tables.
+//! Properties of the workload's tables from `SHOW CREATE TABLE`.
 //!
 //! Reads the options that differ between servers and nothing else of SQL.
 
@@ -68,8 +68,8 @@ fn collations(schema: &str) -> Option<String> {
     (!found.is_empty()).then(|| found.join(","))
 }
 
-/// The collation that goes without saying, of the character sets that benchmarks use. MySQL from 8.0 and MariaDB
-/// from 10.6 always name the one of utf8mb4, which differs between them.
+/// The default collation of the character sets that benchmarks use. MySQL from 8.0 and MariaDB from 10.6 always name
+/// the one of utf8mb4, which differs between them.
 fn default_collation(charset: &str) -> Option<&'static str> {
     Some(match charset {
         "latin1" => "latin1_swedish_ci",

@@ -1,4 +1,4 @@
-//! What clients set in their sessions, over what their server is set to.
+//! Session settings of clients, which override those of their server.
 
 use dbduel_record::plan::Parameters;
 use serde_json::Value;
@@ -12,11 +12,11 @@ pub struct SetByClients {
     pub variable: &'static str,
     /// As the server shows it.
     pub value: &'static str,
-    /// The workload's parameter that decides.
+    /// The workload's parameter that decides it.
     pub parameter: &'static str,
 }
 
-/// What the clients of a workload set; nothing where they set nothing.
+/// Session settings of the clients of a workload; empty where they set nothing.
 #[must_use]
 pub(crate) fn session(
     workload: &str,

@@ -1,4 +1,4 @@
-//! What a contest is about: the facts in which its contenders differ on purpose.
+//! The subject of a contest: the facts in which its contenders differ on purpose.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::table::{Fact, table};
 use super::value::variable_name;
 use crate::finding::Finding;
 
-/// What a contest is about, under the names that facts and variables have.
+/// The subject of a contest, under the names that facts and variables have.
 #[derive(Debug, Clone)]
 pub struct Subject {
     declared: BTreeSet<String>,

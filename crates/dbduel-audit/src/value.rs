@@ -1,6 +1,4 @@
 //! Values as servers print them, brought to one form: numbers, switches and words.
-//!
-//! Knows how servers write; it does not know what a value means.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -1,7 +1,7 @@
-//! The durability log in the load process: numbers in, ranges out.
+//! The durability log in the load process: acknowledged numbers in, ranges out.
 //!
-//! Clients note what the server acknowledged; once per tick a load thread hands its notes over, and here
-//! they are joined over all threads. Knows no workload and no connection.
+//! Clients note the numbers that the server acknowledged; once per tick a load thread passes its notes on, and here
+//! they are joined over all threads.
 
 use std::collections::BTreeMap;
 
@@ -17,21 +17,21 @@ pub struct Commitment {
     pub number: u64,
 }
 
-/// A number and when its acknowledgement had arrived.
+/// A number and the time of its acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acknowledged {
     /// The number.
     #[serde(flatten)]
     pub commitment: Commitment,
-    /// Nanoseconds of `CLOCK_MONOTONIC`; never too early.
+    /// Nanoseconds of `CLOCK_MONOTONIC`, at or after the acknowledgement's arrival.
     pub at_ns: u64,
 }
 
-/// What one contender acknowledged since the last answer. Its size follows the number of series and of
-/// gaps, not of transactions.
+/// Numbers that one contender's server acknowledged since the last answer. Its size depends on the number of series
+/// and gaps, not of transactions.
 #[derive(Debug, Default)]
 pub struct CommitLog {
-    /// First and last numbers, ascending and apart.
+    /// First and last numbers of ranges, ascending and not adjacent.
     stretches: BTreeMap<[u32; 2], Vec<(u64, u64)>>,
 }
 
@@ -61,7 +61,7 @@ impl CommitLog {
         }
     }
 
-    /// Hands everything out and is empty.
+    /// Returns all ranges and empties the log.
     pub fn take(&mut self) -> Vec<CommitRange> {
         let stretches = std::mem::take(&mut self.stretches);
         let ranges = stretches.into_iter().flat_map(|([major, minor], list)| {
@@ -75,7 +75,7 @@ impl CommitLog {
     }
 }
 
-/// The two numbers of a series as [`CommitLog::take`] writes it.
+/// Parses the two numbers of a series as [`CommitLog::take`] writes it.
 #[must_use]
 pub fn parse_series(series: &str) -> Option<[u32; 2]> {
     let (major, minor) = series.split_once('/')?;

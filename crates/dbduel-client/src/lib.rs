@@ -9,8 +9,8 @@
 //!  └── schedule, share (when a transaction is due, and whose it is)
 //! ```
 //!
-//! Clients take part in the slices of a contest, or in a run as sysbench understands it, whose gate and metrics are in [`run`].
-//! What is random about them comes from [`random`] and [`distributions`]. Knows no workload, no table and no order.
+//! Clients take part in the slices of a contest, or in a run in sysbench's sense, whose gate and metrics are in [`run`].
+//! Their random values come from [`random`] and [`distributions`].
 
 pub mod commit_log;
 pub mod distributions;

@@ -1,12 +1,12 @@
-//! The generator behind everything that a client or a filler draws.
+//! The random generator of clients and fillers.
 //!
-//! A fixed algorithm (xoshiro256++, Blackman & Vigna 2019, seeded through SplitMix64), because records
-//! and datasets must be reproducible by later versions. It knows nothing of distributions.
+//! A fixed algorithm (xoshiro256++, Blackman & Vigna 2019, seeded through SplitMix64), because records and datasets
+//! must be reproducible by later versions.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// Digits taken from one draw: few enough that the bias, 10^8 / 2^64, cannot be seen.
+/// Digits taken from one draw: few enough that the bias, 10^8 / 2^64, is negligible.
 const DIGITS_PER_DRAW: usize = 8;
 
 /// A seeded stream of random numbers.
@@ -68,14 +68,14 @@ const PRIME: u64 = 4_294_967_291;
 const OFFSET: u32 = 0x4679_0905;
 const MASK: u32 = 0x5bf0_3635;
 
-/// The n-th number of those that look random and never repeat, by the permutation of sysbench: quadratic residues modulo a
-/// prime just below 2^32, twice. A function of n, without a generator.
+/// The n-th number of a pseudo-random sequence without repetitions, by sysbench's permutation: quadratic residues
+/// modulo a prime just below 2^32, twice. A function of n, without a generator.
 pub fn unique(n: u32) -> u32 {
     permute(permute(n).wrapping_add(OFFSET) ^ MASK)
 }
 
-/// Squares modulo the prime are distinct below its half; the upper half is mirrored. The five numbers
-/// from the prime on stay where they are.
+/// Squares modulo the prime are distinct below its half; the upper half is mirrored. The five numbers from the prime
+/// on map to themselves.
 fn permute(x: u32) -> u32 {
     let x = u64::from(x);
     if x >= PRIME {

@@ -1,10 +1,10 @@
-//! Decides when each transaction is due, in a slice of a contest or in a run.
+//! Schedule of due transactions, in a slice of a contest or in a run.
 //!
-//! Knows nothing of sockets, SQL or histograms: numbers in, instants out, so that an hour of schedule is
-//! tested in a millisecond. Instants are nanoseconds since the start of the slice or the run.
+//! Numbers in, instants out, so that an hour of schedule is tested in a millisecond. Instants are nanoseconds since
+//! the start of the slice or the run.
 //!
-//! A due instant is never moved and never dropped. A client that comes late finds a past instant and
-//! runs at once; the wait is part of the latency, which is the point.
+//! A due instant is never moved and never dropped. A client that comes late finds a past instant and runs at once; the
+//! wait is part of the latency, which is the point.
 
 use dbduel_record::plan::Arrival;
 use dbduel_record::seed::named_seed;
@@ -12,13 +12,14 @@ use dbduel_record::seed::named_seed;
 use crate::random::Random;
 use crate::share::Share;
 
-/// Arrivals that are counted one by one at most, so that a look at a hopeless overload takes milliseconds.
+/// Maximum number of arrivals that are counted one by one, so that the backlog of a hopeless overload is computed in
+/// milliseconds.
 pub(crate) const COUNTED_MAX: u64 = 1_000_000;
 
 /// Nanoseconds of a second.
 const NS_PER_S: f64 = 1e9;
 
-/// When the transactions of one thread's clients fall due.
+/// Due instants of the transactions of one thread's clients.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     end_ns: u64,
@@ -29,7 +30,7 @@ pub struct Schedule {
 enum Rule {
     /// Due when the client's previous transaction is done, plus the think time.
     Closed { think_ns: u64 },
-    /// Due at instants of their own; a free client takes the earliest.
+    /// Due at scheduled instants; a free client takes the earliest.
     Open {
         arrivals: Arrivals,
         share: Share,
@@ -77,8 +78,8 @@ impl Schedule {
         }
     }
 
-    /// When the next transaction of a client that is free since `free_ns` is due; none when that would
-    /// be at or after the end of the slice.
+    /// When the next transaction of a client that is free since `free_ns` is due; `None` when that is at or after the
+    /// end of the slice.
     #[inline]
     pub fn take(&mut self, free_ns: u64) -> Option<u64> {
         let due_ns = match &self.rule {
@@ -94,7 +95,7 @@ impl Schedule {
         Some(due_ns)
     }
 
-    /// When the next transaction is due, with any client free; never in a closed loop.
+    /// When the next transaction is due, if any client is free; never in a closed loop.
     #[must_use]
     pub fn next_ns(&self) -> u64 {
         match &self.rule {
@@ -103,7 +104,7 @@ impl Schedule {
         }
     }
 
-    /// Takes the arrivals up to `now_ns` and before the end, but no more than `most`; returns how many there were.
+    /// Takes the arrivals up to `now_ns` and before the end, at most `most`; returns their number.
     pub fn pass(&mut self, now_ns: u64, most: u64) -> u64 {
         let mut passed = 0;
         while passed < most && self.next_ns() <= now_ns && self.next_ns() < self.end_ns {

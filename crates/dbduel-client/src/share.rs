@@ -1,4 +1,4 @@
-//! Who drives which clients: the division of a load over load hosts, and of each host's part over its threads.
+//! Division of a load's clients over load hosts, and of each host's clients over its threads.
 
 /// The part of the load that one load process drives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct HostShare {
 }
 
 impl HostShare {
-    /// All of it.
+    /// The whole load.
     pub const WHOLE: HostShare = HostShare { host: 0, hosts: 1 };
 
     /// The part of one of this host's `threads`. Client n runs on host n mod `hosts`.
@@ -23,7 +23,7 @@ impl HostShare {
         }
     }
 
-    /// A number that no other host draws, from a number that no other client of this host draws.
+    /// A number unique over all hosts, from a number unique among the clients of this host.
     #[must_use]
     pub fn distinct(self, number: u32) -> u32 {
         number.wrapping_mul(self.hosts).wrapping_add(self.host)
@@ -42,14 +42,14 @@ pub struct Share {
 }
 
 impl Share {
-    /// All of it, driven together.
+    /// The whole load on one thread.
     pub(crate) const WHOLE: Share = Share {
         thread: 0,
         threads: 1,
         clients: 1,
     };
 
-    /// How many of the clients run on this thread.
+    /// Number of clients on this thread.
     #[must_use]
     pub fn own_clients(&self) -> u32 {
         let before = self.clients.saturating_sub(self.thread);

@@ -1,7 +1,7 @@
 //! One blocking connection, for administration: settings, schema, loading, readiness.
 //!
-//! It is a connection that waits in system calls. Not for measuring: results are kept in memory. Every wait has a deadline; a
-//! statement that misses its own leaves the connection unusable, because its reply could still come.
+//! Not for measuring: results are kept in memory and waits are system calls. Every wait has a deadline; a statement
+//! that misses its deadline makes the connection unusable, because its reply could still arrive.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -21,27 +21,27 @@ use crate::statement_watch::StatementWatch;
 /// How a connection is made and used.
 #[derive(Debug, Clone)]
 pub struct ConnectOptions {
-    /// What the server speaks.
+    /// The dialect.
     pub dialect: Dialect,
     /// Time for connecting, changing to TLS and logging in, all together.
     pub deadline: Duration,
-    /// Time for one statement with its whole reply; for a load, between two signs of life of the server.
+    /// Time for one statement with its whole reply; for a load, time between two replies or requests of the server.
     pub statement_deadline: Duration,
     /// Default database, if any.
     pub database: Option<String>,
-    /// How much TLS.
+    /// TLS mode.
     pub tls: TlsMode,
-    /// Whether [`Connection::load`] may be used; with PostgreSQL it always may.
+    /// Whether [`Connection::load`] may be used; always allowed with PostgreSQL.
     pub local_infile: bool,
-    /// Gives up what is waited for; the connection is then of no use any more.
+    /// Cancels waits; the connection is unusable afterwards.
     pub cancel: Cancel,
-    /// What the session is set to before its first statement.
+    /// Settings of the session before its first statement.
     pub session: SessionStart,
 }
 
 impl Default for ConnectOptions {
-    /// MySQL; ten seconds to connect, sixty per statement; no database, no TLS, no loading; nothing gives up a wait; a session for
-    /// statements of ours.
+    /// MySQL; ten seconds to connect, sixty per statement; no database, no TLS, no loading; no cancellation; a session
+    /// for unmeasured statements.
     fn default() -> Self {
         ConnectOptions {
             dialect: Dialect::MySql,
@@ -73,7 +73,7 @@ impl Connection {
     /// Connects and logs in.
     ///
     /// # Errors
-    /// [`ConnectError`]; whether a server answered at all is told by [`ConnectError::refused`].
+    /// [`ConnectError`]; [`ConnectError::refused`] shows whether a server answered at all.
     pub fn connect(
         address: &Address,
         credentials: &Credentials,
@@ -106,7 +106,7 @@ impl Connection {
         })
     }
 
-    /// The server's version as its greeting has it.
+    /// The server's version from its greeting.
     #[must_use]
     pub fn server_version(&self) -> &str {
         self.conn.session().server_version()
@@ -118,19 +118,19 @@ impl Connection {
         self.conn.session().id()
     }
 
-    /// The name of the method that the account was authenticated by.
+    /// Authentication method of the login.
     #[must_use]
     pub fn authentication(&self) -> &'static str {
         self.conn.session().authentication()
     }
 
-    /// What the server speaks.
+    /// The dialect.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         self.conn.dialect()
     }
 
-    /// True when the connection changed to TLS in its login.
+    /// True when the connection changed to TLS at login.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         self.conn.is_encrypted()
@@ -175,7 +175,7 @@ impl Connection {
         })
     }
 
-    /// Runs a statement and throws its rows away.
+    /// Runs a statement and discards its rows.
     ///
     /// # Errors
     /// [`QueryError`].
@@ -183,11 +183,11 @@ impl Connection {
         self.run(sql, async |conn| conn.query(sql.as_bytes()).await)
     }
 
-    /// Runs a `LOAD DATA LOCAL INFILE` statement with this content, whatever file the statement names, or a
-    /// `COPY … FROM STDIN`.
+    /// Runs a `LOAD DATA LOCAL INFILE` statement with this content, regardless of the file that the statement names,
+    /// or a `COPY … FROM STDIN`.
     ///
     /// # Errors
-    /// [`QueryError`]. When the content cannot be read MySQL has loaded what came before, PostgreSQL nothing.
+    /// [`QueryError`]. When the content cannot be read, MySQL keeps the rows loaded so far, PostgreSQL none.
     pub fn load(&mut self, sql: &str, content: &mut dyn Read) -> Result<Summary, QueryError> {
         let mut content = Content {
             reader: content,
@@ -205,19 +205,19 @@ impl Connection {
         }
     }
 
-    /// Whether both sides agreed in the login that [`Connection::load`] may be used.
+    /// Whether both sides agreed at login that [`Connection::load`] may be used.
     #[must_use]
     pub fn may_load_files(&self) -> bool {
         self.conn.session().may_load_files()
     }
 
-    /// Whether the server executes one statement for many rows in one request, as MariaDB does.
+    /// Whether the server executes one statement for many rows in one request (MariaDB).
     #[must_use]
     pub fn has_bulk_execution(&self) -> bool {
         self.conn.session().has_bulk_execution()
     }
 
-    /// Lets the server prepare a statement.
+    /// Prepares a statement on the server.
     ///
     /// # Errors
     /// [`QueryError`].
@@ -229,7 +229,7 @@ impl Connection {
         })
     }
 
-    /// Lets the server forget a statement, of which it may keep a limited number.
+    /// Deallocates a statement; servers limit their number.
     ///
     /// # Errors
     /// [`QueryError`].
@@ -238,7 +238,7 @@ impl Connection {
         self.run(&sql, async |conn| Ok(conn.close(statement).await?))
     }
 
-    /// Executes a statement for each of the rows, whose values have these kinds or are NULL; see
+    /// Executes a statement for each of the rows, whose values are of these kinds or NULL; see
     /// [`Connection::has_bulk_execution`].
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What gives up waits for servers, from another thread or because the user wants an end.
+//! Cancellation of waits for servers, from another thread or on the user's request.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,26 +6,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::executor::Bell;
 
-/// Gives up the waits of those that were given it. Clones give up the same ones.
+/// A cancellation handle shared by its clones.
 #[derive(Clone)]
 pub struct Cancel(Option<Arc<Inner>>);
 
 struct Inner {
     is_set: AtomicBool,
-    /// Asked as well at each look.
+    /// Further condition, asked at each check.
     is_wanted: fn() -> bool,
     bells: Mutex<Vec<Bell>>,
 }
 
 impl Cancel {
-    /// One that gives up nothing.
+    /// A handle that is never cancelled.
     #[must_use]
     pub fn never() -> Self {
         Cancel(None)
     }
 
-    /// One that is set as long as `is_wanted` says so, too. Only waits that look at it again and again notice, as those of blocking
-    /// connections do; it rings no bell.
+    /// A handle that is also cancelled while `is_wanted` returns true. Only waits that poll notice it, as those of
+    /// blocking connections do; it rings no bell.
     #[must_use]
     pub fn when(is_wanted: fn() -> bool) -> Self {
         Cancel(Some(Arc::new(Inner {
@@ -35,8 +35,8 @@ impl Cancel {
         })))
     }
 
-    /// From now on nothing is sent to a server; what waits for one is given up and its connections are closed. A script
-    /// that computes goes on until it asks for something.
+    /// Cancels: from now on nothing is sent to a server, waits for replies end, and their connections are closed. A
+    /// script that computes continues until its next request.
     pub fn cancel(&self) {
         let Some(inner) = &self.0 else {
             return;
@@ -46,7 +46,7 @@ impl Cancel {
         bells.iter().for_each(Bell::ring);
     }
 
-    /// True when waits are to be given up.
+    /// True when cancelled.
     #[inline]
     #[must_use]
     pub fn is_set(&self) -> bool {
@@ -54,7 +54,7 @@ impl Cancel {
         inner.is_some_and(|inner| inner.is_set.load(Ordering::Acquire) || (inner.is_wanted)())
     }
 
-    /// Rings this bell too.
+    /// Registers a bell that rings on cancellation.
     pub fn listen(&self, bell: Bell) {
         if let Some(inner) = &self.0 {
             let mut bells = inner.bells.lock().unwrap_or_else(PoisonError::into_inner);

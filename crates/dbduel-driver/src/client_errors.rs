@@ -1,4 +1,4 @@
-//! Errors of connections as scripts know them: each protocol's by the numbers and texts of its own client library.
+//! Errors of connections as scripts see them, with the numbers and texts of each protocol's client library.
 
 use super::{Dialect, LostError, ServerError, mysql, postgresql};
 use crate::address::Address;

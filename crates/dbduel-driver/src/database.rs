@@ -32,10 +32,10 @@ pub fn create_database(connection: &mut Connection, name: &str) -> Result<(), Qu
     Ok(())
 }
 
-/// Makes the file that a database is, unless it is there. With servers there is nothing to make before they run.
+/// Creates the file of a database unless it exists; does nothing for servers.
 ///
 /// # Errors
-/// Such as for a folder that is not there.
+/// When the file cannot be created, for example in a missing folder.
 pub fn create_file(address: &Address) -> io::Result<()> {
     match address {
         Address::File { path, .. } if !path.exists() => {
@@ -46,7 +46,7 @@ pub fn create_file(address: &Address) -> io::Result<()> {
     }
 }
 
-/// Where the server keeps its data, on its machine, or the file lies; none when it does not say.
+/// Data directory of the server on its machine, or path of the file; `None` when the server does not report it.
 pub fn data_directory(connection: &mut Connection) -> Option<PathBuf> {
     let sql = match connection.dialect() {
         Dialect::MySql => "SELECT @@datadir",

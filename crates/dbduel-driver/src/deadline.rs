@@ -1,5 +1,5 @@
-//! Bounds for the wait for a connection, which a server may accept and then never speak on: a timeout, and the end of
-//! what the connection is for.
+//! Bounds for the wait for a connection, since a server may accept one and never answer: a timeout, and the end of the
+//! work that needs the connection.
 
 use std::future::poll_fn;
 use std::io::{Error, ErrorKind};
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use super::LostError;
 use crate::executor::{Reactor, Token};
 
-/// A timer of a task. It goes with whatever waits for it, also when that is given up: a client that connects again and again
-/// would pile them up.
+/// A timer of a task, removed when its wait ends or is dropped; otherwise a client that reconnects repeatedly would
+/// pile them up.
 struct Timer<'a> {
     reactor: &'a Reactor,
     token: Token,
@@ -31,8 +31,8 @@ impl Drop for Timer<'_> {
     }
 }
 
-/// Waits for a connection that is being made, but not longer than `timeout` from `since` on; what was begun is then
-/// dropped. The error names the whole timeout, of which earlier attempts may have taken a part.
+/// Waits for a connection to be made, at most `timeout` from `since` on; the attempt is then dropped. The error states
+/// the whole timeout, of which earlier attempts may have taken a part.
 ///
 /// # Errors
 /// Those of `opening`, or that there was no answer in time.
@@ -57,8 +57,8 @@ pub async fn within<T>(
     .await
 }
 
-/// What `opening` comes to; none when `end` comes before, and what was begun is then dropped. The end is asked for at every
-/// poll, because it may be moved: the mover has the task polled.
+/// Result of `opening`; `None` when `end` comes before, and the attempt is then dropped. `end` is asked at every poll,
+/// because it may be moved: the code that moves it must have the task polled.
 pub async fn unless_over<T>(
     reactor: &Reactor,
     token: Token,
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::executor::{Executor, turn};
 
-    /// What a task comes to, and the timers that are left. `nudge` is called before every turn of the event loop.
+    /// Result of a task, and the timers left over. `nudge` is called before every turn of the event loop.
     fn outcome_of<T: 'static>(
         make: impl FnOnce(Rc<Reactor>, Token) -> crate::executor::Task<T>,
         nudge: impl Fn(&Reactor, Token),
@@ -109,7 +109,7 @@ mod tests {
         (outcome.unwrap(), reactor.timers())
     }
 
-    /// An opening that ends at the poll with this number.
+    /// An opening that completes at the poll with this number.
     async fn opening(polls: u32) -> Result<u32, LostError> {
         for _ in 1..polls {
             turn().await;

@@ -1,4 +1,4 @@
-//! Why there is no connection or no result, and what the server's errors mean.
+//! Errors of connections and statements, and the meaning of the server's errors.
 
 use std::{fmt, io};
 
@@ -8,33 +8,33 @@ use super::result::RESULT_LIMIT;
 use super::tls::TlsError;
 use crate::address::Address;
 
-/// How much of a statement is repeated in errors, in bytes.
+/// Maximum number of bytes of a statement that errors repeat.
 const EXCERPT: usize = 120;
 
-/// An error of which only the text matters.
+/// An error of which only the text is used.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// What an error of the server means, whatever its number.
+/// Meaning of a server's error, independent of its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorClass {
-    /// Another client was in the way: a deadlock, a lock timeout, a row that changed since the snapshot. The transaction may be
-    /// tried again.
+    /// Conflict with another client: a deadlock, a lock timeout, a row that changed since the snapshot. The
+    /// transaction may be tried again.
     Conflict,
-    /// The key is taken.
+    /// The key exists.
     DuplicateKey,
-    /// The table is there already.
+    /// The table exists.
     TableExists,
-    /// The index or the foreign key is there already.
+    /// The index or the foreign key exists.
     IndexExists,
-    /// The server does not read rows from a file of the client.
+    /// The server refuses to load files from the client.
     NoFileLoading,
     /// The server cannot prepare this kind of statement.
     NotPreparable,
-    /// The server keeps as many prepared statements as it may.
+    /// The server's limit of prepared statements is reached.
     TooManyPrepared,
     /// The account or its password is wrong.
     AccessDenied,
-    /// The account looks at no password.
+    /// The account ignores passwords.
     PasswordUnused,
     /// Any other.
     Other,
@@ -43,10 +43,10 @@ pub enum ErrorClass {
 /// An error that the server answered with.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerError {
-    /// What it means.
+    /// Its meaning.
     pub class: ErrorClass,
-    /// The server's own number; with PostgreSQL its SQLSTATE read as a number of base 36, with SQLite its extended result code
-    /// and [`SQLITE_ERRORS`].
+    /// The server's number; for PostgreSQL its SQLSTATE read as a number of base 36, for SQLite its extended result
+    /// code plus [`SQLITE_ERRORS`].
     pub code: u32,
     /// SQLSTATE, five characters.
     pub sqlstate: [u8; 5],
@@ -61,7 +61,7 @@ impl ServerError {
         std::str::from_utf8(&self.sqlstate).unwrap_or("HY000")
     }
 
-    /// What the error is known by: number and SQLSTATE, SQLSTATE alone where the server has no numbers, or SQLite's name.
+    /// Name of the error: number and SQLSTATE, SQLSTATE alone for PostgreSQL, or SQLite's name.
     #[must_use]
     pub fn name(&self) -> String {
         let (code, sqlstate) = (error_name(self.code), self.sqlstate());
@@ -86,42 +86,42 @@ impl fmt::Debug for ServerError {
 
 impl std::error::Error for ServerError {}
 
-/// Why a connection is of no use any more.
+/// Why a connection is unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum LostError {
-    /// The system says so.
+    /// An error of the operating system.
     #[error("the connection broke: {0}")]
     Io(#[from] io::Error),
-    /// The server's bytes make no sense.
-    #[error("the server broke the protocol: {0}")]
+    /// Bytes from the server that cannot be decoded.
+    #[error("the server violated the protocol: {0}")]
     Protocol(Cause),
     /// The server refused the login.
     #[error("login refused: {0}")]
     Refused(ServerError),
-    /// The login did not come to an end.
+    /// The login failed on the client's side.
     #[error(transparent)]
     Login(Cause),
-    /// The server refuses what our statements rely on.
+    /// The server refuses the session variables that our statements rely on.
     #[error(
-        "the session cannot be set to what statements rely on: {0}; is there a proxy that allows no SET, or a server of another kind?"
+        "cannot set the session variables that statements rely on: {0}; is there a proxy that rejects SET, or another kind of server?"
     )]
     Session(ServerError),
     /// The server refuses the workload's statements.
-    #[error("the workload's statements cannot be prepared: {0}; was the data filled in?")]
+    #[error("the workload's statements cannot be prepared: {0}; are the tables loaded?")]
     Prepare(ServerError),
-    /// There is no TLS with the server that answers.
+    /// TLS failed with the server that answers.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// A statement was given values that do not fit it, and was not sent.
+    /// The values do not fit the statement, which was not sent.
     #[error(transparent)]
     Values(Cause),
-    /// The script that decides what the client does is at fault.
+    /// An error in the script that decides what the client does.
     #[error("the script failed: {why}")]
     Script {
-        /// Where and what.
+        /// Position and error.
         why: String,
     },
-    /// The tables hold something else than the workload needs.
+    /// The tables' content is not what the workload needs.
     #[error("the data cannot be used: {why}")]
     Data {
         /// What is wrong, and what to do about it.
@@ -130,7 +130,7 @@ pub enum LostError {
 }
 
 impl LostError {
-    /// True when another connection may be made: the server went away, which it may do in the midst of a handshake.
+    /// True when reconnecting may help: the server went away, possibly during a handshake.
     pub fn may_pass(&self) -> bool {
         matches!(
             self,
@@ -143,13 +143,13 @@ impl LostError {
     }
 }
 
-/// Why a statement brought no result.
+/// Why a statement returned no result.
 #[derive(Debug, thiserror::Error)]
 pub enum StatementError {
-    /// The server answered with an error; the connection can be used further.
+    /// The server answered with an error; the connection remains usable.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// The connection cannot be used further.
+    /// The connection is unusable.
     #[error(transparent)]
     Lost(#[from] LostError),
 }
@@ -166,35 +166,35 @@ pub enum ConnectError {
     /// No server answers at the address, or the connection broke.
     #[error("cannot connect to `{address}` (is the server running and listening there?)")]
     Unreachable {
-        /// Where.
+        /// The address.
         address: Address,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The file of a database cannot be opened, or does not take a setting.
+    /// The file of a database cannot be opened, or rejects a setting.
     #[error("cannot open `{address}`")]
     File {
-        /// Which file.
+        /// The file.
         address: Address,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
-    /// There is no TLS with the server that answers.
+    /// TLS failed with the server that answers.
     #[error("cannot connect to `{address}` with TLS")]
     Tls {
-        /// Where.
+        /// The address.
         address: Address,
-        /// What is in its way.
+        /// The reason.
         source: TlsError,
     },
-    /// The server answered but did not let us in.
+    /// The server answered but refused the login.
     #[error("cannot log in to `{address}` as `{user}`")]
     Login {
-        /// Where.
+        /// The address.
         address: Address,
-        /// As whom.
+        /// The user.
         user: String,
-        /// Why not.
+        /// The reason.
         source: LostError,
     },
 }
@@ -216,7 +216,7 @@ impl ConnectError {
         }
     }
 
-    /// The server's error, if there is a server and it refused; its answer shows that it is up.
+    /// The server's error, if a server refused; its answer shows that it is up.
     #[must_use]
     pub fn refused(&self) -> Option<&ServerError> {
         match self {
@@ -232,7 +232,7 @@ impl ConnectError {
 /// Why a statement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
-    /// The server refused it; the connection can be used further.
+    /// The server refused it; the connection remains usable.
     #[error("`{sql}` failed with error {}: {}", .error.name(), .error.message)]
     Refused {
         /// The server's answer.
@@ -240,23 +240,23 @@ pub enum QueryError {
         /// The beginning of the statement.
         sql: String,
     },
-    /// The connection broke or the deadline passed; the connection cannot be used further.
+    /// The connection broke or the deadline passed; the connection is unusable.
     #[error("`{sql}` got no complete answer; the server's log may say why")]
     Broken {
         /// The beginning of the statement.
         sql: String,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The answer is no valid answer; the connection cannot be used further.
-    #[error("`{sql}` got an answer that breaks the protocol")]
+    /// The reply is invalid; the connection is unusable.
+    #[error("`{sql}` got a reply that violates the protocol")]
     Protocol {
         /// The beginning of the statement.
         sql: String,
-        /// What is wrong with it.
+        /// What is invalid.
         source: Cause,
     },
-    /// The result has more than 256 MiB of values.
+    /// The result has more than [`RESULT_LIMIT`] bytes of values.
     #[error("`{sql}` returned more than {RESULT_LIMIT} bytes; ask for less")]
     TooMuch {
         /// The beginning of the statement.
@@ -267,7 +267,7 @@ pub enum QueryError {
     Values {
         /// The beginning of the statement.
         sql: String,
-        /// What is wrong with them.
+        /// The mismatch.
         source: Cause,
     },
     /// The content to load cannot be read.
@@ -275,7 +275,7 @@ pub enum QueryError {
     Content {
         /// The beginning of the statement.
         sql: String,
-        /// What the reader said.
+        /// The reader's error.
         source: io::Error,
     },
 }
@@ -290,7 +290,7 @@ impl QueryError {
         }
     }
 
-    /// What the server's error means, if the server refused.
+    /// Meaning of the server's error, if the server refused.
     #[must_use]
     pub fn class(&self) -> Option<ErrorClass> {
         match self {

@@ -1,7 +1,7 @@
-//! What is asked about tables, and done with whole ones, those of scripts too, whatever they are called.
+//! Statements that query tables or act on whole ones, including tables of scripts with arbitrary names.
 //!
-//! Each is a function that has a text for every product. [`ON_TABLES`] lists those that take a table, so that a test runs each of
-//! them on each product. Knows no connection.
+//! Each is a function with a text for every product. [`ON_TABLES`] lists those that take a table, so that a test runs
+//! each of them on each product.
 
 use crate::Dialect;
 
@@ -18,8 +18,8 @@ pub const fn table_names(dialect: Dialect) -> &'static str {
     }
 }
 
-/// Names of tables and their columns but those of times, which may tell when a table was filled. Of PostgreSQL without tables
-/// whose rows are another one's as well.
+/// Names of tables and their columns except columns of times, which may depend on when a table was filled. For
+/// PostgreSQL, without partitions, whose rows belong to another table as well.
 pub const fn columns_without_times(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::MySql => {
@@ -44,7 +44,7 @@ pub const fn columns_without_times(dialect: Dialect) -> &'static str {
     }
 }
 
-/// Names of the columns of bytes of a table of PostgreSQL, which sends their values in hexadecimal.
+/// Names of the BYTEA columns of a PostgreSQL table, whose values are sent in hexadecimal.
 #[must_use]
 pub fn columns_of_bytes(table: &str) -> String {
     let table = oid(table);
@@ -77,7 +77,7 @@ pub fn count(dialect: Dialect, table: &str) -> String {
     format!("SELECT COUNT(*) FROM {}", dialect.identifier(table))
 }
 
-/// Has the server gather the statistics of a table by which it plans.
+/// Gathers the optimizer statistics of a table.
 #[must_use]
 pub fn gather_statistics(dialect: Dialect, table: &str) -> String {
     let verb = match dialect {
@@ -98,7 +98,7 @@ pub fn definition(dialect: Dialect, table: &str) -> String {
     }
 }
 
-/// Has the server look whether a table is whole, where it has a statement for that. Complaints are in the last column.
+/// Checks the integrity of a table, where the server has a statement for that. Complaints are in the last column.
 #[must_use]
 pub fn check(dialect: Dialect, table: &str) -> Option<String> {
     let name = dialect.identifier(table);
@@ -109,7 +109,7 @@ pub fn check(dialect: Dialect, table: &str) -> Option<String> {
     }
 }
 
-/// Drops a table if it is there, with what refers to it.
+/// Drops a table if it exists, with objects that refer to it.
 #[must_use]
 pub fn drop_if_exists(dialect: Dialect, table: &str) -> String {
     let cascade = match dialect {
@@ -122,7 +122,7 @@ pub fn drop_if_exists(dialect: Dialect, table: &str) -> String {
     )
 }
 
-/// How the server would run a statement.
+/// Explains a statement.
 #[must_use]
 pub fn explain(dialect: Dialect, statement: &str) -> String {
     let verb = match dialect {
@@ -133,10 +133,10 @@ pub fn explain(dialect: Dialect, statement: &str) -> String {
     format!("{verb} {statement}")
 }
 
-/// The text that a product has for something about a table; none where it has nothing for it.
+/// Text of a statement about a table for a product; `None` where the product has none.
 pub type OnTable = fn(Dialect, &str) -> Option<String>;
 
-/// Everything above, by name, in an order in which all may run on one table.
+/// All of the above by name, in an order in which they can run on one table.
 pub const ON_TABLES: &[(&str, OnTable)] = &[
     ("table_names", |dialect, _| {
         Some(table_names(dialect).to_owned())
@@ -166,7 +166,7 @@ pub const ON_TABLES: &[(&str, OnTable)] = &[
     }),
 ];
 
-/// PostgreSQL's number of a table.
+/// PostgreSQL's OID of a table.
 fn oid(table: &str) -> String {
     let dialect = Dialect::PostgreSql;
     let name = dialect.identifier(table).to_string();
@@ -178,7 +178,8 @@ const SQLITE_DEFINITION: &str = r"
 SELECT tbl_name, group_concat(sql, ';
 ') FROM (SELECT tbl_name, sql FROM sqlite_schema WHERE tbl_name = {table} AND sql IS NOT NULL ORDER BY type = 'index', name)";
 
-/// Name and definition of a table with its indexes, put together from the catalogue, since PostgreSQL has no statement for it.
+/// Name and definition of a table with its indexes, assembled from the catalogue, since PostgreSQL has no statement
+/// for it.
 const POSTGRESQL_DEFINITION: &str = r"
 SELECT c.relname, concat_ws(E';\n',
     'CREATE ' || CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' ELSE '' END || 'TABLE ' || quote_ident(c.relname) || E' (\n  '

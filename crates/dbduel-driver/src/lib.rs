@@ -1,10 +1,10 @@
-//! What dbduel needs of a database: connections, statements, values, rows, and what errors mean; and the event loop on which
+//! Access to databases: connections, statements, values, rows, and the meaning of errors; and the event loop on which
 //! the connections of a load's clients wait ([`executor`]).
 //!
-//! Workloads, scripts, filling and the lab know only what is exported here. `mysql/` and `postgresql/` hold what is a
-//! protocol's own: packets, errors, literals. `sqlite/` has no protocol and runs in this process. Connections, sockets, TLS and
-//! deadlines are not. Which protocol a connection speaks is asked with a branch where bytes are written and read, so a
-//! statement costs what its protocol costs.
+//! Workloads, scripts, filling and the lab use only what is exported here. `mysql/` and `postgresql/` hold the
+//! protocol-specific parts: packets, errors, literals. `sqlite/` has no protocol and runs in this process. Connections,
+//! sockets, TLS and deadlines are common. The protocol is selected by a branch where bytes are written and read, so it
+//! adds no further cost to a statement.
 //!
 //! | need | item |
 //! | --- | --- |
@@ -66,7 +66,7 @@ pub use sqlite::{
 };
 pub use tls::{Tls, TlsError, TlsMode};
 
-/// What a server speaks: its protocol, and its kind of SQL.
+/// Protocol and kind of SQL of a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dialect {
@@ -80,7 +80,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// What messages call its servers.
+    /// Name of the product in messages.
     #[must_use]
     pub fn product(self) -> &'static str {
         match self {
@@ -90,8 +90,8 @@ impl Dialect {
         }
     }
 
-    /// The statement that begins a transaction. SQLite is told of one that will write: it refuses the first write of a
-    /// transaction that has read what another connection has changed since, without a wait.
+    /// The statement that begins a transaction. For SQLite it announces a write: SQLite refuses, without waiting, the
+    /// first write of a transaction that has read data which another connection changed since.
     #[must_use]
     pub fn begin(self, writes: bool) -> &'static str {
         match self {
@@ -100,8 +100,8 @@ impl Dialect {
         }
     }
 
-    /// True when there is no server: a statement is run by the thread that sends it, which it holds up, and the processor time
-    /// of client and database are one.
+    /// True without a server: a statement runs in, and blocks, the thread that sends it, and the processor time of
+    /// client and database cannot be separated.
     #[inline]
     #[must_use]
     pub fn is_in_process(self) -> bool {
@@ -109,7 +109,7 @@ impl Dialect {
     }
 }
 
-/// Statements that succeeded, by what they did and not by their verb: a DELETE that found no row is one of the others.
+/// Successful statements by effect, not by verb: a DELETE that found no row counts as other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Effects {
     /// They returned rows, or could have.
@@ -123,7 +123,7 @@ pub struct Effects {
 impl Sub for Effects {
     type Output = Effects;
 
-    /// Those since an earlier time.
+    /// Difference to an earlier count.
     #[inline]
     fn sub(self, earlier: Effects) -> Effects {
         Effects {

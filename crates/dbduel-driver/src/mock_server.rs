@@ -1,8 +1,8 @@
-//! Servers that stand in for a database, on a unix socket and a thread of their own.
+//! Mock servers on a unix socket, each on a thread of its own.
 //!
-//! The null server answers at once: what is left in a measurement against it is the lab's own cost. The
-//! scripted server answers after exact delays, with errors, or not at all, and so proves the clocks and
-//! the error paths. What they say is decided in `dbduel-wire`; here are the sockets and the delays.
+//! The null server answers at once: the remaining cost in a measurement against it is the lab's own. The scripted
+//! server answers after exact delays, with errors, or not at all, which tests the clocks and the error paths. Their
+//! replies are defined in `dbduel-wire`; here are the sockets and the delays.
 
 use std::cell::Cell;
 use std::io;
@@ -24,15 +24,15 @@ use crate::starts_session;
 /// Text statements that a scripted server remembers.
 const HEARD_MAX: usize = 10_000;
 
-/// Answers of a scripted server whose instants are kept.
+/// Answers of a scripted server whose times are kept.
 const SERVED_MAX: usize = 100_000;
 
-/// How long a scripted server polls before it sleeps, and how long before an answer it stops sleeping. A thread that sleeps
-/// goes on tens of microseconds late, which would be taken for an error of the client.
+/// How long a scripted server polls before it sleeps, and how long before an answer it stops sleeping. A thread that
+/// sleeps resumes tens of microseconds late, which would be taken for an error of the client.
 const AWAKE: Duration = Duration::from_micros(200);
 
-/// One answer of a scripted server, on the clock of the machine. The client cannot have sent its request after `heard`
-/// nor have had its reply before `answered`, so what the load says of its own clocks can be held against these.
+/// One answer of a scripted server, on the machine's clock. The client cannot have sent its request after `heard` nor
+/// received its reply before `answered`, so the load's own times can be checked against these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Served {
     /// When the request had been read.
@@ -59,7 +59,7 @@ pub struct MockServer {
     handle: Option<JoinHandle<()>>,
 }
 
-/// What the thread and its owner share.
+/// State shared by the thread and its owner.
 #[derive(Debug, Default)]
 struct Stage {
     over: AtomicBool,
@@ -108,7 +108,7 @@ impl MockServer {
         })
     }
 
-    /// Where it listens.
+    /// The socket's path.
     #[must_use]
     pub fn address(&self) -> Address {
         Address::Unix {
@@ -122,14 +122,14 @@ impl MockServer {
         self.stage.connections.load(Ordering::Relaxed)
     }
 
-    /// The statements that a scripted server got as text or to prepare, the first ten thousand of them, without those that
-    /// begin sessions.
+    /// The statements that a scripted server received as text or to prepare, the first ten thousand, without those
+    /// that begin sessions.
     #[must_use]
     pub fn heard(&self) -> Vec<String> {
         self.stage.heard().clone()
     }
 
-    /// When a scripted server heard and answered, in the order of the answers; the first hundred thousand of them.
+    /// When a scripted server received requests and answered, in the order of the answers, the first hundred thousand.
     #[must_use]
     pub fn served(&self) -> Vec<Served> {
         self.stage.served().clone()
@@ -206,7 +206,7 @@ fn watch_door(knocked: Rc<Cell<bool>>) -> Task<()> {
     })
 }
 
-/// A connection that breaks is the client's business; to the mock server it is over.
+/// A broken connection is the client's concern; for the mock server it has ended.
 async fn until_closed(connection: impl Future<Output = io::Result<()>>) {
     let _ = connection.await;
 }
@@ -289,7 +289,7 @@ async fn sleep_until(at: Instant, waiter: &OnLoop) {
     }
 }
 
-/// Keeps the instants of an answer that is about to be sent.
+/// Records the times of an answer that is about to be sent.
 fn keep(stage: &Stage, heard: Instant) {
     let mut served = stage.served();
     if served.len() < SERVED_MAX {
@@ -300,7 +300,7 @@ fn keep(stage: &Stage, heard: Instant) {
     }
 }
 
-/// What a statement looks like, as far as the mock servers care: a query has one row of numbers.
+/// Shape of a statement for the mock servers: a query returns one row of numbers.
 fn shape(sql: &[u8]) -> Shape {
     let parameters = sql.iter().filter(|&&byte| byte == b'?').count();
     let is_query = sql

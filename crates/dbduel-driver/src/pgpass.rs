@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 use crate::address::Address;
 
-/// Bytes of the file that are read.
+/// Maximum number of bytes of the file that are read.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Rights of the group and of others, with which libpq uses no such file.
+/// Permission bits of group and others with which libpq ignores the file.
 const RIGHTS_OF_OTHERS: u32 = 0o077;
 
-/// Folders of sockets that libpq calls `localhost`: PostgreSQL's own default, and those of distributions.
+/// Socket folders that libpq calls `localhost`: PostgreSQL's default, and those of distributions.
 const SOCKET_FOLDERS: &[&str] = &["/tmp", "/var/run/postgresql", "/run/postgresql"];
 
-/// A password file that is not used.
+/// A password file that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PasswordFileError {
     /// It cannot be read.
@@ -24,13 +24,13 @@ pub enum PasswordFileError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// It has a line for the server, and others have rights on it.
+    /// It has a line for the server, and group or others have access to it.
     #[error(
-        "`{}` has a password for this server, and the group or others have rights on the file, so that PostgreSQL's clients \
-         ignore it; run `chmod 600 {}`", path.display(), path.display()
+        "`{}` has a password for this server, but PostgreSQL's clients ignore the file because group or others have access; \
+         run `chmod 600 {}`", path.display(), path.display()
     )]
     Open {
         /// The file.
@@ -38,10 +38,10 @@ pub enum PasswordFileError {
     },
 }
 
-/// The password of `user` on the server at `place`; none without a file or a line for it.
+/// The password of `user` on the server at `place`; `None` without a file or a line for it.
 ///
 /// # Errors
-/// The file cannot be read, or has a line for the server and others may read it.
+/// The file cannot be read, or has a line for the server and is accessible to group or others.
 pub fn password(place: &Address, user: &str) -> Result<Option<String>, PasswordFileError> {
     let named = std::env::var_os("PGPASSFILE").map(PathBuf::from);
     let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".pgpass"));
@@ -71,8 +71,8 @@ fn in_file(path: &Path, place: &Address, user: &str) -> Result<Option<String>, P
     Ok(found)
 }
 
-/// The password of the first line `host:port:database:user:password` that fits. The database is not looked at, because the
-/// password of a role is that of the whole cluster.
+/// The password of the first line `host:port:database:user:password` that matches. The database is ignored, because a
+/// role has one password for the whole cluster.
 fn in_text(text: &str, place: &Address, user: &str) -> Option<String> {
     let (hosts, port): (Vec<String>, String) = match place {
         Address::Tcp { host, port } => (vec![host.clone()], port.to_string()),
@@ -101,7 +101,7 @@ fn in_text(text: &str, place: &Address, user: &str) -> Option<String> {
     })
 }
 
-/// The fields of a line. A backslash lets a colon or a backslash stand for itself.
+/// The fields of a line. A backslash escapes a colon or a backslash.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut characters = line.chars();

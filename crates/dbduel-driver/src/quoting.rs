@@ -1,4 +1,4 @@
-//! Names and texts in the text of a statement, for each product: the only place that writes quotes around either.
+//! Quoting of names and texts in statements, for each product: the only place that writes quotes around either.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
@@ -6,8 +6,7 @@ use super::postgresql::literal;
 use super::{Dialect, TextLiteral};
 
 impl Dialect {
-    /// The name of a table, a column, a database or anything else that has one, whatever is in it: a reserved word, a blank,
-    /// quotes, letters in upper case.
+    /// A quoted identifier (table, column, database); reserved words, blanks, quotes and upper case are kept.
     #[must_use]
     pub fn identifier(self, name: &str) -> Identifier<'_> {
         let quote = match self {
@@ -38,7 +37,7 @@ impl Dialect {
     }
 }
 
-/// A name as it stands in a statement.
+/// A quoted identifier.
 #[derive(Debug, Clone, Copy)]
 pub struct Identifier<'n> {
     name: &'n str,

@@ -4,10 +4,10 @@ use dbduel_wire::{Column, WireError};
 
 use super::{Row, Sink, Summary};
 
-/// The most bytes of values that one result set may bring.
+/// Maximum number of bytes of values in one result set.
 pub(super) const RESULT_LIMIT: usize = 256 << 20;
 
-/// The rows of a statement, and what else it did.
+/// The rows of a statement, and its other effects.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResultSet {
     /// Names of the columns; empty when the statement returns no rows.
@@ -19,7 +19,7 @@ pub struct ResultSet {
 }
 
 impl ResultSet {
-    /// A value as text, with foreign bytes replaced; `None` for NULL and for a place that does not exist.
+    /// A value as text, with invalid bytes replaced; `None` for NULL and for a position that does not exist.
     #[must_use]
     pub fn text(&self, row: usize, column: usize) -> Option<String> {
         let value = self.rows.get(row)?.get(column)?.as_ref()?;
@@ -27,7 +27,7 @@ impl ResultSet {
     }
 }
 
-/// Keeps the first result set; of further ones, as a procedure may return, only the sums are kept.
+/// Keeps the first result set; of further ones, as a procedure may return, only the summary is added.
 #[derive(Default)]
 pub(super) struct Collector {
     pub(super) set: ResultSet,

@@ -1,7 +1,5 @@
-//! What a server says of a client's session, asked on a connection of the load itself once its
+//! State of a client's session as its server reports it, queried on a connection of the load itself after its
 //! statements are prepared and before the first transaction is due.
-//!
-//! Compares nothing and sets nothing.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +9,16 @@ use crate::{
     ClientConnection, Dialect, LostError, Row, SQLITE_SHOW_SETTINGS, Sink, StatementError,
 };
 
-/// A session as the server sees it. What the server does not say is absent.
+/// A session as the server reports it. Facts that the server does not report are absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Session {
     /// `SHOW SESSION VARIABLES`, PostgreSQL's `pg_settings`, or SQLite's PRAGMAs.
     pub variables: BTreeMap<String, String>,
-    /// True when the connection changed to TLS in its login, as the client knows whatever the server says of it.
+    /// True when the connection changed to TLS at login, from the client's own knowledge.
     pub tls: bool,
-    /// Cipher of the encryption as the server names it, without what a terminal would obey; empty when it says that there
-    /// is none.
+    /// Cipher of the encryption as the server names it, without control characters; empty when the server reports
+    /// none.
     pub tls_cipher: Option<String>,
     /// True when the protocol compresses.
     pub compression: Option<bool>,
@@ -29,7 +27,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Asks. A question that the server does not answer leaves its place empty.
+    /// Queries the server. A fact that it does not answer stays absent.
     ///
     /// # Errors
     /// When the connection is lost.
@@ -55,7 +53,7 @@ impl Session {
     }
 }
 
-/// What is asked about a session, a name and a value each.
+/// Queries about a session, each returning a name and a value.
 const MYSQL_STATUS: &[&str] = &[
     "SHOW SESSION STATUS LIKE 'Ssl_cipher'",
     "SHOW SESSION STATUS LIKE 'Compression'",
@@ -69,16 +67,16 @@ const POSTGRESQL_STATUS: &[&str] = &[
     "SELECT 'Com_stmt_prepare', count(*) FROM pg_prepared_statements",
 ];
 
-/// The longest name of a cipher that is kept; the longest in use has 37 bytes.
+/// Longest cipher name that is kept; the longest in use has 37 bytes.
 const CIPHER_NAME_LIMIT: usize = 64;
 
-/// The same of SQLite, whose statements are all prepared and travel nowhere.
+/// The same of SQLite, whose statements are all prepared and never sent.
 const SQLITE_STATUS: &[&str] = &[
     "SELECT 'Compression', 'off'",
     "SELECT 'Com_stmt_prepare', 1",
 ];
 
-/// Names of ciphers are printed, and have no spaces.
+/// Cipher names consist of printable characters without spaces.
 fn cipher_name(said: &str) -> String {
     let printable = said.chars().filter(char::is_ascii_graphic);
     printable.take(CIPHER_NAME_LIMIT).collect()

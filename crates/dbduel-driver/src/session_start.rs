@@ -1,26 +1,26 @@
-//! What a session is set to before its first statement, so that our statements mean the same on every server.
+//! Initial settings of a session, so that our statements mean the same on every server.
 //!
-//! A server, an account or a statement of `init_connect` may begin sessions in which statements are not committed by themselves,
-//! rows are cut off or changed, names are texts, or a pause ends the connection. Each of these is set to what our statements
-//! rely on, and nothing else: what makes a server slower or faster, isolation, durability and locks, stays the server's, for it
-//! is what is measured. Scripts that run outside of contests have the server's sessions, as sysbench's have.
+//! A server, an account or an `init_connect` statement may begin sessions without autocommit, with truncated or
+//! changed rows, with double-quoted strings, or with an idle timeout. Each of these is set to what our statements rely
+//! on, and nothing else: what affects speed (isolation, durability, locks) stays the server's, for it is what is
+//! measured. Scripts outside of contests run with the server's session settings, as in sysbench.
 
 use super::Dialect;
 
-/// What a connection is for.
+/// Purpose of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SessionStart {
-    /// Statements of ours, but for those that are measured.
+    /// Unmeasured statements of dbduel.
     #[default]
     Ours,
-    /// Statements that are measured: their isolation is the server's or the workload's, their waits for locks the server's.
+    /// Measured statements: isolation as the server or the workload sets it, lock timeouts as the server sets them.
     Measured,
-    /// Questions about sessions as the server begins them.
+    /// Queries about sessions as the server begins them.
     AsServer,
 }
 
-/// The modes of MySQL and MariaDB that refuse values and statements, which a session keeps. All others change what statements
-/// mean: texts in double quotes become names, `||` joins texts, BEGIN opens a block of a procedure.
+/// SQL modes of MySQL and MariaDB that reject values and statements; a session keeps them. All others change the
+/// meaning of statements: texts in double quotes become names, `||` concatenates, BEGIN opens a block of a procedure.
 const KEPT_MODES: [&str; 8] = [
     "ERROR_FOR_DIVISION_BY_ZERO",
     "NO_AUTO_CREATE_USER",
@@ -32,10 +32,10 @@ const KEPT_MODES: [&str; 8] = [
     "STRICT_TRANS_TABLES",
 ];
 
-/// Seconds without a statement that a session survives, at least; the server's own default.
+/// Least idle timeout of a session, seconds; the server's own default.
 const IDLE_S: u32 = 28_800;
 
-/// The statement that begins a session on a server of this version; none where it is as the server begins it.
+/// The statement that begins a session on a server of this version; `None` to keep the server's settings.
 pub(super) fn statement(
     dialect: Dialect,
     version: &str,
@@ -54,7 +54,7 @@ pub(crate) fn is_start(sql: &[u8]) -> bool {
     sql.starts_with(MYSQL_START.as_bytes())
 }
 
-/// How that statement begins.
+/// Beginning of that statement.
 const MYSQL_START: &str = "SET SESSION autocommit = 1, ";
 
 fn of_mysql(version: &str) -> String {

@@ -1,25 +1,25 @@
-//! One statement of each class that clients send, for servers to explain.
+//! One statement of each class that clients send, to be explained by servers.
 //!
-//! A class is a statement's text without what is drawn: values, and the number of a table. Only statements that a server has a
-//! choice to plan are kept: no INSERT of given rows, no BEGIN.
+//! A class is a statement's text without values and table number. Only statements with a choice of plans are kept: no
+//! INSERT of given rows, no BEGIN.
 
 use std::sync::{Mutex, PoisonError};
 
 use dbduel_record::statements::StatementExample;
 
-/// Classes that are kept; a script may send texts without end.
+/// Maximum number of classes that are kept; a script may send an unlimited number of texts.
 const CLASSES_MAX: usize = 64;
 /// Longest text that is kept, bytes.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
-/// The examples of all clients that share them.
+/// Examples shared by clients.
 #[derive(Debug, Default)]
 pub struct StatementExamples {
     kept: Mutex<Vec<StatementExample>>,
 }
 
 impl StatementExamples {
-    /// Keeps the statements of a request of which there is no example yet.
+    /// Keeps the first statement of each class in a request.
     pub(crate) fn note(&self, request: &[u8]) {
         let request = String::from_utf8_lossy(request);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -39,13 +39,13 @@ impl StatementExamples {
         }
     }
 
-    /// What was kept, in the order in which it was first sent.
+    /// Takes the kept statements, in the order in which they were first sent.
     pub fn take(&self) -> Vec<StatementExample> {
         std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// The statements of a request, which semicolons separate.
+/// The statements of a request, separated by semicolons.
 fn statements(request: &str) -> impl Iterator<Item = &str> {
     let mut ends: Vec<usize> = Vec::new();
     let mut quote = None;
@@ -168,7 +168,7 @@ fn tokens(sql: &str) -> Vec<(bool, Token<'_>)> {
     tokens
 }
 
-/// Bytes up to the quote that closes the first one; a doubled quote closes nothing.
+/// Bytes up to and including the closing quote; a doubled quote does not close.
 fn quoted(text: &str) -> usize {
     let bytes = text.as_bytes();
     let quote = bytes[0];

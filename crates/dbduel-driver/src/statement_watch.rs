@@ -1,10 +1,11 @@
 //! Ends statements that a server will never answer.
 //!
-//! A statement may take hours, so its age alone proves nothing. One without an answer for an interval is looked up in the
-//! server's process list (`pg_stat_activity` with PostgreSQL), over a connection of its own. When the server does not answer that connection either, or does not
-//! execute the statement any more, the statement's connection is shut down, which ends its wait with an error.
+//! A statement may take hours, so its age alone proves nothing. One without an answer for an interval is looked up in
+//! the server's process list (`pg_stat_activity` with PostgreSQL), over a separate connection. When the server does
+//! not answer that connection either, or no longer executes the statement, the statement's connection is shut down,
+//! which ends its wait with an error.
 //!
-//! A statement costs two stores in memory and no clock read; the thread of the watch compares what it sees from look to look.
+//! A statement costs two stores in memory and no clock read; the watch's thread compares snapshots.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -23,23 +24,24 @@ use crate::{ConnectOptions, Connection, Credentials, Dialect, QueryError};
 
 /// Longest time for the watch's own login, and again for its statement.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// No statement may take longer, whatever the server says of it.
+/// Longest time for a statement, even one that the server still executes.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
-/// Looks per interval: a statement is checked when it is overdue by a quarter of an interval at most.
+/// Checks per interval: a statement is overdue by at most a quarter of an interval when it is checked.
 const LOOKS_PER_INTERVAL: u32 = 4;
-/// Checks in a row in which a server must say that it does not execute a statement. The answer may be on its way in the first.
+/// Consecutive checks in which a server must report that it does not execute a statement. At the first, the answer may
+/// be on its way.
 const IDLE_CHECKS: u32 = 2;
 
-/// Processes of PostgreSQL and whether they wait for a statement: not known of those that belong to other accounts, or while
-/// the server keeps no states (`track_activities`).
+/// PostgreSQL's processes and whether they are idle: unknown for those of other accounts, or when the server tracks no
+/// states (`track_activities`).
 const POSTGRESQL_PROCESSES: &str = "SELECT pid, state LIKE 'idle%' FROM pg_stat_activity";
 
-/// Watches over the statements of connections. Clones share one thread, which ends with the last of them.
+/// Watches statements of connections. Clones share one thread, which ends with the last of them.
 #[derive(Clone)]
 pub struct StatementWatch(Arc<Shared>);
 
 struct Shared {
-    /// How to log in.
+    /// Credentials of the watch's own login.
     credentials: Credentials,
     options: ConnectOptions,
     interval: Duration,
@@ -54,7 +56,7 @@ struct Entry {
     address: Address,
     /// The server's number of the connection.
     id: u32,
-    /// The statement at the last look, and since when it has been there.
+    /// The statement at the last snapshot, and since when it has been there.
     seen: (u64, Instant),
     checked: Instant,
     idle_checks: u32,
@@ -62,13 +64,13 @@ struct Entry {
 
 #[derive(Debug, Default)]
 struct Slot {
-    /// Changes with every statement; odd while one waits for its answer.
+    /// Counter that changes with every statement; odd while one waits for its answer.
     statement: AtomicU64,
     /// Why the connection was shut down.
     reason: OnceLock<String>,
 }
 
-/// A connection under watch, until this is dropped. The socket must be open until then.
+/// A watched connection, until this is dropped. The socket must be open until then.
 pub(crate) struct WatchedConnection {
     slot: Arc<Slot>,
     key: u64,
@@ -76,8 +78,8 @@ pub(crate) struct WatchedConnection {
 }
 
 impl StatementWatch {
-    /// A watch that checks statements without an answer every `interval`. It logs in by these credentials and options, whose
-    /// deadlines are its own.
+    /// Starts a watch that checks statements without an answer every `interval`. It logs in with these credentials and
+    /// options, whose deadlines are its own.
     ///
     /// # Errors
     /// When the system gives no thread.
@@ -140,7 +142,7 @@ impl fmt::Debug for StatementWatch {
 }
 
 impl WatchedConnection {
-    /// A statement is sent. There is one writer, so neither needs a locked instruction.
+    /// Called when a statement is sent. There is one writer, so no locked instruction is needed.
     #[inline]
     pub(crate) fn begin(&self) {
         let statement = &self.slot.statement;
@@ -148,7 +150,7 @@ impl WatchedConnection {
         statement.store(next, Ordering::Relaxed);
     }
 
-    /// Its answer is complete, or it has none.
+    /// Called when its answer is complete or will not come.
     #[inline]
     pub(crate) fn end(&self) {
         let statement = &self.slot.statement;
@@ -179,7 +181,7 @@ impl Drop for WatchedConnection {
     }
 }
 
-/// Looks again and again, until the watch is dropped.
+/// Checks repeatedly, until the watch is dropped.
 fn keep_looking(shared: &Weak<Shared>, pause: Duration) {
     loop {
         std::thread::sleep(pause);
@@ -198,17 +200,18 @@ struct Overdue {
     id: u32,
 }
 
-/// What a server says of its connections.
+/// A server's report on its connections.
 enum Processes {
-    /// There is no working server, because of this.
+    /// No working server, for this reason.
     None(String),
-    /// There is one, which does not list its connections under the numbers of their greetings: it is full, or a proxy.
+    /// A working server that does not list its connections under the ids from their greetings: its process list is
+    /// full, or it is a proxy.
     Unlisted,
-    /// By the server's number of a connection: whether it executes a statement.
+    /// Whether a connection executes a statement, by the server's id of it.
     Listed(HashMap<u32, bool>),
 }
 
-/// What comes of a check.
+/// Result of a check.
 enum Finding {
     Fine,
     Idle(&'static str),
@@ -255,7 +258,7 @@ impl Shared {
         overdue
     }
 
-    /// Asks a server for its connections.
+    /// Queries a server for its connections.
     fn processes(&self, address: &Address) -> Processes {
         let mut connection = match Connection::connect(address, &self.credentials, &self.options) {
             Ok(connection) => connection,
@@ -305,18 +308,18 @@ impl Shared {
         let age = entry.seen.1.elapsed();
         let finding = match processes {
             _ if age >= STATEMENT_TIMEOUT => {
-                Finding::Dead("no statement may take longer".to_owned())
+                Finding::Dead("the longest time for a statement".to_owned())
             }
-            Processes::None(why) => {
-                Finding::Dead(format!("nor does the server serve a new connection: {why}"))
-            }
+            Processes::None(why) => Finding::Dead(format!(
+                "and the server does not serve a new connection: {why}"
+            )),
             Processes::Unlisted => Finding::Fine,
             // The reader is busy, which says nothing of the server.
             Processes::Listed(_) if has_arrived(entry.socket) => Finding::Fine,
             Processes::Listed(listed) => match listed.get(&overdue.id) {
                 Some(true) => Finding::Fine,
-                Some(false) => Finding::Idle("the server does not execute the statement any more"),
-                None => Finding::Idle("the server does not have the connection any more"),
+                Some(false) => Finding::Idle("the server no longer executes the statement"),
+                None => Finding::Idle("the server no longer lists the connection"),
             },
         };
         let why = match finding {
@@ -348,7 +351,7 @@ fn has_arrived(socket: RawFd) -> bool {
     matches!(poll(&mut polled, PollTimeout::ZERO), Ok(1..))
 }
 
-/// The innermost reason, which says what happened.
+/// The innermost cause of an error.
 fn cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

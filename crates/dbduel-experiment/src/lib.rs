@@ -1,4 +1,4 @@
-//! Experiments: the file as a person wrote it, every value with its place, and the plan that it becomes.
+//! Experiments: the file as written, every value with its position, and the plan that it becomes.
 //!
 //! [`Experiment::parse`] reads a file and applies no default; [`expand`] applies all of them.
 

@@ -1,33 +1,33 @@
-//! Which experiments a power cut can be tried on.
+//! Which experiments support power cuts.
 
 use anyhow::Result;
 use dbduel_record::plan::{Contender, Workload};
 use dbduel_server::{Meaning, ServerName};
 
-/// Why an experiment cannot be cut.
+/// Why an experiment does not support power cuts.
 #[derive(Debug, thiserror::Error)]
 pub enum NotCuttable {
-    /// Nothing says what was acknowledged.
+    /// The workload has no log of acknowledged commits.
     #[error("the workload `{0}` keeps no log of acknowledged commits; use one of {1}")]
     NoCommitLog(String, String),
-    /// Its data are not ours to cut.
+    /// The server is not started by dbduel.
     #[error(
         "contender `{0}` is a running server; a power cut needs one that dbduel starts, such as `server = \"mariadb-10.11\"`"
     )]
     Running(String),
-    /// It has no process of its own that could be started again.
+    /// The contender has no server process.
     #[error(
         "contender `{0}` runs in the load process; a power cut needs a server that dbduel starts, such as `server = \"mariadb-10.11\"`"
     )]
     InProcess(String),
-    /// Its data are not here.
+    /// The data are on another machine.
     #[error(
-        "the server of contender `{0}` is on another machine; a power cut needs one on this machine, so leave its host out"
+        "the server of contender `{0}` is on another machine; a power cut needs one on this machine; remove its `host`"
     )]
     Elsewhere(String),
 }
 
-/// Refuses what cannot be done, before anything is started.
+/// Refuses an unsupported experiment before anything is started.
 ///
 /// # Errors
 /// [`NotCuttable`].

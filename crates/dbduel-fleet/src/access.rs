@@ -1,4 +1,4 @@
-//! How the machines of a contest are reached: over NATS.
+//! Access to the other machines of a contest, over NATS.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,14 +10,14 @@ use dbduel_nats::{Nats, NatsAddress};
 
 use crate::shared::servers;
 
-/// Where NATS is, and the files that say who logs in.
+/// Address of NATS, and the files for the login.
 #[derive(Debug, Clone)]
 pub struct NatsAccess {
     /// Address of nats-server.
     pub url: String,
     /// File of credentials.
     pub creds: Option<PathBuf>,
-    /// File of further authorities for TLS.
+    /// PEM file of further CA certificates for TLS.
     pub ca: Option<PathBuf>,
 }
 
@@ -30,7 +30,7 @@ impl NatsAccess {
         self.connect_within(name, Duration::ZERO)
     }
 
-    /// As [`NatsAccess::connect`], again and again for `timeout` while nothing answers.
+    /// As [`NatsAccess::connect`], retried for `timeout` while nothing answers.
     ///
     /// # Errors
     /// As [`NatsAccess::connect`].

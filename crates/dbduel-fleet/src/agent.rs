@@ -1,4 +1,4 @@
-//! What an agent says of itself, and how others ask.
+//! The state that an agent reports, and the question for it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use super::cell::CellEntry;
 use super::{AGENTS, ANSWERS_WAIT, PROTOCOL, clock};
 
-/// An agent as it answers others.
+/// State of an agent, as it reports it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentState {
     /// Its name in the fleet.
     pub name: String,
-    /// The fleet's protocol that it speaks.
+    /// Its version of the fleet's protocol.
     pub protocol: u32,
     /// Version of dbduel, with the digest of its judge.
     pub dbduel: String,
@@ -30,11 +30,11 @@ pub struct AgentState {
     pub kernel: Option<String>,
     /// Whether it takes cells.
     pub works: bool,
-    /// The cell at hand.
+    /// The cell that it works on.
     pub cell: Option<CellAtHand>,
-    /// Cells that it delivered since it started.
+    /// Cells delivered since it started.
     pub delivered: u64,
-    /// What keeps it from its work.
+    /// Reason why it cannot work at the moment.
     pub trouble: Option<String>,
     /// Whether it drives load for contests on other machines.
     #[serde(default)]
@@ -60,7 +60,7 @@ pub struct CellAtHand {
     pub for_s: f64,
 }
 
-/// What an agent offers.
+/// Offers of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offer {
     /// To run cells.
@@ -69,7 +69,7 @@ pub enum Offer {
     Load,
     /// To run servers.
     Servers,
-    /// Nothing but what it says of its machine.
+    /// Nothing but its state.
     Nothing,
 }
 
@@ -87,7 +87,8 @@ impl Agent {
     pub fn start(nats: &Nats, name: &str, host: &Host, offer: Offer) -> Result<Self> {
         if let Some(other) = all(nats)?.into_iter().find(|other| other.name == name) {
             bail!(
-                "an agent `{name}` is connected already (dbduel {}, kernel {}); give this one another name with `--name`",
+                "an agent named `{name}` is connected already (dbduel {}, kernel {}); give this \
+                 one another name with `--name`",
                 other.dbduel,
                 other.kernel.as_deref().unwrap_or("unknown")
             );
@@ -123,12 +124,12 @@ impl Agent {
         Ok(agent)
     }
 
-    /// Changes what it says.
+    /// Changes the state that it reports.
     pub fn update(&self, change: impl FnOnce(&mut AgentState)) {
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// What it says.
+    /// The state that it reports.
     #[must_use]
     pub fn state(&self) -> AgentState {
         self.state
@@ -152,7 +153,7 @@ pub fn all(nats: &Nats) -> Result<Vec<AgentState>> {
     Ok(agents)
 }
 
-/// A name as it may stand in a subject of NATS: letters, digits, `-` and `_`.
+/// A name reduced to the characters allowed in a subject of NATS: letters, digits, `-` and `_`.
 #[must_use]
 pub fn plain_name(name: &str) -> String {
     let plain = |c: char| match c.is_ascii_alphanumeric() || c == '_' {

@@ -17,7 +17,7 @@ use super::pack;
 const STORE: &str = "dbduel-records";
 /// Fewest digits that name a record.
 const DIGITS_MIN: usize = 4;
-/// Longest text of an index line that is kept, characters: a store's entry is one message.
+/// Longest text kept in an index line, characters: a store's entry is one message.
 const TEXT_MAX: usize = 2000;
 
 /// A line of the index.
@@ -71,7 +71,7 @@ impl Packed {
     /// Packs a record into a file.
     ///
     /// # Errors
-    /// When it is no record, or cannot be read or packed.
+    /// When it is not a record, or cannot be read or packed.
     pub fn of(record: &Path, file: &Path) -> Result<Self> {
         let index = index_line(record)?;
         Ok(Packed {
@@ -113,7 +113,7 @@ fn index_line(dir: &Path) -> Result<IndexLine> {
 }
 
 impl<'n> RecordArchive<'n> {
-    /// Opens the archive; the first program to do so makes it.
+    /// Opens the archive, and creates it if missing.
     ///
     /// # Errors
     /// When the server refuses it.
@@ -123,7 +123,7 @@ impl<'n> RecordArchive<'n> {
         })
     }
 
-    /// Stores a packed record; false when it is there already.
+    /// Stores a packed record; false when the archive has it already.
     ///
     /// # Errors
     /// When the store is full or does not answer.
@@ -146,7 +146,7 @@ impl<'n> RecordArchive<'n> {
         Ok(objects.into_iter().map(line).collect())
     }
 
-    /// The one record whose digest, or that of its manifest, begins so.
+    /// The one record whose digest, or that of its manifest, begins with `digits`.
     ///
     /// # Errors
     /// When there is none, or several.
@@ -166,23 +166,23 @@ impl<'n> RecordArchive<'n> {
                 "no record in the archive has a digest that begins with `{digits}`; `dbduel archive list` shows them"
             ),
             (Some(one), Some(other)) => bail!(
-                "`{digits}` begins the digests of several records, such as {} and {}; give more digits",
+                "several digests begin with `{digits}`, such as {} and {}; give more digits",
                 short(&one.digest),
                 short(&other.digest)
             ),
         }
     }
 
-    /// Fetches a record into the folder `into/name`; false when that is there already.
+    /// Fetches a record into the folder `into/name`; false when that exists already.
     ///
     /// # Errors
-    /// When it cannot be fetched or written, or its bytes are not those of its digest.
+    /// When it cannot be fetched or written, or its bytes do not match its digest.
     pub fn fetch(&self, digest: &str, into: &Path, name: &str) -> Result<bool> {
         // Parts of the name come from the nats-server.
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-%~".contains(c);
         ensure!(
             !name.starts_with('.') && name.chars().all(is_plain),
-            "`{name}` is no name of a record"
+            "`{name}` is not a valid name for a record"
         );
         let place = into.join(name);
         if place.exists() {

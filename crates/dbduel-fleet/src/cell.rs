@@ -1,4 +1,4 @@
-//! A cell: one contest of a fleet, known by the digest of its plan, and what came of it.
+//! A cell: one contest of a fleet, identified by the digest of its plan, and its result.
 
 use std::path::Path;
 
@@ -13,18 +13,18 @@ use serde::{Deserialize, Serialize};
 
 use super::permitted;
 
-/// Characters of a digest that people see.
+/// Digits of a digest shown to people.
 const SHOWN_DIGITS: usize = 10;
 /// Characters of a digest.
 const DIGEST_DIGITS: usize = 64;
 /// Longest name of an experiment in a cell.
 const NAME_CHARACTERS_MAX: usize = 160;
-/// Processors that a plan is made for where its digest is taken, so that the digest is the same on all machines.
+/// Processors assumed by the plan whose digest is taken, so that the digest is the same on all machines.
 const PLANNED_CPUS: u32 = 2;
-/// As many processors as an experiment may name.
+/// Most processors that an experiment may name.
 const PROCESSORS: u32 = 4096;
 
-/// What is kept about a cell from its submission on.
+/// Entry of a cell, kept from its submission on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellEntry {
     /// Digest of its plan; see [`digest`].
@@ -33,14 +33,14 @@ pub struct CellEntry {
     pub campaign: String,
     /// Name of the experiment's file without its ending.
     pub experiment: String,
-    /// What tells it from the other cells of the experiment; empty when it is the only one.
+    /// Label among the cells of the experiment; empty when it is the only one.
     pub label: String,
     /// When it was submitted, milliseconds since 1970-01-01 UTC.
     pub submitted_ms: u64,
 }
 
 impl CellEntry {
-    /// How people call it.
+    /// Name in messages.
     #[must_use]
     pub fn name(&self) -> String {
         match self.label.as_str() {
@@ -62,7 +62,7 @@ pub fn short(digest: &str) -> &str {
     digest.get(..SHOWN_DIGITS).unwrap_or(digest)
 }
 
-/// A cell as it waits in the queue: an experiment without `[sweep]`, with its seed.
+/// A cell in the queue: an experiment without `[sweep]`, with its seed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
     /// Which cell it is.
@@ -78,7 +78,7 @@ impl Cell {
     /// Reads a cell from the queue.
     ///
     /// # Errors
-    /// When it is not understood, or its names do not fit into the names of files and of entries.
+    /// When it cannot be parsed, or its names are not allowed in the names of files and of entries.
     pub fn read(payload: &[u8]) -> Result<Self> {
         let cell: Cell = serde_json::from_slice(payload)?;
         let CellEntry {
@@ -86,25 +86,28 @@ impl Cell {
         } = &cell.entry;
         let is_digest =
             digest.len() == DIGEST_DIGITS && digest.bytes().all(|digit| digit.is_ascii_hexdigit());
-        ensure!(is_digest, "`{digest}` is no digest");
+        ensure!(is_digest, "`{digest}` is not a digest");
         let is_name = !experiment.starts_with('.')
             && (1..=NAME_CHARACTERS_MAX).contains(&experiment.len())
             && experiment
                 .bytes()
                 .all(|c| c.is_ascii_alphanumeric() || b"._-%~".contains(&c));
-        ensure!(is_name, "`{experiment}` is no name of an experiment");
+        ensure!(
+            is_name,
+            "`{experiment}` is not a valid name for an experiment"
+        );
         Ok(cell)
     }
 }
 
-/// What came of a cell; the first result counts.
+/// Result of a cell; the first one counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CellResult {
     /// The agent that delivered it.
     pub agent: String,
-    /// When it was over, milliseconds since 1970-01-01 UTC.
+    /// When it ended, milliseconds since 1970-01-01 UTC.
     pub ended_ms: u64,
-    /// From the moment when the agent took it, seconds.
+    /// Time since the agent took it, seconds.
     pub took_s: f64,
     /// How it ended.
     pub outcome: CellOutcome,
@@ -121,14 +124,14 @@ pub enum CellOutcome {
         /// One sentence per verdict.
         verdicts: Vec<String>,
     },
-    /// Without one, for this reason.
+    /// Without a record, for this reason.
     Failed {
         /// The reason.
         why: String,
     },
 }
 
-/// An attempt that failed, and how many did before; kept for each cell until it has a result.
+/// The failed attempts of a cell: their number and the last one; kept until the cell has a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
     /// Attempts that failed, this one included.
@@ -170,7 +173,7 @@ pub fn digest(campaign: &str, plan: &Plan) -> Result<String> {
     Ok(manifest::digest(text.as_bytes()))
 }
 
-/// The plan of an experiment as it is on no machine in particular.
+/// The plan of an experiment, independent of the machine.
 ///
 /// # Errors
 /// All that is wrong with the experiment, and all that agents refuse, with line and column.
@@ -179,7 +182,7 @@ pub fn plan_anywhere(file: &ExperimentFile<'_>) -> Result<Plan, Troubles> {
     expand(file, &anywhere())
 }
 
-/// What the plans of cells are made with where they are submitted.
+/// Surroundings of a plan that are the same on all machines.
 #[must_use]
 pub fn anywhere() -> Surroundings {
     Surroundings {
@@ -192,7 +195,7 @@ pub fn anywhere() -> Surroundings {
     }
 }
 
-/// The plan of a cell on this machine, from the text of its experiment, which is going to be at `path`.
+/// The plan of a cell on this machine, from the text of its experiment, which will be written to `path`.
 ///
 /// # Errors
 /// As [`plan_anywhere`], and when this machine cannot run it.
@@ -206,7 +209,8 @@ pub fn plan_here(path: &Path, text: &str) -> Result<Plan> {
     permitted::check(&file)?;
     ensure!(
         experiment.sweep.is_empty(),
-        "a cell has no [sweep]; submit the experiment with `dbduel fleet submit`, which makes a cell of every combination"
+        "a cell cannot have a [sweep]; submit the experiment with `dbduel fleet submit`, which \
+         makes one cell per combination"
     );
     let here = Surroundings {
         cpus: host::cpus(),

@@ -1,4 +1,4 @@
-//! The contest of a cell as a child process: `dbduel run`, so that what happens to it does not happen to the agent.
+//! The contest of a cell as a child process, `dbduel run`, so that its failure does not affect the agent.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
@@ -14,11 +14,11 @@ use nix::unistd::Pid;
 
 use dbduel_machine::interrupt::{self, Urgency};
 
-/// Between two looks at the child, which is being measured.
+/// Interval between checks of the child; long, because the child is measuring.
 const POLL: Duration = Duration::from_millis(200);
-/// A child that was asked to end gets this time, twice, and is killed then.
+/// Time for a child to end after each of two requests; then it is killed.
 const END_TIMEOUT: Duration = Duration::from_secs(90);
-/// What a contest may take beyond its plan: fetching servers, reports.
+/// Time for a contest beyond its plan: fetching servers, reports.
 const EXTRA: Duration = Duration::from_secs(30 * 60);
 /// Bytes of the child's output that an error quotes.
 const QUOTED_BYTES: usize = 1500;
@@ -34,7 +34,7 @@ pub enum ChildEnd {
     Interrupted,
 }
 
-/// The longest that the contest of a plan takes when nothing is wrong.
+/// Time limit for the contest of a plan.
 #[must_use]
 pub fn limit(plan: &Plan) -> Duration {
     let limits = &plan.limits;
@@ -50,9 +50,9 @@ pub struct Run<'r> {
     pub experiment: &'r Path,
     /// Where its record is made.
     pub results: &'r Path,
-    /// What it says goes here.
+    /// File for its output.
     pub output: &'r Path,
-    /// Held by the child until it has ended, also when the agent is killed.
+    /// Lock held by the child until it has ended, even when the agent is killed.
     pub lock: &'r File,
     /// It is ended after this time.
     pub limit: Duration,
@@ -101,14 +101,17 @@ pub fn run(run: &Run<'_>) -> Result<ChildEnd> {
         }
         if Instant::now() >= deadline {
             end(&mut child)?;
-            let why = format!("it was not over after {} min", run.limit.as_secs() / 60);
+            let why = format!(
+                "it was still running after {} min",
+                run.limit.as_secs() / 60
+            );
             return Ok(ChildEnd::Failed(why));
         }
         std::thread::sleep(POLL);
     }
 }
 
-/// Has the child stop its servers and end: after what it measures, then at once, then by force.
+/// Ends the child and its servers: first after the current measurement, then at once, then by force.
 fn end(child: &mut Child) -> Result<()> {
     let pid = Pid::from_raw(i32::try_from(child.id())?);
     for signal in [Signal::SIGTERM, Signal::SIGTERM, Signal::SIGKILL] {
@@ -125,7 +128,7 @@ fn end(child: &mut Child) -> Result<()> {
     Ok(())
 }
 
-/// The end of what a child said.
+/// The end of a child's output.
 #[must_use]
 pub fn end_of_output(output: &Path) -> String {
     let bytes = fs::read(output).unwrap_or_default();

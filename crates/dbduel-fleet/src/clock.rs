@@ -1,4 +1,4 @@
-//! How far the clock of another machine is from the one here, measured by questions and answers over NATS.
+//! Offset of another machine's clock, measured by round trips over NATS.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,11 +14,11 @@ const QUESTIONS: usize = 40;
 pub struct ClockOffset {
     /// The other clock minus the one here, microseconds.
     pub offset_us: f64,
-    /// The true offset is no further from that, microseconds: half of the quickest round trip.
+    /// Largest error of the offset, microseconds: half of the quickest round trip.
     pub uncertainty_us: f64,
 }
 
-/// Subject on which an agent says what time it is.
+/// Subject on which an agent reports its time.
 #[must_use]
 pub fn subject(name: &str) -> String {
     format!("dbduel.clock.{name}")
@@ -41,7 +41,7 @@ fn nanoseconds(time: SystemTime) -> i128 {
 /// used (the minimum filter of NTP's clock filter, Mills 1991).
 ///
 /// # Errors
-/// Without an answer, or with none that is a time.
+/// Without an answer, or when no answer is a time.
 pub fn measure(nats: &Nats, name: &str) -> Result<ClockOffset> {
     let subject = subject(name);
     let mut best: Option<ClockOffset> = None;
@@ -51,13 +51,13 @@ pub fn measure(nats: &Nats, name: &str) -> Result<ClockOffset> {
             best = Some(found);
         }
     }
-    best.context("no question was asked")
+    best.context("no round trip was measured")
 }
 
 fn offset(exchange: &Exchange) -> Result<ClockOffset> {
     let there: i128 = std::str::from_utf8(&exchange.answer)?
         .parse()
-        .context("the agent's time is not understood")?;
+        .context("the agent's answer is not a time")?;
     let half = exchange.round_trip / 2;
     let here = nanoseconds(exchange.asked) + half.as_nanos().cast_signed();
     Ok(ClockOffset {

@@ -25,10 +25,10 @@ use serde::{Deserialize, Serialize};
 pub use access::NatsAccess;
 pub use dbduel_nats::{AddressError, Nats, NatsAddress};
 
-/// What agents and those who submit must agree on: names on NATS, forms of cells and results.
+/// Version of the fleet's protocol: names on NATS, formats of cells and results.
 pub const PROTOCOL: u32 = 1;
 
-/// Subject on which every agent says who it is and what it does.
+/// Subject on which every agent reports its state.
 pub const AGENTS: &str = "dbduel.agents";
 /// Time for the answers of agents.
 pub const ANSWERS_WAIT: Duration = Duration::from_secs(1);
@@ -36,12 +36,12 @@ pub const ANSWERS_WAIT: Duration = Duration::from_secs(1);
 const QUEUE: &str = "dbduel-cells";
 const CELLS: &str = "dbduel.cells";
 const ENTRIES: &str = "dbduel-fleet";
-/// A worker that renews no lease for so long has lost its cell.
+/// A worker that does not renew its lease within this time loses its cell.
 const LEASE: Duration = Duration::from_secs(20);
-/// Key of the entry that says which protocol the fleet has.
+/// Key of the entry with the fleet's protocol.
 const PROTOCOL_KEY: &str = "protocol";
 
-/// What a fleet is made of: the first program that used it wrote it.
+/// Version of a fleet, written by the first program that used it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct FleetVersion {
     protocol: u32,
@@ -51,8 +51,8 @@ struct FleetVersion {
 /// A fleet of another protocol.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the fleet at {url} has protocol {} of dbduel {}, and this is dbduel {} with protocol {PROTOCOL}; use one version on all \
-     machines, or another nats-server",
+    "the fleet at {url} uses protocol {} of dbduel {}, and this is dbduel {} with protocol \
+     {PROTOCOL}; use one version on all machines, or another nats-server",
     fleet.protocol,
     fleet.dbduel,
     env!("CARGO_PKG_VERSION")
@@ -69,12 +69,12 @@ pub struct Fleet<'n> {
     pub nats: &'n Nats,
     /// Cells that wait or are being run.
     pub queue: Queue<'n>,
-    /// What was submitted and what came of it.
+    /// Submitted cells and their results.
     pub entries: Entries<'n>,
 }
 
 impl<'n> Fleet<'n> {
-    /// Opens the fleet of a nats-server; the first program to do so makes it.
+    /// Opens the fleet of a nats-server, and creates it if missing.
     ///
     /// # Errors
     /// [`OtherProtocol`], or when the server refuses something.

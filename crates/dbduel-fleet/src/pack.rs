@@ -15,16 +15,16 @@ use dbduel_server::tar_extensions::BoundedExtensions;
 
 /// Largest record that is unpacked, bytes.
 const BYTES_MAX: u64 = 16 << 30;
-/// Most files of one.
+/// Most files of a record.
 const FILES_MAX: usize = 200_000;
-/// Deepest folder of one.
+/// Deepest folder of a record.
 const DEPTH_MAX: usize = 16;
 const FILE_MODE: u32 = 0o644;
 
-/// Packs the record in `dir` into a new file and gives the digest of that file.
+/// Packs the record in `dir` into a new file and returns the digest of that file.
 ///
 /// # Errors
-/// When a file cannot be read or written, or is none.
+/// When a file cannot be read or written, or is not a regular file.
 pub fn pack(dir: &Path, into: &Path) -> Result<String> {
     let failed = || format!("could not pack `{}`", dir.display());
     let file =
@@ -82,7 +82,7 @@ pub fn digest_of(file: &Path) -> Result<String> {
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-/// Unpacks a record into a new folder. Only files, and only below that folder, are taken from what may come from anywhere.
+/// Unpacks a record of unknown origin into a new folder. Accepts only files, and only below that folder.
 ///
 /// # Errors
 /// When it holds anything else, is too large, or cannot be written.
@@ -99,7 +99,7 @@ pub fn unpack(packed: &Path, into: &Path) -> Result<()> {
         let named = path.to_str().unwrap_or_default();
         if entry.header().entry_type() != EntryType::Regular || !is_plain_path(named) {
             bail!(
-                "the packed record holds `{}`, which is no file below it",
+                "the packed record holds `{}`, which is not a file below it",
                 path.display()
             );
         }
@@ -173,7 +173,7 @@ mod tests {
         {
             let into = folder.path().join(format!("{number}"));
             let said = unpack(&packed(number, name, kind), &into).unwrap_err();
-            assert!(said.to_string().contains("no file below it"), "{said:#}");
+            assert!(said.to_string().contains("not a file below it"), "{said:#}");
         }
         let text = folder.path().join("text");
         fs::write(&text, "no tar").unwrap();

@@ -1,4 +1,4 @@
-//! What an experiment may ask of an agent: nothing that names a file, a program, a library or another machine.
+//! Limits of an experiment for an agent: it may not name a file, a program, a library or another machine.
 //!
 //! Checked where an experiment is submitted, for its author, and again by every agent, which relies on its own check.
 
@@ -18,18 +18,18 @@ use dbduel_experiment::{
 
 /// Settings with these words in their names may name programs, or hold statements that are run as an administrator.
 const REFUSED_WORDS: &[&str] = &["command", "cmd", "init", "wsrep"];
-/// Characters of a text in `[workload]` beside letters and digits: what names and options of tables need, and nothing with
-/// which a statement or a path could be written.
+/// Characters allowed in a text of `[workload]` beside letters and digits: those that names and options of tables need,
+/// and none that could form a statement or a path.
 const TEXT_CHARACTERS: &str = " _-=.,:%()+";
 
-/// Said of hosts.
+/// Refusal of hosts.
 const NO_HOSTS: &str =
-    "agents run contests on their own machine; run one with [hosts] or `host` by `dbduel run`";
-/// Said of scripts.
-const NO_SCRIPTS: &str = "agents run no scripts, which may do all that a program may; use a workload of `dbduel workloads`";
+    "agents run contests on their own machine; run one with [hosts] or `host` with `dbduel run`";
+/// Refusal of scripts.
+const NO_SCRIPTS: &str = "agents run no scripts, because a script can do anything a program can; \
+                          use a workload of `dbduel workloads`";
 
-/// Refuses an experiment that an agent would not run. All keys are named here, so that a new one is not permitted before it was
-/// decided what of it is.
+/// Refuses an experiment that an agent would not run. All keys are named here, so that each new key needs a decision.
 ///
 /// # Errors
 /// Everything that agents refuse in it, with line and column.
@@ -75,7 +75,8 @@ pub fn check(file: &ExperimentFile<'_>) -> Result<(), Troubles> {
     report.finish(())
 }
 
-/// Sections of numbers, names of processors and times alone: nothing in them is refused, and a key that is more than that is seen here.
+/// Sections with only numbers, times and names of processors: nothing in them is refused. Naming their keys makes a new
+/// key of another kind a compile error.
 fn check_numbers(load: &Load, schedule: &Schedule, limits: &Limits, search: &Search) {
     let Load {
         clients: _,
@@ -111,7 +112,7 @@ fn check_numbers(load: &Load, schedule: &Schedule, limits: &Limits, search: &Sea
     } = search;
 }
 
-/// As [`check_numbers`], of sections that have names of contenders and of their settings, too.
+/// As [`check_numbers`], for sections that also have names of contenders and of their settings.
 fn check_names(injection: Option<&Injection>, attribute: Option<&Attribute>) {
     let _ = injection.map(|injection| {
         let Injection {
@@ -189,8 +190,8 @@ fn check_contender(report: &Report<'_>, contender: &Contender) {
     check_parameters(report, tables);
 }
 
-/// Refuses a plan that an agent would not run: once more what [`check`] looks for, in what was made of the experiment, so that
-/// nothing enters a contest that was not looked at, by whatever key.
+/// Refuses a plan that an agent would not run: the checks of [`check`] once more on the expanded plan, so that nothing
+/// unchecked enters a contest by any key.
 ///
 /// # Errors
 /// The first objection.
@@ -259,7 +260,8 @@ fn check_plan_parameters<'a>(
             && let Some(other) = foreign_character(text)
         {
             return Err(format!(
-                "agents take no {other:?} in `{name}`: it might be part of a path or of a statement"
+                "agents do not allow {other:?} in `{name}`: it might be part of a path or of a \
+                 statement"
             ));
         }
     }
@@ -278,7 +280,7 @@ fn check_value(report: &Report<'_>, value: &str, span: &Range<usize>) {
     }
 }
 
-/// Why agents do not take a setting, whatever its value is.
+/// Why agents refuse a setting, whatever its value.
 #[must_use]
 pub fn name_objection(setting: &str) -> Option<String> {
     let name = normalised_name(setting);
@@ -289,15 +291,14 @@ pub fn name_objection(setting: &str) -> Option<String> {
     ))
 }
 
-/// Why agents do not take the value of a setting.
+/// Why agents refuse the value of a setting.
 #[must_use]
 pub fn value_objection(value: &str) -> Option<&'static str> {
-    (leaves_folder(value) || value.contains(['\\', '\n', '\r', '\0'])).then_some(
-        "agents refuse settings that may be paths; a server has its files in its sandbox",
-    )
+    (leaves_folder(value) || value.contains(['\\', '\n', '\r', '\0']))
+        .then_some("agents refuse settings that may be paths; a server's files are in its sandbox")
 }
 
-/// Of a swept parameter the levels are checked in the cells that it makes.
+/// Checks a swept factor. The levels of a parameter are checked in the cells that they make.
 fn check_factor(report: &Report<'_>, factor: &SweptFactor) {
     match &factor.target {
         SweptTarget::Parameter => {}
@@ -311,8 +312,8 @@ fn check_factor(report: &Report<'_>, factor: &SweptFactor) {
         }
         SweptTarget::ServerCores | SweptTarget::ServerIo => {
             let message = format!(
-                "`{}` means processors or a device of one machine, and cells of a fleet run on several; submit an \
-                 experiment for each level",
+                "`{}` names processors or a device of one machine, but cells of a fleet run on \
+                 several; submit one experiment per level",
                 factor.name.value
             );
             report.add(&factor.name.span, message);
@@ -348,8 +349,8 @@ pub fn foreign_character(text: &str) -> Option<char> {
 fn check_text(report: &Report<'_>, span: &Range<usize>, text: &str) {
     if let Some(other) = foreign_character(text) {
         let message = format!(
-            "agents take texts of letters, digits and `{TEXT_CHARACTERS}` here, found {other:?}: it might be part of a path \
-             or of a statement"
+            "agents allow texts of letters, digits and `{TEXT_CHARACTERS}` here, found {other:?}: \
+             it might be part of a path or of a statement"
         );
         report.add(span, message);
     }

@@ -1,4 +1,4 @@
-//! How a fleet stands: campaigns, queue, agents, failures.
+//! Status of a fleet: campaigns, queue, agents, failures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::agent::{self, AgentState};
 use super::cell::{CellEntry, CellOutcome, CellResult, Failure, key};
 use super::{Fleet, PROTOCOL};
 
-/// How a fleet stands.
+/// Status of a fleet.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FleetStatus {
     /// Address of nats-server.
@@ -23,11 +23,11 @@ pub struct FleetStatus {
     pub campaigns: Vec<Campaign>,
     /// Agents that answered.
     pub agents: Vec<AgentState>,
-    /// Cells of all campaigns without a result that are not in the queue: their submission was interrupted.
+    /// Cells of all campaigns with neither a result nor a place in the queue: their submission was interrupted.
     pub not_queued: u64,
-    /// Time until all cells have a result, at the mean time of those that have one, seconds.
+    /// Estimated time until all cells have a result, from the mean time of those that have one, seconds.
     pub left_s: Option<f64>,
-    /// Cells that failed for good, and attempts that failed of cells without a result.
+    /// Cells that failed for good, and failed attempts of cells without a result.
     pub failures: Vec<CellFailure>,
 }
 
@@ -38,15 +38,15 @@ pub struct Campaign {
     pub name: String,
     /// Cells that were submitted.
     pub cells: u64,
-    /// At no agent that answers, and without a result.
+    /// Cells without a result and with no agent that answers.
     pub waiting: u64,
-    /// At an agent that answers.
+    /// Cells with an agent that answers.
     pub running: u64,
-    /// With a record.
+    /// Cells with a record.
     pub done: u64,
     /// Cells that failed for good.
     pub failed: u64,
-    /// Of those done, cells that were done more than once; the first result counts.
+    /// Of the done cells, those with more than one result; the first one counts.
     pub repeated: u64,
 }
 
@@ -59,11 +59,11 @@ pub struct CellFailure {
     pub agent: String,
     /// Why it failed.
     pub why: String,
-    /// Whether the cell is not tried again.
+    /// True when the cell is not tried again.
     pub is_final: bool,
 }
 
-/// What the entries of a fleet say.
+/// Entries of a fleet.
 #[derive(Debug, Default)]
 pub struct Ledger {
     /// Cells, by their keys.
@@ -75,10 +75,10 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Reads the entries; of one campaign, where that is named.
+    /// Reads the entries, of one campaign if it is named.
     ///
     /// # Errors
-    /// When they cannot be read or are not understood.
+    /// When they cannot be read or parsed.
     pub fn read(fleet: &Fleet<'_>, campaign: Option<&str>) -> Result<Self> {
         let entries = fleet.entries.all()?;
         let mut cells: BTreeMap<String, CellEntry> = of_kind(&entries, key::CELL)?;
@@ -114,7 +114,7 @@ fn of_kind<T: DeserializeOwned>(
     .collect()
 }
 
-/// Asks how the fleet stands; of one campaign, where that is named.
+/// Reads the status of the fleet, of one campaign if it is named.
 ///
 /// # Errors
 /// When NATS does not answer.

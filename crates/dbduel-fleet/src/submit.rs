@@ -1,4 +1,4 @@
-//! From an experiment to its cells, and into the queue.
+//! Makes the cells of an experiment and puts them into the queue.
 
 use std::path::Path;
 
@@ -15,20 +15,20 @@ use super::cell::{self, Cell, CellEntry, CellOutcome, CellResult, key};
 /// Seeds stay below 2^53, so that every JSON reader keeps all their digits.
 const SEED_BITS: u32 = 53;
 
-/// What became of the cells of a submission.
+/// Counts of the cells of a submission.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Submitted {
-    /// Put into the queue.
+    /// Cells put into the queue.
     pub queued: u64,
-    /// In the queue or at a worker already.
+    /// Cells already in the queue or with a worker.
     pub waiting: u64,
-    /// With a record already.
+    /// Cells that already have a record.
     pub done: u64,
     /// Of those queued, cells that had failed.
     pub retried: u64,
 }
 
-/// The cells of an experiment: one, or one for each combination of a sweep, each `copies` times with seeds of their own.
+/// The cells of an experiment: one, or one per combination of a sweep, each `copies` times with its own seed.
 ///
 /// # Errors
 /// All that is wrong with the experiment or refused by agents, with line and column.
@@ -76,8 +76,8 @@ pub fn cells_of(path: &Path, text: &str, campaign: &str, copies: u32) -> Result<
     Ok(cells)
 }
 
-/// The experiments that a file stands for, each with its label and its seed. Without a seed in the file it follows from
-/// the plan, so that the same experiment submitted again has the same cells.
+/// The experiments of a file, each with its label and its seed. If the file has no seed, the seed is derived from the
+/// plan, so that the same experiment submitted again has the same cells.
 fn without_sweep(file: &ExperimentFile<'_>) -> Result<Vec<(Option<String>, u64, String)>> {
     let own_seed = file.experiment.seed;
     if file.experiment.sweep.is_empty() {
@@ -139,8 +139,7 @@ fn amended(text: &str, change: impl FnOnce(&mut DocumentMut)) -> Result<String> 
     Ok(document.to_string())
 }
 
-/// Puts cells into the queue that have no record and are not in it. A submission that was interrupted is completed by
-/// submitting again.
+/// Queues the cells that have no record and are not in the queue. Submitting again completes an interrupted submission.
 ///
 /// # Errors
 /// When NATS refuses something or does not answer.

@@ -1,4 +1,5 @@
-//! Best against best: of each contender the variant that was fastest in the blocks of choosing, compared in all later blocks.
+//! Best against best: the variant of each contender that was fastest in the blocks of choosing, compared in all later
+//! blocks.
 //!
 //! Choosing the largest of several noisy means flatters it; so the blocks that choose are no part of the verdict. The choice
 //! is fixed by rounds that end before the first judged one begins, and the order of contenders in judged blocks was drawn by
@@ -106,14 +107,14 @@ pub fn judged_record(record: &Record) -> Option<Record> {
     Some(judged)
 }
 
-/// From the slices of a plan with variants to those of the chosen ones in the judged blocks.
+/// Reduces the slices of a plan with variants to those of the chosen variants in the judged blocks.
 struct Reduction {
     plan: Plan,
     places: BTreeMap<SliceId, SliceId>,
     blocks: BTreeMap<u32, u32>,
-    /// Of each variant, the contender that it is one of.
+    /// The contender that each variant belongs to.
     names: BTreeMap<String, String>,
-    /// Of each contender, the variant that was chosen most often: its settings and counters stand for it.
+    /// The variant of each contender that was chosen most often: its settings and counters represent the contender.
     shown: Vec<usize>,
 }
 
@@ -251,7 +252,7 @@ impl Reduction {
     }
 }
 
-/// The contender that a variant is one of; another name as it is.
+/// The contender that a variant belongs to; any other name unchanged.
 #[must_use]
 pub fn contender_of<'n>(plan: &'n Plan, name: &'n str) -> &'n str {
     let variants = plan.variants.as_ref();
@@ -262,7 +263,7 @@ pub fn contender_of<'n>(plan: &'n Plan, name: &'n str) -> &'n str {
     group.map_or(name, |group| group.name.as_str())
 }
 
-/// Which variants were chosen at each level, and what the blocks of choosing say of the others.
+/// The variants chosen at each level, and the result of the others in the blocks of choosing.
 #[must_use]
 pub fn choices(plan: &Plan, rows: &[SliceRow]) -> Vec<ChampionChoice> {
     let Some(variants) = &plan.variants else {

@@ -1,5 +1,5 @@
-//! What the continuity check says: each contender's throughput in turns against that without a switch, and whether a verdict would be
-//! another one in long turns.
+//! The continuity check: each contender's throughput in turns against that without a switch, and whether long turns
+//! would change a verdict.
 
 use std::collections::BTreeMap;
 
@@ -15,25 +15,27 @@ use super::summary::{
     Comparison, Continuity, ContinuityStage, Contradiction, Figure, How, InTurns,
 };
 
-/// A departure of a contender's throughput that is of no interest is smaller than this share.
+/// A departure of a contender's throughput below this share does not matter.
 pub const DEPARTURE_MIN: f64 = 0.05;
 /// Error probability of each interval of a departure.
 const ALPHA: f64 = 0.05;
 /// Error probability of a contradiction of one comparison.
 const CONTRADICTION_ALPHA: f64 = 0.01;
-/// Share of the difference that a verdict names, or of its horizon, beyond which another answer of long turns matters.
+/// Share of the difference that a verdict names, or of its horizon, beyond which a different answer of long turns
+/// matters.
 const OF_EFFECT_MAX: f64 = 0.5;
-/// Rounds between blocks from which they are preferred to those before the first one, which are shorter.
+/// With at least this many rounds between blocks, they are preferred to those before the first block, which are
+/// shorter.
 const ROUNDS_BETWEEN_MIN: usize = 6;
 
-/// The departure of a contender in rehearsed rounds; `None` of too few.
+/// The departure of a contender in rehearsed rounds; `None` with too few rounds.
 #[must_use]
 pub fn departure(rounds: &[ContinuityRound], contender: &str) -> Option<Departure> {
     let pairs = rounds.iter().map(|round| Pair::rehearsed(round, contender));
     departure_of(&pairs.collect::<Vec<_>>(), LoadStretch::per_s)
 }
 
-/// What a contender did in turns, and next to it without a switch.
+/// A contender in turns, and next to it without a switch.
 #[derive(Debug, Clone, Default)]
 struct Pair {
     in_turns: Vec<LoadStretch>,
@@ -49,7 +51,7 @@ impl Pair {
         }
     }
 
-    /// The logarithm of what `of` says of turns, less that of the stretch without a switch.
+    /// Logarithm of `of` in turns, minus that in the stretch without a switch.
     fn log_ratio(&self, of: impl Fn(&LoadStretch) -> Option<f64>) -> Option<f64> {
         let unswitched = of(self.unswitched.as_ref()?).filter(|value| *value > 0.0)?;
         let logs = self.in_turns.iter().filter_map(&of);
@@ -165,7 +167,7 @@ impl Check {
         })
     }
 
-    /// Differences between two contenders, round by round, of what `of` says of a pair.
+    /// Differences of `of` between two contenders, round by round.
     fn differences(
         &self,
         [contender, baseline]: [&str; 2],
@@ -240,7 +242,7 @@ fn stretch_of(block: &CompleteBlock<'_>, who: usize, contender: &str) -> Option<
     })
 }
 
-/// What the check says of a level; takes back verdicts that long turns do not support.
+/// The check of a level. Verdicts that long turns do not support become undecided.
 pub(super) fn judge(
     record: &Record,
     level: usize,
@@ -256,7 +258,7 @@ pub(super) fn judge(
             && !found.supports(comparison.verdict, plan.decision.horizon)
         {
             comparison.because = Some(format!(
-                "in turns of {:.2} s the answer was `{}`, which load without a switch does not support",
+                "turns of {:.2} s gave `{}`, which load without a switch does not support",
                 found.turn_s,
                 comparison.verdict.word()
             ));
@@ -277,7 +279,7 @@ pub(super) fn judge(
     })
 }
 
-/// What long turns say instead, where that is another answer.
+/// The answer of long turns where it contradicts the verdict.
 fn contradiction(
     check: &Check,
     comparison: &Comparison,

@@ -1,4 +1,4 @@
-//! Contenders that are one server set alike: whatever a duel of them shows is chance or a lab error.
+//! Identical contenders, one server set alike: any difference between them is chance or a lab error.
 
 use dbduel_record::Record;
 use dbduel_record::plan::Setting;
@@ -9,8 +9,9 @@ use super::summary::SettingDifference;
 /// Every two identical contenders, by their names, the earlier first. `differences` are those between the effective
 /// settings of all contenders.
 ///
-/// Identical are two of the same server program, proved by its digest, or two that are one running server, with the same
-/// settings asked for and in effect and the same tables, on one machine, none of them given a handicap by the lab.
+/// Contenders are identical when they have the same server program, proved by its digest, or are one running server,
+/// with the same requested and effective settings and the same tables, on one machine, and the lab gave none of them
+/// a handicap.
 #[must_use]
 pub fn pairs(record: &Record, differences: &[SettingDifference]) -> Vec<[String; 2]> {
     let contenders = &record.plan.contenders;

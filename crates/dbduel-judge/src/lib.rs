@@ -1,8 +1,7 @@
 //! The half of dbduel that judges: a record in, a [`Summary`] and findings out.
 //!
-//! Reads the record and nothing else: no clock, no network, no environment, no random number that is
-//! not named by the plan. The same record gives the same bytes. It does not know how a record is made,
-//! nor what a report looks like.
+//! Reads the record and nothing else: no clock, no network, no environment, no random number that is not named by the
+//! plan. The same record gives the same bytes.
 
 #[cfg(test)]
 mod bad_input;
@@ -47,7 +46,7 @@ use summary::{Change, ContenderFacts, Duel, Run, SCHEMA_VERSION, Scope};
 /// otherwise.
 pub const IDENTITY: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("DBDUEL_JUDGE_DIGEST"));
 
-/// Judges a record. Never fails: what is missing is left out and said so.
+/// Judges a record. Never fails: missing parts are left out and reported.
 ///
 /// Findings come in the order of their weight, heaviest first.
 #[must_use]
@@ -120,7 +119,7 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
     (summary, findings)
 }
 
-/// The case for an audit that a record makes, with its verdicts and what differs with them.
+/// The audit case of a record, with its verdicts and the resources that differ with them.
 #[must_use]
 pub fn case(record: &Record) -> Case {
     let (summary, _) = summarise(record);
@@ -188,7 +187,7 @@ fn contenders(evidence: &Evidence<'_>) -> Vec<ContenderFacts> {
     facts.collect()
 }
 
-/// What loading a contender's tables took, as far as the journal says.
+/// Load time of a contender's tables, as far as the journal has it.
 fn load_of(record: &Record, name: &str) -> Option<LoadTime> {
     record.events.iter().find_map(|event| match &event.what {
         Event::DatasetReady {

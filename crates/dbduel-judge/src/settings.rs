@@ -1,6 +1,6 @@
-//! Server settings: where contenders differ in what is in effect.
+//! Server settings: differences between contenders in effective settings.
 //!
-//! Compares texts and sizes; it does not know what a setting means for performance or durability.
+//! Compares texts and sizes, not what a setting means for performance or durability.
 
 use std::collections::BTreeSet;
 

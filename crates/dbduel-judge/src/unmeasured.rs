@@ -34,7 +34,7 @@ pub fn list(summary: &Summary, record: &Record) -> Vec<String> {
         list.push("CPU time of the load process.".to_owned());
     }
     if measures().any(|measures| measures.stalls.is_none()) {
-        list.push("Stalls: the record has no series inside the slices.".to_owned());
+        list.push("Stalls: the record has no throughput series within slices.".to_owned());
     }
     let without_variables: Vec<&str> = record
         .plan
@@ -61,8 +61,8 @@ fn durability(record: &Record) -> String {
         && fewest > 0
     {
         return format!(
-            "Durability beyond {fewest} simulated power cuts of each contender: other loads, faults of disks, and errors that \
-             they report."
+            "Durability beyond {fewest} simulated power cuts of each contender: other loads, disk faults, and errors \
+             that disks report."
         );
     }
     let is_compared = record.events.iter().any(|event| {

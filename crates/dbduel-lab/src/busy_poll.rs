@@ -1,4 +1,4 @@
-//! Whether busy polling leaves servers on this machine a processor, checked before anything starts.
+//! Checks before a contest that busy polling leaves a processor to servers on this machine.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use dbduel_text::counts::things;
 
 use dbduel_server::{Meaning, ServerName};
 
-/// A finding where the polling threads of a plan take every processor that its servers may use on this machine.
+/// Finding when the polling threads of a plan take every processor that its servers may use on this machine.
 #[must_use]
 pub fn doubt(plan: &Plan) -> Option<Finding> {
     let is_here = |server: &str| match ServerName::parse(server).map(|name| name.meaning) {
@@ -28,13 +28,13 @@ pub fn doubt(plan: &Plan) -> Option<Finding> {
         severity: Severity::Doubt,
         about: Vec::new(),
         claim,
-        remedy: "Take `busy_poll` out of [load], or give fewer `threads`, or `cores` and `server_cores` that differ."
+        remedy: "Remove `busy_poll` from [load], use fewer `threads`, or set `cores` and `server_cores` that do not overlap."
             .to_owned(),
     })
 }
 
-/// Says so where servers on a machine with these processors have none that polling threads leave to them. A thread without
-/// a client soon sleeps.
+/// The claim of [`doubt`]; `None` when servers on a machine with these processors have at least one without polling
+/// threads. A thread without a client soon sleeps.
 #[must_use]
 pub fn claim(load: &LoadProcess, clients: u32, processors: &[u32]) -> Option<String> {
     let or_all = |cores: &[u32]| -> BTreeSet<u32> {
@@ -47,8 +47,8 @@ pub fn claim(load: &LoadProcess, clients: u32, processors: &[u32]) -> Option<Str
     let are_taken = threads as usize >= of_load.len();
     (load.busy_poll_us > 0 && is_shared && are_taken).then(|| {
         format!(
-            "Busy polling by {} on {} leaves a server on this machine none of its own; it has to take them from threads \
-             that poll, and is slower for it.",
+            "Busy polling by {} on {} leaves no free processor for a server on this machine; the server competes with polling \
+             threads and is slower.",
             things(threads.into(), "load thread"),
             things(of_load.len() as u64, "processor"),
         )

@@ -1,5 +1,5 @@
-//! Settings of a designed contest that cannot be combined: found by starting every contender's server on empty data before
-//! anything is loaded, and grouped, so that they change as one.
+//! Settings of a designed contest that cannot be combined. Starts every contender's server on empty data before
+//! anything is loaded, and groups incompatible settings so that they change as one factor.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +16,10 @@ use dbduel_server::Home;
 use super::contest::{self, ContestConfig};
 use crate::StatusOutput;
 
-/// The plan of a designed contest all of whose servers start, with as many factors as that allows.
+/// Reduces a designed contest to a plan whose servers all start, with as many factors as possible.
 ///
 /// # Errors
-/// When the server of one of the two contenders themselves does not start, or what differs between them cannot be changed in
-/// parts.
+/// When one of the two compared contenders does not start, or the difference between them cannot be split.
 pub fn combinable(
     home: &Home,
     file: &ExperimentFile<'_>,
@@ -50,7 +49,7 @@ pub fn combinable(
                 ..*file
             };
             let plan = expand(&own, surroundings).with_context(|| {
-                format!("servers refuse combinations of what differs ({because})")
+                format!("servers refuse combinations of the settings that differ ({because})")
             })?;
             let attempt = Attempt::of(home, file, experiment, plan, console, &mut tried)?;
             let is_better = |(other, _): &(Attempt, _)| attempt.refused.len() < other.refused.len();
@@ -64,13 +63,13 @@ pub fn combinable(
         }
         let Some((attempt, pair)) = best else { break };
         let [one, other] = pair.map(|factor| design.factors[factor].name.as_str());
-        console.say(&format!("`{one}` and `{other}` change as one: {because}"));
+        console.say(&format!("`{one}` and `{other}` change together: {because}"));
         now = attempt;
     }
     Ok(now.plan)
 }
 
-/// A plan and the runs of it whose servers do not start, with what is said of them.
+/// A plan, and its runs whose servers do not start, with the error of each.
 struct Attempt {
     experiment: Experiment,
     plan: Plan,
@@ -102,10 +101,10 @@ impl Attempt {
     }
 }
 
-/// What a server of a combination said when it did not start.
+/// Error of a server by its settings; `None` when it started.
 type Tried = BTreeMap<String, Option<String>>;
 
-/// The runs whose servers do not start, with what is said of them.
+/// The runs whose servers do not start, with the error of each.
 fn refused(
     config: &ContestConfig<'_>,
     design: &Design,
@@ -145,14 +144,15 @@ fn refused(
     Ok(refused)
 }
 
-/// What was said without the path of a log, which went with its sandbox.
+/// The error without the path of a log that was removed with its sandbox.
 fn without_log(said: &str) -> String {
     let (words, _) = said.split_once("; its log is `").unwrap_or((said, ""));
     words.to_owned()
 }
 
-/// The pairs of factors at different levels in most of the refused runs, and among those in the fewest of the others, so that
-/// most refused runs and few others go when they change as one. A design may have several of which one is to blame.
+/// The pairs of factors at different levels in most of the refused runs, and among those in the fewest accepted ones:
+/// treating such a pair as one factor removes most refused runs and few others. A design may have several candidates,
+/// of which one is to blame.
 fn candidates(design: &Design, refused: &[(usize, String)]) -> Vec<[usize; 2]> {
     let factors = design.factors.len();
     let is_refused = |run: usize| refused.iter().any(|(bad, _)| *bad == run);
@@ -167,7 +167,7 @@ fn candidates(design: &Design, refused: &[(usize, String)]) -> Vec<[usize; 2]> {
     pairs().filter(|pair| Some(merit(*pair)) == most).collect()
 }
 
-/// Writes the factors of a design into the experiment, two of them as one.
+/// Writes the factors of a design into the experiment, joining two of them.
 fn regroup(experiment: &mut Experiment, design: &Design, [one, other]: [usize; 2], because: &str) {
     let Some(attribute) = &mut experiment.attribute else {
         return;

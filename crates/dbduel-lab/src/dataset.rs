@@ -1,4 +1,4 @@
-//! Datasets: loaded once per contender and workload, proved equal by digests.
+//! Datasets: loaded once per contender and workload, and compared by digests.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -18,10 +18,10 @@ use super::contest::ContenderServer;
 
 /// Parallel connections that load one dataset.
 const CONNECTIONS: u32 = 8;
-/// How often work on tables is looked at.
+/// Interval of progress checks during long work on tables.
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
 
-/// The workload's parameters as the resident's contender has them.
+/// The workload's parameters for the resident's contender.
 fn parameters_of(plan: &Plan, resident: &ContenderServer) -> Parameters {
     let contender = plan.contenders.iter();
     let contender = contender
@@ -33,7 +33,7 @@ fn parameters_of(plan: &Plan, resident: &ContenderServer) -> Parameters {
     )
 }
 
-/// Names of the workload's tables; of one that makes them itself, all that are there.
+/// Names of the workload's tables; all existing tables for a workload that creates its own.
 ///
 /// # Errors
 /// When the server does not answer.
@@ -49,7 +49,7 @@ pub fn tables(
     Ok(fill::table_names(connection)?.into_iter().collect())
 }
 
-/// Checks what the workload promises of its tables; with a finding when a promise is broken.
+/// Checks the workload's conditions on its tables; also returns a finding when one is violated.
 ///
 /// # Errors
 /// When the tables cannot be read.
@@ -73,18 +73,17 @@ pub fn verify(
         severity: Severity::Void,
         about: vec![resident.name.clone()],
         claim: format!(
-            "The tables of `{}` break what the workload promises: {}.",
+            "The tables of `{}` violate conditions of the workload: {}.",
             resident.name,
             broken.join(", ")
         ),
-        remedy:
-            "Look into the server's log; an update was lost or a transaction was applied in part."
-                .to_owned(),
+        remedy: "Read the server's log; an update was lost or a transaction was partially applied."
+            .to_owned(),
     });
     Ok((verification, finding))
 }
 
-/// True when none of the workload's tables is there yet, or only what an interrupted loading has left.
+/// True when none of the workload's tables exists, or only the remainder of an interrupted load.
 ///
 /// # Errors
 /// When the server does not answer.
@@ -103,7 +102,7 @@ pub fn is_absent(
     Ok(tables.iter().all(|table| !present.contains(table)))
 }
 
-/// Loads the workload's tables over parallel connections; returns what that took.
+/// Loads the workload's tables over parallel connections; returns the load time.
 ///
 /// # Errors
 /// When a statement fails, the time limit passes, or the user interrupts.
@@ -153,7 +152,7 @@ pub fn clear(
     .with_context(|| format!("could not drop the tables of `{name}`"))
 }
 
-/// Rows and content sums of the workload's tables.
+/// Row count and content digest of the workload's tables.
 ///
 /// # Errors
 /// When the server does not answer, the time limit passes, or the user interrupts.
@@ -172,7 +171,7 @@ pub fn digest(
     .with_context(|| format!("could not read the digest of `{name}`"))
 }
 
-/// Does long work on a dataset while showing how far it is and checking for an interrupt.
+/// Runs long work on a dataset, shows its progress and checks for an interrupt.
 fn watched<T: Send>(
     plan: &Plan,
     resident: &mut ContenderServer,
@@ -196,8 +195,7 @@ fn watched<T: Send>(
     Ok(result?)
 }
 
-/// Does work on tables on a thread of its own, while showing how far it is and how fast, and passing on
-/// an interrupt.
+/// Runs work on tables in a thread, shows its progress and rate, and passes on an interrupt.
 pub fn watch_over<T: Send>(
     progress: &dyn Progress,
     what: &str,

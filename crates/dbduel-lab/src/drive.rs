@@ -1,4 +1,4 @@
-//! The orchestrator's end of the load process: starts it, gives orders, awaits answers.
+//! The orchestrator's side of the load process: starts it, sends orders, awaits answers.
 //!
 //! The load process is this same program under its hidden name `drive`.
 
@@ -25,27 +25,27 @@ use dbduel_record::statements::StatementExample;
 
 use super::line_process::{self, LineProcess};
 
-/// Time beyond what an order allows itself before the load process counts as stuck.
+/// Time beyond an order's own limit before the load process counts as stuck.
 const GRACE: Duration = Duration::from_secs(15);
 /// How often a wait checks for an interrupt.
 pub const PAUSE: Duration = Duration::from_millis(50);
 
-/// Agents of load hosts obey after this time at the latest, or the link has said why not.
+/// Timeout for attaching the agents of load hosts; the link reports a failure earlier.
 const ATTACH_TIMEOUT: Duration = Duration::from_secs(200);
 
-/// How the agents of load hosts and server hosts are reached.
+/// Access to the agents of load hosts and server hosts.
 pub trait HostAccess: Debug + Send + Sync {
-    /// Adds the options with which this program's links reach them.
+    /// Adds the options with which this program's links connect to them.
     fn add_to(&self, command: &mut Command);
 
-    /// Stores the packed files of a server under their digest for hosts, unless they are stored, with a text about them.
+    /// Stores a server's packed files under their digest for hosts, unless present, with a description.
     ///
     /// # Errors
     /// When there is no room.
     fn store_server(&self, digest: &str, packed: &Path, about: &str) -> Result<()>;
 }
 
-/// Load hosts that do not obey. The contest cannot go on without them.
+/// A load host that cannot be used. The contest cannot continue without it.
 #[derive(Debug, thiserror::Error)]
 #[error("{why}")]
 pub struct LoadHostMissing {
@@ -79,32 +79,32 @@ fn own_program(verb: &str, threads: u32, busy_poll_us: u32) -> Result<Command> {
     Ok(command)
 }
 
-/// A running load process, or the link to those of load hosts. Dropped means ended.
+/// A running load process, or the link to those of load hosts. Dropping it ends it.
 #[derive(Debug)]
 pub struct LoadProcess {
     process: LineProcess<Answer>,
     commits: Vec<CommitRange>,
     acknowledged: Vec<Acknowledged>,
-    /// How it failed, if it did.
+    /// Its failure, if any.
     failure: Option<String>,
 }
 
 /// How a slice ended.
 #[derive(Debug)]
 pub enum SliceEnd {
-    /// With a result.
+    /// It has a result.
     Finished(Box<SliceAnswer>),
-    /// Without one.
+    /// It has none.
     Lost {
-        /// What happened.
+        /// The reason.
         why: String,
-        /// What was counted of the measured part until then.
+        /// Counts of the measured part until then.
         counted: Option<Box<SliceAnswer>>,
     },
 }
 
 impl SliceEnd {
-    /// Before anything was counted.
+    /// A slice lost before anything was counted.
     pub fn lost(why: String) -> Self {
         SliceEnd::Lost { why, counted: None }
     }
@@ -125,7 +125,8 @@ impl LoadProcess {
         )?)
     }
 
-    /// Starts the link to load hosts and waits until their load processes obey. `contest` is what their agents call it.
+    /// Starts the link to load hosts and waits until their load processes are ready. `contest` is the contest's name
+    /// towards their agents.
     ///
     /// # Errors
     /// [`LoadHostMissing`], or when this program cannot be executed again.
@@ -168,22 +169,22 @@ impl LoadProcess {
         })
     }
 
-    /// Its process number.
+    /// Its process ID.
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }
 
-    /// True when it has ended, did not answer in time or answered out of turn. It must then be started again.
+    /// True when it has ended, timed out or answered out of order. It must then be started again.
     pub fn is_broken(&self) -> bool {
         self.failure.is_some()
     }
 
-    /// How it failed, if it did.
+    /// Its failure, if any.
     pub fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
 
-    /// Connects a contender's clients; returns what the server says of the first one's session.
+    /// Connects a contender's clients; returns the session facts that the server reports for the first one.
     ///
     /// # Errors
     /// When the clients cannot be connected.
@@ -200,7 +201,7 @@ impl LoadProcess {
         }
     }
 
-    /// Closes a contender's connections; returns the examples that they kept.
+    /// Closes a contender's connections; returns their statement examples.
     ///
     /// # Errors
     /// When the load process does not answer.
@@ -219,8 +220,8 @@ impl LoadProcess {
         }
     }
 
-    /// Drives one slice; `on_begin` is called with the instant at which its measured part begins, `on_tick` for every piece
-    /// as it ends, which may end the slice. The slice is lost when the server or the load process is gone or stuck.
+    /// Drives one slice. Calls `on_begin` with the instant at which the measured part begins, and `on_tick` after every
+    /// tick, which may end the slice. The slice is lost when the server or the load process is gone or stuck.
     pub fn slice(
         &mut self,
         order: SliceOrder,
@@ -279,35 +280,35 @@ impl LoadProcess {
         }
     }
 
-    /// Lets the clients of the slice that was answered last begin nothing more: their server has been frozen under their load.
-    /// A load process that takes no orders is found by the next one.
+    /// Stops the clients of the last slice from beginning anything: their server was frozen under load. If the load
+    /// process refuses the order, the next order reports it.
     pub fn halt(&mut self) {
         let _ = self.send(&Order::Halt);
     }
 
-    /// What the server of the contender that was driven last acknowledged since the last call.
+    /// Commits that the last driven contender acknowledged since the last call.
     #[must_use]
     pub fn take_commits(&mut self) -> Vec<CommitRange> {
         std::mem::take(&mut self.commits)
     }
 
-    /// Lets the process say when each number was acknowledged, for [`LoadProcess::take_acknowledged`].
+    /// Makes the process report the time of each acknowledged number, for [`LoadProcess::take_acknowledged`].
     ///
     /// # Errors
-    /// When it takes no orders.
+    /// When it does not accept the order.
     pub fn report_commit_times(&mut self) -> Result<()> {
         self.send(&Order::ReportCommitTimes)
     }
 
-    /// Lets the clients of the next contender that is opened keep one statement of each class, for [`LoadProcess::close`].
+    /// Makes the clients of the next opened contender keep one statement of each class, for [`LoadProcess::close`].
     ///
     /// # Errors
-    /// When it takes no orders.
+    /// When it does not accept the order.
     pub fn keep_examples(&mut self) -> Result<()> {
         self.send(&Order::KeepExamples)
     }
 
-    /// The numbers that were acknowledged since the last call, with their times; of slices only.
+    /// Acknowledged numbers since the last call with their times, of slices only.
     #[must_use]
     pub fn take_acknowledged(&mut self) -> Vec<Acknowledged> {
         std::mem::take(&mut self.acknowledged)
@@ -321,7 +322,7 @@ impl LoadProcess {
     fn answer(&mut self, deadline: Instant) -> Result<Answer> {
         loop {
             if interrupt::gives_up() {
-                return Err(self.has_failed("its answer was not waited for".to_owned()));
+                return Err(self.has_failed("interrupted before its answer".to_owned()));
             }
             if let Some(answer) = self.answer_within(PAUSE, deadline)? {
                 return Ok(answer);
@@ -339,7 +340,7 @@ impl LoadProcess {
     }
 
     fn unexpected(&mut self, answer: &Answer) -> anyhow::Error {
-        let what = format!("it answered out of turn: {answer:?}");
+        let what = format!("unexpected answer: {answer:?}");
         let failure = self.process.failed(&what);
         self.has_failed(failure)
     }
@@ -350,7 +351,7 @@ impl LoadProcess {
     }
 }
 
-/// Identity of this process among those that have hosts work for them.
+/// Random identity of this process towards its hosts.
 ///
 /// # Errors
 /// When the system gives no random bytes.

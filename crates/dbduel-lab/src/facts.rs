@@ -1,6 +1,6 @@
-//! What a running server says of itself, kept in the record as files.
+//! Facts that a running server reports, kept in the record as files.
 //!
-//! The formats are those of `mysql --batch --skip-column-names`, which people's own dumps have.
+//! The formats are those of `mysql --batch --skip-column-names`, as in users' own dumps.
 
 use anyhow::{Context as _, Result};
 use dbduel_driver::introspection;
@@ -15,15 +15,14 @@ use dbduel_server::{COUNTERS, FactQuery, ServerProduct, VARIABLES, Version, reco
 pub enum Moment {
     /// Data loaded, nothing measured.
     Before,
-    /// The server was started again in the midst of a contest: another stint begins, whose counters
-    /// have nothing to do with those before it.
+    /// The server was restarted during a contest: a new stint begins, whose counters are unrelated to the previous
+    /// ones.
     Again,
     /// Everything measured, server still running.
     After,
 }
 
-/// What a server answers to one of its product's questions, as names and values; nothing where there is no such question, or it
-/// is refused.
+/// A server's answer to one fact query, as names and values; empty where there is no such query, or it is refused.
 pub fn answers(connection: &mut Connection, question: &str) -> Vec<(String, String)> {
     let found = questions(connection)
         .into_iter()
@@ -39,12 +38,12 @@ pub fn answers(connection: &mut Connection, question: &str) -> Vec<(String, Stri
         .collect()
 }
 
-/// Keeps the answers to the product's questions: counters at each moment, variables and the engine's
-/// own status text at the beginning and the end, everything else at the beginning.
+/// Records the answers to the product's queries: counters at each moment, variables and the engine's status text at the
+/// beginning and the end, everything else at the beginning.
 ///
 /// # Errors
-/// When the record cannot be written, or variables and counters cannot be read. Another question
-/// that a version does not understand leaves no file.
+/// When the record cannot be written, or variables and counters cannot be read. Another query that a version does not
+/// understand leaves no file.
 pub fn keep(
     record: &RecordWriter,
     contender: &str,
@@ -90,18 +89,18 @@ fn of_stint(stint: u32, file: &str) -> String {
     }
 }
 
-/// Which server this is, as it says itself.
+/// Identity of a server, as it reports it.
 pub struct Identity {
     /// `None` for one that we do not start ourselves.
     pub product: Option<&'static dyn ServerProduct>,
     /// The version as the server writes it.
     pub version: String,
-    /// What else it says of its build.
+    /// Its build comment.
     pub comment: String,
     number: Option<Version>,
 }
 
-/// Asks a server which it is.
+/// Queries a server's identity.
 pub fn identify(connection: &mut Connection) -> Identity {
     let full = match connection.dialect() {
         Dialect::Sqlite => connection.server_version().to_owned(),
@@ -135,7 +134,7 @@ pub fn identify(connection: &mut Connection) -> Identity {
     }
 }
 
-/// What to ask this server; of a product that we do not start ourselves, what all of them answer.
+/// Fact queries for this server; for a product that we do not start, those that all products answer.
 fn questions(connection: &mut Connection) -> Vec<FactQuery> {
     if connection.dialect() == Dialect::Sqlite {
         return SQLITE_QUESTIONS.to_vec();
@@ -158,7 +157,7 @@ fn questions(connection: &mut Connection) -> Vec<FactQuery> {
     }
 }
 
-/// What SQLite is asked. It counts nothing for a file as a whole, but how large it is.
+/// Fact queries for SQLite. It counts nothing for a file but its size.
 const SQLITE_QUESTIONS: &[FactQuery] = &[
     FactQuery {
         name: "variables",
@@ -171,7 +170,7 @@ const SQLITE_QUESTIONS: &[FactQuery] = &[
     },
 ];
 
-/// Keeps the definitions of `tables`, and returns them.
+/// Records the definitions of `tables`, and returns them.
 ///
 /// # Errors
 /// When the server does not answer or the record cannot be written.

@@ -1,5 +1,5 @@
-//! What loading a workload's tables will take, said before it begins: rows, room on disk, time. Refuses what the disk
-//! clearly has no room for.
+//! Forecast of loading a workload's tables: rows, disk space, time. Refuses a load that the disk clearly has no room
+//! for.
 
 use std::path::Path;
 
@@ -12,26 +12,26 @@ use serde_json::Value;
 
 use dbduel_machine::host;
 
-/// Rows per second that were loaded where server and load shared two processors; only a size to reckon with.
+/// Load rate in rows per second where server and load shared two processors; an order of magnitude.
 const ROWS_S: f64 = 250_000.0;
-/// Share of the estimate that uncompressed tables surely take.
+/// Share of the estimate that uncompressed tables take at least.
 const SURE: f64 = 0.75;
-/// The same where tables may be compressed.
+/// The same for tables that may be compressed.
 const SURE_COMPRESSED: f64 = 0.2;
-/// File systems where a copy takes no room of its own at first.
+/// File systems where a copy shares its blocks at first.
 const SHARING: [&str; 3] = ["btrfs", "xfs", "bcachefs"];
 
-/// What is to be put on one disk.
+/// Space needed on one disk.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub struct Need {
-    /// Bytes that it will take as far as can be said.
+    /// Expected bytes.
     pub expected_bytes: f64,
-    /// Bytes below which it surely does not go.
+    /// Lower bound, bytes.
     pub sure_bytes: f64,
 }
 
 impl Need {
-    /// Tables that will be loaded, in so many copies.
+    /// Space of tables to load, in `copies` copies.
     #[must_use]
     pub fn to_load(extent: Extent, parameters: &Parameters, copies: u32) -> Self {
         let expected_bytes = extent.disk_bytes as f64 * f64::from(copies);
@@ -46,7 +46,7 @@ impl Need {
         }
     }
 
-    /// Files of a known size.
+    /// Space of files of a known size.
     #[must_use]
     pub fn to_copy(bytes: u64) -> Self {
         Need {
@@ -55,7 +55,7 @@ impl Need {
         }
     }
 
-    /// Both.
+    /// Sum of both.
     #[must_use]
     pub fn and(self, other: Need) -> Self {
         Need {
@@ -64,10 +64,10 @@ impl Need {
         }
     }
 
-    /// Refuses what clearly does not fit onto the disk of `path`.
+    /// Refuses data that clearly do not fit onto the disk of `path`.
     ///
     /// # Errors
-    /// Says what is needed, what is free, and which parameters to lower.
+    /// States the needed and the free space, and which parameters to lower.
     pub fn check(&self, path: &Path, workload: &dyn Workload) -> Result<()> {
         let free = host::free_disk_bytes(path)?;
         if self.sure_bytes <= free as f64 {
@@ -78,7 +78,7 @@ impl Need {
             names => format!("lower `{}`, or ", names.join("` or `")),
         };
         bail!(
-            "the data of `{}` will take about {} below `{}`, where {} are free; {lower}make room",
+            "the data of `{}` need about {} in `{}`, which has {} free; {lower}make room",
             workload.name(),
             dbduel_text::bytes(self.expected_bytes as u64),
             path.display(),
@@ -87,7 +87,7 @@ impl Need {
     }
 }
 
-/// Rows, room and time of one loading, as a part of a sentence.
+/// Rows, space and time of one load, as a part of a sentence.
 #[must_use]
 pub fn sentence(extent: Extent, parameters: &Parameters) -> String {
     let compressed = if may_be_compressed(parameters) {
@@ -104,7 +104,7 @@ pub fn sentence(extent: Extent, parameters: &Parameters) -> String {
     )
 }
 
-/// How many copies of data there will be of what is loaded and then kept as a snapshot.
+/// Number of copies of data that are loaded and then kept as a snapshot.
 #[must_use]
 pub fn copies_with_snapshot(home: &Path) -> u32 {
     let file_system = host::read(home).file_system.unwrap_or_default();
@@ -115,7 +115,7 @@ pub fn copies_with_snapshot(home: &Path) -> u32 {
     }
 }
 
-/// True when a parameter names another engine than InnoDB or speaks of compression.
+/// True when a parameter names another engine than InnoDB or mentions compression.
 fn may_be_compressed(parameters: &Parameters) -> bool {
     let is_none = |text: &str| text.is_empty() || text == "none";
     parameters.iter().any(|(name, value)| match value {

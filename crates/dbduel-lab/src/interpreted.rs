@@ -1,11 +1,11 @@
-//! Whether scripts are compiled, checked before anything starts: interpreted ones cost their clients more.
+//! Checks before a contest that scripts are compiled: interpreted ones cost their clients more.
 
 use dbduel_lua::interpretation;
 use dbduel_record::Plan;
 use dbduel_record::event::{Finding, Severity};
 use dbduel_workloads::script;
 
-/// A finding where scripts are the load and LuaJIT cannot compile them.
+/// Finding where the load runs scripts and LuaJIT cannot compile them.
 #[must_use]
 pub fn doubt(plan: &Plan) -> Option<Finding> {
     let is_script = plan
@@ -17,7 +17,7 @@ pub fn doubt(plan: &Plan) -> Option<Finding> {
         severity: Severity::Doubt,
         about: Vec::new(),
         claim: claim.to_owned(),
-        remedy: "Use a build of dbduel with its own LuaJIT, on a kernel that lets a process execute memory that it wrote."
+        remedy: "Use a build of dbduel with its own LuaJIT, on a kernel that permits a process to execute memory that it has written."
             .to_owned(),
     })
 }

@@ -1,4 +1,4 @@
-//! The half that makes records: from an experiment to servers under load.
+//! The lab: runs contests and writes records, from an experiment to servers under load.
 
 pub mod busy_poll;
 pub mod combinations;

@@ -1,7 +1,7 @@
-//! A process of this program under a hidden name, which takes orders as JSON lines on standard input and answers in JSON lines
-//! on standard output.
+//! A process of this program under a hidden name: reads orders as JSON lines from standard input and writes answers as
+//! JSON lines to standard output.
 //!
-//! It has a process group of its own, so that a Ctrl-C at the terminal reaches only the orchestrator.
+//! It has its own process group, so that a Ctrl-C at the terminal reaches only the orchestrator.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -14,9 +14,9 @@ use dbduel_machine::clock;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Between the end of a process's output and its own end.
+/// Time from the end of a process's output to its exit.
 const LAST_MOMENTS: Duration = Duration::from_millis(200);
-/// A process whose input was closed ends within this time, or is killed.
+/// Timeout for a process to exit after its input was closed; then it is killed.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The command of this program under one of its hidden names.
@@ -25,16 +25,16 @@ const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// When this program's own file is not found.
 pub fn own_program(verb: &str) -> Result<Command> {
     let program = std::env::current_exe()
-        .context("could not find this program's own file to start it again")?;
+        .context("could not find this program's executable to start it again")?;
     let mut command = Command::new(program);
     command.arg(verb);
     Ok(command)
 }
 
-/// A running one, whose answers are `A`. Dropped means ended.
+/// A running process with answers of type `A`. Dropping it ends it.
 #[derive(Debug)]
 pub struct LineProcess<A> {
-    /// What messages call it.
+    /// Its name in messages.
     name: String,
     child: Child,
     orders: Option<ChildStdin>,
@@ -42,7 +42,7 @@ pub struct LineProcess<A> {
 }
 
 impl<A: DeserializeOwned + Send + 'static> LineProcess<A> {
-    /// Starts it; messages call it `name`.
+    /// Starts the process; `name` is its name in messages.
     ///
     /// # Errors
     /// When the program cannot be executed.
@@ -79,20 +79,20 @@ impl<A: DeserializeOwned + Send + 'static> LineProcess<A> {
 }
 
 impl<A> LineProcess<A> {
-    /// Its process number.
+    /// Its process ID.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Gives it an order.
+    /// Sends an order.
     ///
     /// # Errors
-    /// How it failed.
+    /// Description of the failure.
     pub fn send(&mut self, order: &impl Serialize) -> Result<(), String> {
         let mut line = serde_json::to_vec(order).map_err(|error| error.to_string())?;
         line.push(b'\n');
         let Some(orders) = &mut self.orders else {
-            return Err(format!("{} takes no more orders", self.name));
+            return Err(format!("{} accepts no more orders", self.name));
         };
         let sent = orders.write_all(&line).and_then(|()| orders.flush());
         sent.map_err(|error| self.failed(&error.to_string()))
@@ -101,7 +101,7 @@ impl<A> LineProcess<A> {
     /// The next answer, `None` when there is none within `pause`.
     ///
     /// # Errors
-    /// How it failed: it ended, answers what is not understood, or is silent at the deadline.
+    /// Description of the failure: it ended, sent an invalid answer, or is silent at the deadline.
     pub fn answer_within(
         &mut self,
         pause: Duration,
@@ -109,16 +109,14 @@ impl<A> LineProcess<A> {
     ) -> Result<Option<A>, String> {
         match self.answers.recv_timeout(pause) {
             Ok(Ok(answer)) => Ok(Some(answer)),
-            Ok(Err(error)) => {
-                Err(self.failed(&format!("it answered what is not understood: {error}")))
-            }
+            Ok(Err(error)) => Err(self.failed(&format!("invalid answer: {error}"))),
             Err(RecvTimeoutError::Timeout) if clock::now() < deadline => Ok(None),
             Err(RecvTimeoutError::Timeout) => Err(self.failed("it did not answer in time")),
             Err(RecvTimeoutError::Disconnected) => Err(self.failed("it closed its output")),
         }
     }
 
-    /// How it failed. How it ended says more than what was noticed first.
+    /// Description of its failure. Its exit status, if it ended, takes precedence over `what`.
     pub fn failed(&mut self, what: &str) -> String {
         let mut ended = None;
         let deadline = clock::now() + LAST_MOMENTS;
@@ -135,7 +133,7 @@ impl<A> LineProcess<A> {
 }
 
 impl<A> Drop for LineProcess<A> {
-    /// Closing its input ends the process; a kill makes sure.
+    /// Closing its input ends the process; a kill follows in case it does not.
     fn drop(&mut self) {
         drop(self.orders.take());
         let deadline = clock::now() + END_TIMEOUT;

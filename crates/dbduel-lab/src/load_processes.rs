@@ -1,5 +1,5 @@
-//! The load processes of a contest: one for all servers, which may be a link to those of load hosts, and one for each contender that runs in its own, whose threads are its
-//! clients and whose processor time, bytes and memory are its own and no other's.
+//! The load processes of a contest: one for all servers, which may be a link to load hosts, and a separate one for each
+//! in-process contender, whose threads are its clients and whose processor time, bytes and memory are counted alone.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -19,23 +19,23 @@ use dbduel_server::runs_in_process;
 use super::contest::Load;
 use super::drive::{HostAccess, LoadProcess, SliceEnd};
 
-/// All of them. Dropped means ended.
+/// All load processes of a contest. Dropping them ends them.
 #[derive(Debug)]
 pub struct LoadProcesses {
-    /// For contenders with servers; none when there is no such contender.
+    /// For contenders with servers; `None` when there is none.
     shared: Option<LoadProcess>,
     /// By the names of contenders.
     own: BTreeMap<String, LoadProcess>,
-    /// The machines that the shared one has its clients on; none when that is this one.
+    /// Load hosts of the shared process; empty when this machine drives the load.
     hosts: Vec<LoadHost>,
 }
 
 impl LoadProcesses {
-    /// Starts those that the contenders of a plan need. Where it has load hosts, they are found by `access`, and their agents
-    /// call the contest `contest`.
+    /// Starts the load processes that the contenders of a plan need. Load hosts are reached through `access`; `contest`
+    /// is the contest's name towards their agents.
     ///
     /// # Errors
-    /// When a load host does not obey, or this program cannot be executed again.
+    /// When a load host cannot be used, or this program cannot be executed again.
     pub fn start(plan: &Plan, access: Option<&Arc<dyn HostAccess>>, contest: &str) -> Result<Self> {
         let clients = plan.levels.iter().map(|level| level.clients).max();
         let mut processes = Self {
@@ -45,7 +45,7 @@ impl LoadProcesses {
         };
         if let Some(hosts) = &plan.hosts {
             let access = access.context(
-                "this contest has its load from other machines ([hosts]); say with `--nats URL` where their agents are found",
+                "this contest drives its load from other machines ([hosts]); give the URL of their nats-server with `--nats URL`",
             )?;
             let (link, attached) =
                 LoadProcess::start_on_hosts(&plan.load, hosts, access.as_ref(), contest)?;

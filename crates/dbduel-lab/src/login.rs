@@ -1,5 +1,5 @@
-//! What to log in to a running server with, and where to look when it refuses the login. Passwords come from
-//! files and the environment, never from a command line, an address or an experiment, and are never written anywhere.
+//! Credentials for running servers, and advice when a server refuses the login. Passwords come from files and the
+//! environment, never from a command line, an address or an experiment, and are never written anywhere.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -14,7 +14,7 @@ use dbduel_driver::pgpass;
 /// Environment variable with the password of any server.
 const PASSWORD: &str = "DBDUEL_PASSWORD";
 
-/// Account that is used when an address names none.
+/// Default account when an address names none.
 fn default_user(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::MySql => "root",
@@ -23,7 +23,7 @@ fn default_user(dialect: Dialect) -> &'static str {
     }
 }
 
-/// Environment variable that the server's own clients read; asked last.
+/// Environment variable that the server's own clients read; used last.
 fn password_of_clients(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::MySql => "MYSQL_PWD",
@@ -33,7 +33,7 @@ fn password_of_clients(dialect: Dialect) -> &'static str {
     }
 }
 
-/// The database to log in to where no other is needed: PostgreSQL refuses a login without one.
+/// The database of a login that needs none; PostgreSQL refuses a login without one.
 pub fn any_database(dialect: Dialect) -> Option<String> {
     match dialect {
         Dialect::MySql | Dialect::Sqlite => None,
@@ -41,24 +41,23 @@ pub fn any_database(dialect: Dialect) -> Option<String> {
     }
 }
 
-/// Bytes of a password file that are read, the first line among them.
+/// Limit of bytes read of a password file; its first line must be within.
 const PASSWORD_FILE_BYTES_MAX: u64 = 64 << 10;
 
-/// Where a person says what to log in with, for the advice to name.
+/// Where the user gives credentials, for the advice to name.
 #[derive(Debug, Clone, Copy)]
 pub enum PasswordSource {
-    /// Options of a command: these for the password's file, and `--tls`.
+    /// Options of a command: `.0` names those for the password file; TLS is set by `--tls`.
     Options(&'static str),
-    /// An experiment, whose contests connect without TLS.
+    /// An experiment; its contests connect without TLS.
     Experiment,
 }
 
-/// Credentials for a server: the first line of `file`; without a file `DBDUEL_PASSWORD_NAME` for the
-/// contender `name`, `DBDUEL_PASSWORD`, `MYSQL_PWD` or `PGPASSWORD`, the [password file](pgpass) of PostgreSQL's clients, or no
-/// password.
+/// Credentials for a server: the first line of `file`; without a file `DBDUEL_PASSWORD_NAME` for the contender `name`,
+/// `DBDUEL_PASSWORD`, `MYSQL_PWD` or `PGPASSWORD`, the [password file](pgpass) of PostgreSQL's clients, or no password.
 ///
 /// # Errors
-/// When a file cannot be read, or is not one's own.
+/// When a file cannot be read, or belongs to another user.
 pub fn credentials(
     server: &ServerAddress,
     file: Option<&Path>,
@@ -82,10 +81,10 @@ pub fn credentials(
     Ok(Credentials::new(user, password))
 }
 
-/// A connection to a server that runs already. A refusal comes with a word on where to look.
+/// Connects to a running server. A refused login comes with advice.
 ///
 /// # Errors
-/// When there is none.
+/// When the connection fails.
 pub fn connect(
     address: &Address,
     credentials: &Credentials,
@@ -103,7 +102,7 @@ pub fn connect(
     })
 }
 
-/// Where to look when the server refuses the login; none where its own words say it.
+/// Advice on a refused login; `None` where the server's message is enough.
 fn advice(refusal: ErrorClass, tls: &TlsMode, source: PasswordSource) -> Option<String> {
     match refusal {
         ErrorClass::AccessDenied => {
@@ -112,12 +111,12 @@ fn advice(refusal: ErrorClass, tls: &TlsMode, source: PasswordSource) -> Option<
                 PasswordSource::Experiment => "the contender's `password_file`",
             };
             let demand = match (source, tls) {
-                (PasswordSource::Options(_), TlsMode::Off) => "; an account may also demand TLS, see --tls",
+                (PasswordSource::Options(_), TlsMode::Off) => "; the account may also require TLS, see --tls",
                 (PasswordSource::Options(_), _) => {
-                    "; an account that demands a certificate of the client (REQUIRE X509) cannot be used"
+                    "; an account that requires a client certificate (REQUIRE X509) cannot be used"
                 }
                 (PasswordSource::Experiment, _) => {
-                    "; an account may also demand TLS, which a contest does not use"
+                    "; the account may also require TLS, which a contest does not use"
                 }
             };
             Some(format!(
@@ -125,7 +124,7 @@ fn advice(refusal: ErrorClass, tls: &TlsMode, source: PasswordSource) -> Option<
             ))
         }
         ErrorClass::PasswordUnused => Some(
-            "this account looks at no password: it lets in the operating system's user of that name, over the unix socket"
+            "this account ignores passwords: connect over the unix socket as the operating system's user of that name"
                 .to_owned(),
         ),
         _ => None,

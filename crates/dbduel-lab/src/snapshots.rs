@@ -13,15 +13,15 @@ use serde::{Deserialize, Serialize};
 
 use dbduel_experiment::normalised_name;
 
-/// Raised when the same parameters give other content, or other statistics of it.
+/// Raised when the same parameters give different content, or different statistics of it.
 const CONTENT_VERSION: u32 = 2;
-/// File that makes a directory a snapshot. Changed last when it was used last.
+/// File that marks a directory as a snapshot. Its modification time is the last use.
 pub const DESCRIPTION: &str = "snapshot.json";
 /// The data directory in it.
 pub const DATA: &str = "data";
 
-/// Settings that decide what a server holds in memory, how it waits, and when it syncs, and leave the files of a server that
-/// has stopped in order as they are. Contenders that differ in these alone share a snapshot.
+/// Settings that affect a server's memory, waits and syncs, and leave the files of a cleanly stopped server unchanged.
+/// Contenders that differ only in these share a snapshot.
 const LEAVE_DATA_ALONE: &[&str] = &[
     // MySQL and MariaDB
     "innodb_adaptive_flushing",
@@ -84,7 +84,7 @@ const LEAVE_DATA_ALONE: &[&str] = &[
     "wal_autocheckpoint",
 ];
 
-/// What a snapshot holds.
+/// Description of a snapshot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Description {
     /// The server that wrote it.
@@ -93,18 +93,18 @@ pub struct Description {
     pub workload: String,
     /// The workload's parameters.
     pub parameters: Parameters,
-    /// The settings that the server had; absent in snapshots of earlier versions.
+    /// The server's settings; absent in snapshots of earlier versions.
     #[serde(default)]
     pub settings: Option<Vec<Setting>>,
     /// Allocated on the device, bytes; 0 until it is kept.
     pub bytes: u64,
-    /// What loading it took.
+    /// Load time.
     #[serde(default)]
     pub load: Option<LoadTime>,
 }
 
 impl Description {
-    /// Of the data that a contender's server has loaded.
+    /// Of data loaded by a contender's server.
     #[must_use]
     pub fn of(build: &str, contender: &Contender, plan: &Plan, load: LoadTime) -> Self {
         let workload = plan.workload_of(contender);
@@ -118,7 +118,7 @@ impl Description {
         }
     }
 
-    /// What loading took a server with the settings of `contender`; nothing where another one loaded the data.
+    /// Load time of a server with the settings of `contender`; `None` where another one loaded the data.
     #[must_use]
     pub fn load_of(&self, contender: &Contender) -> Option<LoadTime> {
         self.load
@@ -132,8 +132,7 @@ pub struct Snapshots {
     root: PathBuf,
 }
 
-/// What the data of `contender` depend on, as a name: build, with the digest of its program, settings that change data, workload,
-/// parameters, seed.
+/// Snapshot key: build with the digest of its program, settings that change data, workload, parameters, seed.
 #[must_use]
 pub fn key(build: &str, program_digest: &str, contender: &Contender, plan: &Plan) -> String {
     let leaves_data_alone =
@@ -155,7 +154,7 @@ pub fn key(build: &str, program_digest: &str, contender: &Contender, plan: &Plan
 }
 
 impl Snapshots {
-    /// Those of a home.
+    /// The snapshots of a home.
     #[must_use]
     pub fn new(home: &Home) -> Self {
         Self {
@@ -163,14 +162,14 @@ impl Snapshots {
         }
     }
 
-    /// What a snapshot holds; nothing when there is none.
+    /// The description of a snapshot; `None` when there is none.
     #[must_use]
     pub fn description(&self, key: &str) -> Option<Description> {
         let text = fs::read(self.root.join(key).join(DESCRIPTION)).ok()?;
         serde_json::from_slice(&text).ok()
     }
 
-    /// Copies a snapshot to a data directory; returns what it holds, or nothing when there is none.
+    /// Copies a snapshot to a data directory; returns its description, `None` when there is none.
     ///
     /// # Errors
     /// When the copy fails.
@@ -194,7 +193,7 @@ impl Snapshots {
         Ok(Some(description))
     }
 
-    /// Copies a data directory that nothing uses to a snapshot, written beside and renamed.
+    /// Copies an unused data directory to a snapshot: writes a temporary folder and renames it.
     ///
     /// # Errors
     /// When the copy fails.
@@ -268,14 +267,14 @@ impl Snapshots {
         Ok(found)
     }
 
-    /// Removes one snapshot; returns the bytes that it had.
+    /// Removes one snapshot; returns its size in bytes.
     ///
     /// # Errors
     /// When there is none of that name.
     pub fn remove(&self, key: &str) -> Result<u64> {
         let Some((key, description)) = self.list()?.into_iter().find(|(known, _)| known == key)
         else {
-            bail!("there is no snapshot `{key}`; `dbduel datasets list` shows what there is");
+            bail!("there is no snapshot `{key}`; `dbduel datasets list` lists all snapshots");
         };
         let path = self.root.join(key);
         fs::remove_dir_all(&path)
@@ -283,7 +282,8 @@ impl Snapshots {
         Ok(description.bytes)
     }
 
-    /// Removes those that were used longest ago, until the others have at most `keep` bytes; returns them with their bytes.
+    /// Removes the least recently used snapshots until the others have at most `keep` bytes; returns the removed ones
+    /// with their bytes.
     ///
     /// # Errors
     /// When the directory cannot be read or a snapshot cannot be removed.

@@ -1,14 +1,14 @@
-//! Where a person follows what the lab does.
+//! Progress output of the lab for the user.
 
 use std::fmt::Debug;
 
 use dbduel_server::Progress;
 
-/// Shows what a contest does: lines that stay, and how far it is.
+/// Shows the progress of a contest: permanent lines and a progress line.
 pub trait StatusOutput: Progress + Debug {
-    /// A line that stays.
+    /// Prints a permanent line.
     fn say(&self, line: &str);
 
-    /// How much load there was, of the most that there may be, seconds, with a message.
+    /// Updates the progress line: load so far and its limit, seconds, with a message.
     fn measuring(&self, done_s: f64, total_s: f64, message: &str);
 }

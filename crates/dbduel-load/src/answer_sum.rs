@@ -1,4 +1,4 @@
-//! Sums of what slices brought: over classes, over the turns of a slice, over the load hosts of a turn.
+//! Sums of slice results: over classes, over the turns of a slice, over the load hosts of a turn.
 
 use dbduel_record::latency::{decode, encode, new_histogram};
 use dbduel_record::rows::TransactionCounts;
@@ -10,7 +10,7 @@ impl SliceAnswer {
     /// All classes together under the name `class`, with the histogram of all latencies.
     ///
     /// # Errors
-    /// When a histogram is not one of ours.
+    /// When a histogram cannot be decoded.
     pub fn total(&self, class: &str) -> Result<(ClassAnswer, Histogram<u64>), String> {
         let mut counts = TransactionCounts::default();
         let mut latency_us_sum = 0.0;
@@ -29,8 +29,9 @@ impl SliceAnswer {
         Ok((total, merged))
     }
 
-    /// Leaves out the time in which no load thread ran, and the ticks that it touches: nothing was sent then, so it says nothing of the
-    /// server. Returns how much that is, seconds. Of an open loop nothing: what fell due then was sent later.
+    /// Excludes the time in which no load thread ran, and the ticks that it touches: nothing was sent then, so it
+    /// shows nothing about the server. Returns the excluded time, seconds; 0 for an open loop, which sent later what
+    /// fell due then.
     pub fn leave_out_gaps(&mut self) -> f64 {
         if self.service_times.is_some() {
             return 0.0;
@@ -48,12 +49,12 @@ impl SliceAnswer {
         left_out_s
     }
 
-    /// Adds what a later turn of the same slice brought; its ticks of the guard are left out.
+    /// Adds the result of a later turn of the same slice, without its ticks of the guard.
     ///
     /// The lag becomes the mean of the turns' quantiles, weighted by transactions.
     ///
     /// # Errors
-    /// When a histogram is not one of ours.
+    /// When a histogram cannot be decoded.
     pub fn append(&mut self, later: SliceAnswer) -> Result<(), String> {
         let after_s = later.open_ns.saturating_sub(self.open_ns) as f64 / 1e9;
         self.measured_s += later.measured_s;
@@ -70,12 +71,12 @@ impl SliceAnswer {
         self.add_work(later)
     }
 
-    /// Adds what another load host brought in the same turn: counts and histograms exactly, ticks by their place, and of lag,
-    /// stall and the length of the drain the greatest. Each host ends a turn when its own transactions have ended; the length becomes the one at which
-    /// throughput is the sum of the hosts' throughputs.
+    /// Adds the result of another load host for the same turn: counts and histograms exactly, ticks by position; of
+    /// lag, stall and length of the drain the largest. Each host ends a turn when its own transactions have ended; the
+    /// length becomes the one at which throughput is the sum of the hosts' throughputs.
     ///
     /// # Errors
-    /// When a histogram is not one of ours.
+    /// When a histogram cannot be decoded.
     pub fn add_host(&mut self, other: SliceAnswer) -> Result<(), String> {
         let per_s = self.ok() / self.measured_s + other.ok() / other.measured_s;
         let measured_s = (self.ok() + other.ok()) / per_s;
@@ -95,7 +96,7 @@ impl SliceAnswer {
         self.add_work(other)
     }
 
-    /// Transactions that were committed.
+    /// Number of committed transactions.
     fn ok(&self) -> f64 {
         self.classes
             .iter()
@@ -103,7 +104,7 @@ impl SliceAnswer {
             .sum()
     }
 
-    /// Adds what is summed alike over turns and over hosts.
+    /// Adds the parts that are summed in the same way over turns and over hosts.
     fn add_work(&mut self, other: SliceAnswer) -> Result<(), String> {
         // Taken apart by name, so that a new figure cannot be forgotten.
         let SliceAnswer {
@@ -166,8 +167,8 @@ impl SliceAnswer {
 }
 
 impl Tick {
-    /// Adds the same piece of another load host. Quantiles of both together are not known; the greater is kept, which is no
-    /// less than theirs.
+    /// Adds the same tick of another load host. Quantiles of both together are unknown; the larger is kept, which is
+    /// not less than theirs.
     pub fn add_host(&mut self, other: &Tick) {
         // Taken apart by name, so that a new figure cannot be forgotten.
         let Tick {
@@ -195,7 +196,7 @@ impl Tick {
 }
 
 impl Orchestration {
-    /// With that of a later turn of the same slice.
+    /// The sum with that of a later turn of the same slice.
     fn with_later(mut self, later: Orchestration) -> Self {
         self.clock_uncertainty_us = self.clock_uncertainty_us.max(later.clock_uncertainty_us);
         self.orchestration_ms += later.orchestration_ms;
@@ -214,7 +215,7 @@ fn add(sum: &mut Histogram<u64>, encoded: &str) -> Result<(), String> {
         .map_err(|error| format!("histograms of different bounds: {error:?}"))
 }
 
-/// Two encoded histograms as one.
+/// Merges two encoded histograms.
 fn merged(one: &str, other: &str) -> Result<String, String> {
     let mut sum = decode(one)?;
     add(&mut sum, other)?;
@@ -276,7 +277,7 @@ mod tests {
         }
     }
 
-    /// A server that does 1000 transactions a second while it is asked.
+    /// Answer about a server that does 1000 transactions a second while it is asked.
     fn turn_with_stalls(gaps_s: &[[f64; 2]], server_stalls_s: f64) -> SliceAnswer {
         let gap_s: f64 = gaps_s.iter().map(|[from, until]| until - from).sum();
         let mut answer = turn(

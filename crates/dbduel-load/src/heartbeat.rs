@@ -1,21 +1,21 @@
-//! Gaps in a loop that is to turn every few milliseconds: time in which its thread did not run.
+//! Gaps in a loop that should turn every few milliseconds: time in which its thread did not run.
 //!
-//! A process that is stopped, frozen or without a processor sends nothing and, because it reads no clock meanwhile, counts no
-//! delay either. Its loop finds out afterwards: it turned long after the instant at which it was to.
+//! A process that is stopped, frozen or without a processor sends nothing and, because it reads no clock meanwhile,
+//! counts no delay either. Its loop notices afterwards: it turned long after the intended instant.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// Longest sleep of a watched loop. A look costs less than a microsecond.
+/// Longest sleep of a watched loop. A check costs less than a microsecond.
 const BEAT: Duration = Duration::from_millis(50);
 
-/// Delay from which it is a gap: above what scheduling costs on a busy machine, and an event worth telling in any slice.
+/// Delay from which it is a gap: above scheduling delays on a busy machine, and large enough to report in any slice.
 const GAP_MIN: Duration = Duration::from_millis(250);
 
-/// Gaps that are kept of one slice. More of them are still counted.
+/// Maximum number of gaps that are kept of one slice. Further ones are still counted.
 const GAPS_MAX: usize = 64;
 
-/// Stretches of time, in order and apart from each other.
+/// Intervals of time, in order and disjoint.
 pub(crate) type Gaps = Vec<Range<Instant>>;
 
 /// The beats of one loop in one slice.
@@ -27,7 +27,7 @@ pub(crate) struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// A loop that turns at `now`.
+    /// A heartbeat whose loop turns at `now`.
     pub(crate) fn new(now: Instant) -> Self {
         Heartbeat {
             next: now + BEAT,
@@ -36,12 +36,13 @@ impl Heartbeat {
         }
     }
 
-    /// When the loop must turn again.
+    /// Latest time of the loop's next turn.
     pub(crate) fn next(&self) -> Instant {
         self.next
     }
 
-    /// The loop turns at `now`, the latest instant so far. Returns the gap before it, zero when it was none.
+    /// Records a turn of the loop at `now`, the latest instant so far. Returns the gap before it, zero if there was
+    /// none.
     pub(crate) fn beat(&mut self, now: Instant, measured: Range<Instant>) -> Duration {
         let due = std::mem::replace(&mut self.next, now + BEAT);
         let gap = now.saturating_duration_since(due);
@@ -56,7 +57,7 @@ impl Heartbeat {
         gap
     }
 
-    /// What of the gaps was in the measured part.
+    /// Total of the gaps in the measured part.
     pub(crate) fn stalled(&self) -> Duration {
         self.stalled
     }
@@ -67,7 +68,7 @@ impl Heartbeat {
     }
 }
 
-/// The time that is in gaps of both loops: what stops a process stops them all.
+/// The intersection of the gaps of both loops: a stop of the process stops them all.
 pub(crate) fn common_gaps(one: &Gaps, other: &Gaps) -> Gaps {
     let pairs = one.iter().flat_map(|a| other.iter().map(move |b| (a, b)));
     let common = pairs.map(|(a, b)| a.start.max(b.start)..a.end.min(b.end));

@@ -1,8 +1,7 @@
 //! Turns an order into load.
 //!
-//! The load process obeys orders and never chooses: how many clients, which statements, when each
-//! transaction is due and for how long are numbers that it is given. It starts no server and judges
-//! nothing; what it brings back are counts and histograms.
+//! The load process executes orders and makes no choices: number of clients, statements, due times and durations are
+//! given. It starts no server and judges nothing; its results are counts and histograms.
 //!
 //! ```text
 //! order ─► drive ─► load_thread ─► clients of a workload ─► server
@@ -10,7 +9,7 @@
 //! answer ◄───┴──────────── tally ◄──────────┘
 //! ```
 //!
-//! What a client does is in `dbduel-client`, what it is given to do in `dbduel-workloads`.
+//! The clients are in `dbduel-client`, their workloads in `dbduel-workloads`.
 
 mod answer_sum;
 pub mod drive;

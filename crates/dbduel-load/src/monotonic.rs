@@ -1,4 +1,4 @@
-//! Instants that another process of the same machine understands.
+//! Instants that other processes of the same machine can interpret.
 
 use std::time::{Duration, Instant};
 
@@ -9,8 +9,8 @@ fn now() -> Duration {
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from)
 }
 
-/// An instant as nanoseconds of `CLOCK_MONOTONIC`; never too early, and too late by at most the time between two readings of
-/// the clock.
+/// An instant as nanoseconds of `CLOCK_MONOTONIC`; never too early, and too late by at most the time between two
+/// readings of the clock.
 #[must_use]
 pub fn ns_of(instant: Instant) -> u64 {
     let (here, now) = (Instant::now(), now());
@@ -21,7 +21,7 @@ pub fn ns_of(instant: Instant) -> u64 {
     u64::try_from(ns.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The instant at which `CLOCK_MONOTONIC` shows so many nanoseconds.
+/// The instant at which `CLOCK_MONOTONIC` shows this many nanoseconds.
 #[must_use]
 pub fn instant_of(ns: u64) -> Instant {
     let (now, here) = (now(), Instant::now());

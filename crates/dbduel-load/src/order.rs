@@ -1,7 +1,7 @@
 //! Orders to the load process and its answers: one JSON object per line.
 //!
-//! The load process obeys and never chooses: every number that shapes the load is in the order.
-//! Passwords travel here, on a pipe that only the two processes hold, and nowhere else.
+//! The load process makes no choices: every number that shapes the load is in the order. Passwords are sent only here,
+//! on a pipe that only the two processes hold.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,20 +33,21 @@ pub enum Order {
         /// Name of the contender.
         contender: String,
     },
-    /// Say from now on of every number that a server acknowledges when that was, by [`Answer::Acknowledged`]. Not answered
-    /// itself.
+    /// Report from now on the time of every acknowledged number, by [`Answer::Acknowledged`]. Not answered itself.
     ReportCommitTimes,
     /// Begin the next slice at this instant, or at once where that is past. Not answered itself.
     BeginAt {
         /// Nanoseconds of `CLOCK_MONOTONIC` ([`crate::monotonic`]).
         at_ns: u64,
     },
-    /// Write the statements of the next contender that is opened out as text and keep one of each class, for the
+    /// Send the statements of the next contender that is opened as text and keep one of each class, for the
     /// [`Answer::Closed`] about it. Not answered itself.
     KeepExamples,
-    /// Put the ordered end of the running slice to now: it is answered when everything that was due until now has ended.
+    /// Move the planned end of the running slice to now: it is answered when every transaction due until now has
+    /// ended.
     Stop,
-    /// Begin no more transactions in the slice that was answered, whose server has been frozen meanwhile. Not answered itself.
+    /// Begin no more transactions in the slice that was answered; its server has been frozen meanwhile. Not answered
+    /// itself.
     Halt,
 }
 
@@ -55,25 +56,25 @@ pub enum Order {
 pub struct OpenOrder {
     /// Name of the contender; later orders refer to it.
     pub contender: String,
-    /// What its server speaks.
+    /// The dialect.
     #[serde(default)]
     pub dialect: Dialect,
-    /// Where its server listens.
+    /// The server's address.
     pub address: Address,
     /// Account.
     pub user: String,
     /// Its password; empty for none.
     pub password: String,
-    /// How much TLS.
+    /// TLS mode.
     #[serde(default)]
     pub tls: TlsMode,
     /// Database with the workload's tables.
     pub database: String,
-    /// What the clients do.
+    /// The workload.
     pub workload: Workload,
     /// Connections to open: the largest number of clients of any slice.
     pub clients: u32,
-    /// Attempts after the first one for a transaction that met a deadlock or a lock timeout.
+    /// Retries of a transaction after a deadlock or a lock timeout.
     pub retries: u32,
     /// Deadline for connecting all clients, seconds.
     pub connect_s: f64,
@@ -114,20 +115,22 @@ impl fmt::Debug for OpenOrder {
 pub struct SliceOrder {
     /// Name of the contender.
     pub contender: String,
-    /// How many of its clients take part.
+    /// Number of its clients that take part.
     pub clients: u32,
     /// When transactions fall due.
     pub arrival: Arrival,
-    /// Load that is not counted, at the start, seconds.
+    /// Uncounted load at the start, seconds.
     pub guard_s: f64,
-    /// Load that is counted, seconds; it goes on until everything that was due in it has ended.
+    /// Counted load, seconds; it lasts until every transaction due in it has ended.
     pub measured_s: f64,
     /// Resolution of the series, seconds.
     pub tick_s: f64,
-    /// Longest wait for transactions that were due in the measured part and have not ended at its ordered end, seconds.
+    /// Longest wait for transactions that were due in the measured part and have not ended at its ordered end,
+    /// seconds.
     pub drain_s: f64,
-    /// Clients go on after the answer, until [`Order::Halt`] or the next order: the server is to be frozen under load. What is in
-    /// flight then goes on in the contender's next slice. Otherwise all transactions have ended before the answer.
+    /// Clients continue after the answer, until [`Order::Halt`] or the next order: the server must be frozen under
+    /// load. Transactions in flight then resume in the contender's next slice. Otherwise all transactions have ended
+    /// before the answer.
     #[serde(default)]
     pub until_halted: bool,
     /// Root of the clients' random streams in this slice.
@@ -138,29 +141,29 @@ pub struct SliceOrder {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "kebab-case")]
 pub enum Answer {
-    /// The load processes of the load hosts obey from now on. Before all others, where the load has hosts of its own.
+    /// The load processes of the load hosts are ready. Sent before all other answers, where there are load hosts.
     Attached {
         /// The hosts, in the order of the plan.
         hosts: Vec<LoadHost>,
     },
-    /// A load host is out of reach. The process ends with this answer.
+    /// A load host is unreachable. The process ends with this answer.
     Unreachable {
-        /// Which, and what was noticed.
+        /// The host, and the error.
         why: String,
     },
     /// The clients are connected.
     Opened {
         /// Name of the contender.
         contender: String,
-        /// Seconds that it took.
+        /// Duration, seconds.
         seconds: f64,
-        /// What the server says of the first client's session.
+        /// The server's report on the first client's session.
         #[serde(default)]
         session: Session,
     },
-    /// The clients could not be connected, or an order made no sense.
+    /// The clients could not be connected, or an order was invalid.
     Refused {
-        /// What was tried, what happened.
+        /// The operation and the error.
         why: String,
     },
     /// A slice begins.
@@ -168,23 +171,23 @@ pub enum Answer {
         /// Start of the measured part, nanoseconds of `CLOCK_MONOTONIC` ([`crate::monotonic`]).
         open_ns: u64,
     },
-    /// A piece of the running slice.
+    /// A tick of the running slice.
     Tick(Tick),
     /// Numbers that a server acknowledged, each once, before the answer that ends the slice or closes the connections.
     Acknowledged {
-        /// With their times, in no order.
+        /// The numbers with their times, unordered.
         acknowledged: Vec<Acknowledged>,
     },
     /// The slice is over.
     Slice(Box<SliceAnswer>),
     /// The slice ended without a result: the server's connections broke.
     Lost {
-        /// What happened.
+        /// The error.
         why: String,
-        /// What the server had acknowledged since the last answer about this contender.
+        /// Commits that the server had acknowledged since the last answer about this contender.
         #[serde(default)]
         commits: Vec<CommitRange>,
-        /// What was counted of the measured part until then; its own `commits` are empty.
+        /// Counts of the measured part until then; its own `commits` are empty.
         #[serde(default)]
         counted: Option<Box<SliceAnswer>>,
     },
@@ -192,7 +195,7 @@ pub enum Answer {
     Closed {
         /// Name of the contender.
         contender: String,
-        /// What the server had acknowledged since the last answer about this contender.
+        /// Commits that the server had acknowledged since the last answer about this contender.
         #[serde(default)]
         commits: Vec<CommitRange>,
         /// One statement of each class that its clients sent, where that was ordered.
@@ -201,16 +204,16 @@ pub enum Answer {
     },
 }
 
-/// A piece of a slice, all classes together.
+/// A tick, all classes together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tick {
     /// Start after the end of the guard, seconds; negative inside the guard.
     pub offset_s: f64,
     /// Length, seconds.
     pub length_s: f64,
-    /// Committed in this piece.
+    /// Committed in this tick.
     pub ok: u64,
-    /// Given up in this piece.
+    /// Failed for good in this tick.
     pub failed: u64,
     /// Sum of the latencies of `ok`, microseconds.
     pub latency_us_sum: f64,
@@ -225,25 +228,26 @@ pub struct Tick {
     /// 99 % quantile.
     #[serde(default)]
     pub latency_us_p99: f64,
-    /// Transactions that were due at its end and had not been sent, because all clients were busy; always
-    /// 0 in a closed loop. Counted up to a million per load thread.
+    /// Transactions that were due at its end and had not been sent, because all clients were busy; always 0 in a
+    /// closed loop. Counted up to a million per load thread.
     #[serde(default)]
     pub backlog: u64,
 }
 
-/// What a slice brought.
+/// Results of a slice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SliceAnswer {
     /// Start of the measured part, nanoseconds of `CLOCK_MONOTONIC` ([`crate::monotonic`]).
     pub open_ns: u64,
-    /// Real length of the measured part, seconds. It ends when everything that was due in the ordered length has ended.
+    /// Actual length of the measured part, seconds. It ends when every transaction due in the ordered length has
+    /// ended.
     pub measured_s: f64,
-    /// The slice ended because all clients had done the work that each has to do in one.
+    /// True when the slice ended because all clients had done their fixed work.
     #[serde(default)]
     pub is_finished: bool,
     /// Tally by transaction class.
     pub classes: Vec<ClassAnswer>,
-    /// Every piece of the slice, guard included.
+    /// All ticks of the slice, guard included.
     pub ticks: Vec<Tick>,
     /// Errors by code, retried ones included.
     pub errors: Vec<ErrorCount>,
@@ -251,65 +255,65 @@ pub struct SliceAnswer {
     pub cpu_user_s: f64,
     /// Processor time of the load process in the kernel during the measured part, seconds.
     pub cpu_system_s: f64,
-    /// Time that the load threads were ready to run and waited for a processor during the measured
-    /// part, seconds. It is in the latencies and is not the server's doing.
+    /// Time that the load threads were ready to run and waited for a processor during the measured part, seconds. It
+    /// is part of the latencies but not caused by the server.
     #[serde(default)]
     pub cpu_wait_s: f64,
-    /// Processor time, among that above, that the load threads spent polling in vain during the measured part, seconds;
-    /// 0 unless they poll busily.
+    /// Part of that processor time that the load threads spent polling without result during the measured part,
+    /// seconds; 0 without busy polling.
     #[serde(default)]
     pub polled_s: f64,
-    /// 99 % quantile of the load process's own lag, microseconds: how long after its due instant a
-    /// transaction was sent whose client was free in time, and how long a reply waited for its turn
-    /// behind others that arrived with it.
+    /// 99 % quantile of the load process's own lag, microseconds: the delay between the due instant of a transaction
+    /// and its sending when its client was free in time, and the wait of a reply behind others that arrived with it.
     pub lag_us_p99: f64,
-    /// Service times of all classes together, done − sent, of the committed transactions, written as the latencies are:
-    /// what the server took, without the wait for a free client. Absent for closed loops, whose latencies they are.
+    /// Service times of all classes together, done − sent, of the committed transactions, encoded like the latencies:
+    /// the server's time, without the wait for a free client. Absent for closed loops, where they equal the latencies.
     #[serde(default)]
     pub service_times: Option<String>,
     /// How long the load process stalled during the measured part, seconds: stopped, frozen or without a processor, in
-    /// gaps of 0.25 s and more. Nothing was sent then, whatever the server would have done.
+    /// gaps of 0.25 s and more. Nothing was sent then.
     #[serde(default)]
     pub stalled_s: f64,
     /// The stalls in which no load thread ran, seconds after the start of the measured part, each with its end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gaps_s: Vec<[f64; 2]>,
-    /// How much of it was after its ordered end, until the last transaction was done that was due before that, seconds.
+    /// Part of it after its ordered end, until the last transaction due before that was done, seconds.
     pub drained_s: f64,
-    /// How long clients were in transactions that were due before the ordered end of the measured part, after that end, seconds,
-    /// summed over the clients.
+    /// Time of clients inside transactions that were due before the ordered end of the measured part, after that end,
+    /// seconds, summed over the clients.
     #[serde(default)]
     pub client_drained_s: f64,
-    /// Transactions that the clients committed between the last two reports of their sessions to the server's statistics: the one at
-    /// the latest moment before the measured part and the one after it. Absent where sessions do not report when they are asked to.
+    /// Transactions that the clients committed between the last two reports of their sessions to the server's
+    /// statistics: the last one before the measured part and the one after it. Absent where sessions do not report on
+    /// request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported: Option<u64>,
     /// Transactions of the measured part, among the committed ones of their class, that were rolled back
     /// on purpose.
     #[serde(default)]
     pub rolled_back: u64,
-    /// What the server acknowledged since the last answer about this contender, whether it counts or not.
+    /// Commits that the server acknowledged since the last answer about this contender, counted or not.
     #[serde(default)]
     pub commits: Vec<CommitRange>,
-    /// What it took to have several load hosts drive it; absent where the load process is on this machine.
+    /// Cost of driving it by several load hosts; absent where the load process is on this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orchestration: Option<Orchestration>,
 }
 
-/// What it took to have several load hosts drive a slice together.
+/// Cost of driving a slice by several load hosts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Orchestration {
-    /// How far apart the hosts may have begun: the largest uncertainty of the offset between a host's clock and the
-    /// orchestrator's, microseconds.
+    /// Bound of the difference between the hosts' starts: the largest uncertainty of the offset between a host's clock
+    /// and the orchestrator's, microseconds.
     pub clock_uncertainty_us: f64,
     /// Time of the slice in which no load ran: from the order to the agreed beginning, and from the end of the load to the
     /// last host's answer, milliseconds.
     pub orchestration_ms: f64,
-    /// Bytes of orders, answers and beats, sent and received over NATS.
+    /// Bytes of orders, answers and heartbeats, sent and received over NATS.
     pub orchestration_bytes: u64,
-    /// 99 % quantiles of the hosts' lags, microseconds, by their names.
+    /// 99 % quantiles of the hosts' lags, microseconds, by host name.
     pub lag_us_p99: BTreeMap<String, f64>,
-    /// Why the slice shows nothing of the server: a host, and what was wrong with it.
+    /// Why the slice is not usable: a host, and its error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
 }
@@ -328,14 +332,14 @@ pub struct ClassAnswer {
     pub histogram: String,
 }
 
-/// How often an error came up.
+/// Number of occurrences of an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorCount {
     /// The server's error number; 0 for a lost connection.
     pub code: u32,
-    /// Other clients were in the way, so it came of the load itself.
+    /// True for conflicts with other clients, which the load itself causes.
     pub is_conflict: bool,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
     /// Text of the first.
     pub example: String,

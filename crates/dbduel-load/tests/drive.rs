@@ -346,10 +346,10 @@ fn orders_that_make_no_sense_are_refused_with_a_reason() {
             .contains("oltp-read-only")
     );
     assert!(
-        refused(&|open| drop(open.workload.parameters.remove("tables"))).contains("not complete")
+        refused(&|open| drop(open.workload.parameters.remove("tables"))).contains("incomplete")
     );
-    assert!(refused(&|open| open.connect_s = f64::MAX).contains("no time"));
-    assert!(refused(&|open| open.clients = u32::MAX).contains("more than"));
+    assert!(refused(&|open| open.connect_s = f64::MAX).contains("`connect_s` cannot be"));
+    assert!(refused(&|open| open.clients = u32::MAX).contains("exceed the limit"));
 
     load.order(&Order::Slice(slice_order(1, 1.0)));
     assert!(matches!(load.answer(), Answer::Refused { why } if why.contains("not open")));

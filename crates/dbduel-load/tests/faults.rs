@@ -158,7 +158,7 @@ fn a_server_that_stalls_to_the_end_costs_no_hang_and_no_transaction() {
     load.order(&Order::Slice(slice_order(4, 0.5)));
     let answer = load.last_answer();
     assert!(
-        matches!(&answer, Answer::Lost { why, .. } if why.contains("slice before")),
+        matches!(&answer, Answer::Lost { why, .. } if why.contains("previous slice")),
         "{answer:?}"
     );
     load.end();

@@ -167,7 +167,8 @@ fn a_client_whose_server_is_gone_is_given_up_when_the_slice_is_over() {
         answer = load.last_answer();
     }
     // It would go on for minutes, through the slices of other contenders.
-    let is_given_up = matches!(&answer, Answer::Lost { why, .. } if !why.contains("slice before"));
+    let is_given_up =
+        matches!(&answer, Answer::Lost { why, .. } if !why.contains("previous slice"));
     assert!(is_given_up, "{answer:?}");
     load.end();
 }

@@ -1,4 +1,4 @@
-//! What a script can ask for, and how it is answered.
+//! Requests of a script, and their answers.
 
 use std::ffi::c_void;
 
@@ -7,11 +7,11 @@ use mlua::{IntoLuaMulti, LightUserData, Lua, MultiValue, Value};
 use super::execution::Execution;
 use super::rows::Shape;
 
-/// A place in memory per operation. Its address is the first word of everything that the prelude asks for: it says what
-/// that is, and no value of a script is taken for it.
+/// One address per operation. It is the first word of every request of the prelude and identifies the operation; no
+/// value of a script can equal it.
 static MARKS: [u8; OPS.len()] = [0; OPS.len()];
 
-/// What is asked for. The prelude knows them by these names.
+/// Operations. The prelude knows them by these names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
     Done,
@@ -34,7 +34,7 @@ pub(super) enum Op {
     ExecuteCommand,
     Class,
     WhyFailed,
-    /// Nothing: no caller waits for the script any more.
+    /// Nothing: the script is no longer waited for.
     Over,
 }
 
@@ -63,27 +63,27 @@ pub(super) const OPS: [(Op, &str); 21] = [
     (Op::Over, "over"),
 ];
 
-/// What the script asked for.
+/// A request of the script.
 pub(super) enum Asked {
-    /// The running event, if there is one, is done; may there be another?
+    /// The current event, if any, is done; asks for another one.
     Next,
-    /// To execute a prepared statement.
+    /// Executes a prepared statement.
     Execute(Execution),
-    /// Something that needs words.
+    /// A request with words as arguments.
     InWords(Op, Words),
 }
 
-/// What the script said about what it asks for.
+/// Arguments of a request.
 pub(super) struct Words(MultiValue);
 
 impl Op {
-    /// The word that stands for it.
+    /// The word that identifies the operation.
     pub(super) fn mark(self) -> LightUserData {
         let place = std::ptr::from_ref(&MARKS[self as usize]);
         LightUserData(place.cast::<c_void>().cast_mut())
     }
 
-    /// None when the word stands for no operation.
+    /// `None` when the word identifies no operation.
     #[inline]
     pub(super) fn from_mark(word: *const c_void) -> Option<Self> {
         let number = word.addr().wrapping_sub(MARKS.as_ptr().addr());
@@ -100,17 +100,17 @@ impl Words {
         self.0.pop_front()
     }
 
-    /// All words that are left.
+    /// The remaining words.
     pub(super) fn rest(self) -> MultiValue {
         self.0
     }
 
-    /// True when the word at `index` of those that are left is `true`.
+    /// True when the remaining word at `index` is `true`.
     pub(super) fn is_true(&self, index: usize) -> bool {
         matches!(self.0.get(index), Some(Value::Boolean(true)))
     }
 
-    /// The word at `index` of those that are left as text, if it is one.
+    /// The remaining word at `index` as text, if it is text.
     pub(super) fn text_at(&self, index: usize) -> Option<String> {
         match self.0.get(index)? {
             Value::String(text) => Some(text.to_string_lossy()),
@@ -118,7 +118,7 @@ impl Words {
         }
     }
 
-    /// The next word as text in Lua's own memory, if it is one.
+    /// The next word as text in Lua's own memory, if it is text.
     pub(super) fn raw_text(&mut self) -> Option<mlua::LuaString> {
         match self.pop()? {
             Value::String(text) => Some(text),
@@ -126,7 +126,7 @@ impl Words {
         }
     }
 
-    /// The next word as a number that names something; 0, which names nothing, when it is none.
+    /// The next word as an id; 0, which identifies nothing, when it is not a number.
     pub(super) fn id(&mut self) -> usize {
         number(self.pop().as_ref()).map_or(0, |number| number as usize)
     }
@@ -136,7 +136,7 @@ impl Words {
         number(self.pop().as_ref()).unwrap_or_default()
     }
 
-    /// The next word as text, if it is one.
+    /// The next word as text, if it is text.
     pub(super) fn text(&mut self) -> Option<String> {
         self.raw_text().map(|text| text.to_string_lossy())
     }
@@ -150,41 +150,41 @@ fn number(value: Option<&Value>) -> Option<f64> {
     }
 }
 
-/// What is passed to the script.
+/// An answer to the script.
 pub(super) enum Answer {
-    /// Yes or no; also: done, and there are no rows.
+    /// Yes or no; also: done without rows.
     Flag(bool),
     /// There are rows.
     Rows(Shape),
-    /// A prepared statement has rows, which are not kept.
+    /// A prepared statement returned rows, which were not kept.
     Skipped {
-        /// How many.
+        /// Number of rows.
         rows: u64,
         /// Distinguishes the result from earlier ones.
         generation: u32,
     },
     /// A statement failed.
     Failed(Failed),
-    /// Whatever the operation answers with.
+    /// The values that the operation returns.
     Words(MultiValue),
 }
 
-/// Why a statement failed, in words that are not Lua's yet: while compiled code waits, nothing may be done in its state.
+/// Why a statement failed, not yet in Lua's words: while compiled code waits, its state must not be used.
 pub(super) enum Failed {
-    /// The API was used in a wrong way.
+    /// The API was misused.
     Misuse(&'static str),
-    /// The server or the connection says no.
+    /// An error of the server or the connection.
     Error {
         code: u32,
         sqlstate: String,
         message: String,
-        /// The event is to be tried again.
+        /// The event must be retried.
         is_ignorable: bool,
     },
 }
 
 impl Failed {
-    /// In the prelude's form.
+    /// The error in the prelude's form.
     pub(super) fn words(self, lua: &Lua) -> mlua::Result<MultiValue> {
         match self {
             Failed::Misuse(why) => (Value::Nil, why).into_lua_multi(lua),

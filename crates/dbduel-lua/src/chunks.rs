@@ -1,5 +1,5 @@
-//! Texts of Lua, compiled once per process: the first state that needs one compiles it, the others take its byte code.
-//! With many clients, compiling would be most of what it takes to make them.
+//! Lua chunks, compiled once per process: the first state that needs one compiles it, the others take its byte code.
+//! With many clients, compiling would be most of the cost of creating them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua};
 
-/// Texts that are remembered; more than any script has.
+/// Maximum number of chunks kept; more than any script has.
 const CHUNKS_MAX: usize = 256;
 
-/// A text and what it was compiled to.
+/// A chunk: text and byte code.
 struct Chunk {
     text: Arc<[u8]>,
     code: Arc<[u8]>,

@@ -1,12 +1,12 @@
-//! What sysbench's drivers print about errors, in the words of the client library that each is built on.
+//! Error messages of sysbench's drivers, in the words of the client library that each is built on.
 
 use dbduel_driver::address::Address;
 use dbduel_driver::{Dialect, ServerError};
 
-/// `PGRES_FATAL_ERROR`, which libpq's results have for every error of the server.
+/// `PGRES_FATAL_ERROR`, the result status of libpq for every error of the server.
 const FATAL_RESULT: u32 = 7;
 
-/// A function of a client library, by what it does.
+/// A function of a client library, by purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LibraryCall {
     Connect,
@@ -30,7 +30,7 @@ impl LibraryCall {
     }
 }
 
-/// The name by which scripts know the driver.
+/// The driver's name for scripts.
 pub fn driver_name(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::PostgreSql => "pgsql",
@@ -39,7 +39,7 @@ pub fn driver_name(dialect: Dialect) -> &'static str {
     }
 }
 
-/// The number of an error that scripts see: PostgreSQL's errors have a SQLSTATE only.
+/// The error number that scripts see; 0 for PostgreSQL, whose errors only have a SQLSTATE.
 pub(super) fn errno(dialect: Dialect, error: &ServerError) -> u32 {
     match dialect {
         Dialect::MySql | Dialect::Sqlite => error.code,
@@ -47,7 +47,7 @@ pub(super) fn errno(dialect: Dialect, error: &ServerError) -> u32 {
     }
 }
 
-/// A statement failed; the text of a prepared one is not shown.
+/// Messages for a failed statement; the text of a prepared one is not shown.
 pub(super) fn failed_lines(
     dialect: Dialect,
     call: LibraryCall,
@@ -74,7 +74,7 @@ pub(super) fn failed_lines(
     }
 }
 
-/// A statement cannot be prepared.
+/// Messages for a statement that cannot be prepared.
 pub(super) fn not_prepared_lines(dialect: Dialect, error: &ServerError) -> Vec<String> {
     let function = LibraryCall::Prepare.name(dialect);
     let message = &error.message;
@@ -87,7 +87,7 @@ pub(super) fn not_prepared_lines(dialect: Dialect, error: &ServerError) -> Vec<S
     }
 }
 
-/// There is no connection.
+/// Messages for a connection that cannot be made.
 pub(super) fn unreachable_lines(
     dialect: Dialect,
     address: &Address,
@@ -110,7 +110,7 @@ pub(super) fn unreachable_lines(
     }
 }
 
-/// A statement was given another number of parameters than it has placeholders.
+/// Message for a statement whose number of parameters differs from its placeholders.
 pub(super) fn wrong_number_of_parameters(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::MySql | Dialect::Sqlite => "Wrong number of parameters to mysql_stmt_bind_param",

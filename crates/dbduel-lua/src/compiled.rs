@@ -1,16 +1,16 @@
-//! Whether LuaJIT may compile what scripts do.
+//! Whether LuaJIT may compile scripts.
 //!
-//! Compiled code that is in a loop does not look at hooks, unless LuaJIT was built to do so
-//! (`LUAJIT_ENABLE_CHECKHOOK`, as `dbduel-luajit` builds it), and where the kernel refuses memory that can be executed
-//! nothing is compiled at all. Without compiled loops that look at hooks the watchdog could not end them, so scripts are
-//! interpreted then: bounded as well, and slower. LuaJIT has no function that says how it was built, so it is tried out.
+//! Compiled loops do not check hooks, unless LuaJIT was built to do so (`LUAJIT_ENABLE_CHECKHOOK`, as `dbduel-luajit`
+//! builds it), and where the kernel refuses executable memory nothing is compiled at all. Without compiled loops that
+//! check hooks the watchdog could not end them, so scripts are then interpreted: bounded as well, and slower. LuaJIT
+//! has no function that reports how it was built, so it is tested.
 
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
 use mlua::{LightUserData, Lua, LuaOptions, StdLib, ffi};
 
-/// Calls from one loop; far more than it takes until a loop is compiled.
+/// Calls from one loop; far more than LuaJIT needs before it compiles a loop.
 const CALLS: u32 = 4096;
 
 /// The call that sets the hook.
@@ -21,7 +21,7 @@ struct Probe {
     calls: u32,
 }
 
-/// True when loops are compiled and end for a hook all the same. Tried out once.
+/// True when loops are compiled and still end for a hook. Tested once.
 #[must_use]
 pub fn is_interruptible() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
@@ -29,7 +29,7 @@ pub fn is_interruptible() -> bool {
     *ANSWER.get_or_init(|| probe().unwrap_or(false))
 }
 
-/// Lets a loop set a hook that ends it, and looks whether that is before its last turn.
+/// Runs a loop that sets a hook to end itself, and checks whether it ends before its last iteration.
 fn probe() -> mlua::Result<bool> {
     // SAFETY: the only code that runs in the state is the one below, which needs the interface to C.
     let lua = unsafe { Lua::unsafe_new_with(StdLib::ALL, LuaOptions::default()) };
@@ -60,7 +60,7 @@ fn probe() -> mlua::Result<bool> {
     Ok(is_compiled && outcome.is_err() && calls < CALLS)
 }
 
-/// What the loop calls, compiled or not.
+/// The function that the loop calls, compiled or not.
 unsafe extern "C" fn called(probe: *mut Probe) {
     // SAFETY: the loop passes on what it was given, which lives until the loop is over. A hook may be set whatever the state
     // is doing.
@@ -81,7 +81,7 @@ unsafe extern "C-unwind" fn end(state: *mut ffi::lua_State, _: *mut ffi::lua_Deb
     }
 }
 
-/// Says that scripts are interpreted in this process, if they are.
+/// The finding that scripts are interpreted in this process; `None` if they are not.
 #[must_use]
 pub fn interpretation() -> Option<&'static str> {
     claim_if(is_interruptible())
@@ -90,7 +90,7 @@ pub fn interpretation() -> Option<&'static str> {
 fn claim_if(compiles: bool) -> Option<&'static str> {
     (!compiles).then_some(
         "LuaJIT cannot compile scripts here, because its compiled loops could not be interrupted, so it interprets them: clients \
-         take about half as much processor time again, and throughput that they limit is lower.",
+         take about 50 % more processor time, and throughput that they limit is lower.",
     )
 }
 

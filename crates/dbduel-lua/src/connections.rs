@@ -1,4 +1,4 @@
-//! The connections and statements of one client, and what their errors mean to a script.
+//! The connections and statements of one client, and the meaning of their errors to a script.
 
 use std::io::ErrorKind;
 use std::pin::Pin;
@@ -19,19 +19,19 @@ use super::retry_deadline::RetryDeadline;
 use super::rows::Rows;
 use super::state::Context;
 
-/// Pause between two attempts to be connected again.
+/// Pause between two attempts to reconnect.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(1);
 
-/// Values of most statements.
+/// Number of values of most statements.
 const FEW_VALUES: usize = 4;
 
-/// A connection that belongs to the client's driver, which the first connection of the script takes.
+/// A connection of the client's driver, which the first connection of the script uses.
 pub(super) type Lent<'a> = Option<&'a mut ClientConnection>;
 
 enum Slot {
     Own(Box<ClientConnection>),
     Lent,
-    /// Of a dry run.
+    /// A connection of a dry run.
     Imagined,
     Closed,
 }
@@ -47,26 +47,26 @@ pub(super) struct Connections {
     retry_deadline: RetryDeadline,
     reactor: Rc<Reactor>,
     token: Token,
-    /// By number; the first, 0, stays empty.
+    /// By id; the first, 0, stays empty.
     slots: Vec<Slot>,
-    /// By number; the first, 0, stays empty.
+    /// By id; the first, 0, stays empty.
     statements: Vec<Option<Prepared>>,
-    /// Numbers of connections and of statements that no object of the script knows any more.
+    /// Ids of connections and of statements that no object of the script refers to any more.
     free_slots: Vec<usize>,
     free_statements: Vec<usize>,
     lent_is_taken: bool,
-    /// Why a connection was of no use any more or could not be made, unless one was made since.
+    /// Why the connection was lost or could not be made, unless one was made since.
     pub(super) lost: Option<LostError>,
 }
 
 /// Why a statement failed.
 pub(super) enum Failure {
-    /// The API was used in a wrong way.
+    /// The API was misused.
     Misuse(&'static str),
-    /// The server or the connection says no.
+    /// An error of the server or the connection.
     Error {
         error: ServerError,
-        /// The connection was made again.
+        /// True when the connection was made again.
         reconnected: bool,
     },
 }
@@ -92,7 +92,7 @@ impl Connections {
         }
     }
 
-    /// Connects; the error says where to.
+    /// Connects; the error names the address.
     pub(super) async fn connect(
         &mut self,
         lent: &Lent<'_>,
@@ -108,12 +108,12 @@ impl Connections {
         Ok(put(&mut self.slots, &mut self.free_slots, slot))
     }
 
-    /// True when the client's driver does not wait for its connections any more.
+    /// True when the client's driver no longer waits for its connections.
     pub(super) fn is_over(&self) -> bool {
         self.context.cancel().is_set() || self.retry_deadline.is_over()
     }
 
-    /// Connects to the next address; the error says where to.
+    /// Connects to the next address; the error names it.
     async fn open(&mut self) -> Result<ClientConnection, (Address, ServerError)> {
         let settings = &self.context.settings;
         let servers = &settings.servers;
@@ -125,7 +125,7 @@ impl Connections {
             let nowhere = Address::Unix {
                 path: std::path::PathBuf::new(),
             };
-            let error = std::io::Error::new(ErrorKind::NotFound, "no address of a server is given");
+            let error = std::io::Error::new(ErrorKind::NotFound, "no server address is given");
             let error = connect_error(servers.dialect, &nowhere, &error.into());
             return Err((nowhere, error));
         };
@@ -143,7 +143,8 @@ impl Connections {
         let end = || self.retry_deadline.end_of(began);
         let opened = unless_over(&self.reactor, self.token, end, opening).await;
         let opened = opened.unwrap_or_else(|| {
-            let error = std::io::Error::new(ErrorKind::TimedOut, "no answer before the end");
+            let error =
+                std::io::Error::new(ErrorKind::TimedOut, "no answer before the end of the run");
             Err(error.into())
         });
         match opened {
@@ -163,7 +164,7 @@ impl Connections {
         }
     }
 
-    /// Closes; false when there was nothing to close.
+    /// Closes a connection; false when there was none.
     pub(super) fn disconnect(&mut self, connection: usize) -> bool {
         let Some(slot) = self.slots.get_mut(connection) else {
             return false;
@@ -184,13 +185,13 @@ impl Connections {
         !matches!(was, Slot::Closed)
     }
 
-    /// Closes what no object of the script stands for any more; its number may be given to another one.
+    /// Closes a connection that no object refers to any more; its id may be reused.
     pub(super) fn forget(&mut self, connection: usize) {
         self.disconnect(connection);
         self.free_slots.push(connection);
     }
 
-    /// No object of the script stands for this statement, which is closed, any more.
+    /// Releases a closed statement that no object of the script refers to any more.
     pub(super) fn forget_statement(&mut self, statement: usize) {
         self.free_statements.push(statement);
     }
@@ -203,7 +204,7 @@ impl Connections {
         matches!(self.slots.get(connection), Some(Slot::Lent))
     }
 
-    /// Makes a connection again, once. Statements of the old one are gone.
+    /// Reconnects, once. Statements of the old connection are gone.
     pub(super) async fn reconnect(
         &mut self,
         lent: &mut Lent<'_>,
@@ -248,7 +249,7 @@ impl Connections {
         }
     }
 
-    /// Prepares a statement; returns its number and how many values it needs.
+    /// Prepares a statement; returns its id and its number of placeholders.
     pub(super) async fn prepare(
         &mut self,
         lent: &mut Lent<'_>,
@@ -277,7 +278,7 @@ impl Connections {
         }
     }
 
-    /// Executes a prepared statement and skips its rows. The connection that did it is notified as well.
+    /// Executes a prepared statement and skips its rows. Also returns the connection that executed it.
     #[inline]
     pub(super) async fn execute(
         &mut self,
@@ -309,14 +310,14 @@ impl Connections {
         }
     }
 
-    /// The connection of the statement that is executed; 0, which is none, when it has gone.
+    /// The connection of the executed statement; 0, which is none, when it is gone.
     pub(super) fn connection_of(&self, execution: Execution) -> usize {
         let prepared = self.statements.get(execution.statement());
         let prepared = prepared.and_then(Option::as_ref);
         prepared.map_or(0, |prepared| prepared.connection)
     }
 
-    /// Lets the server forget a statement. A connection that breaks over it says so at its next statement.
+    /// Deallocates a statement on the server. A connection that breaks doing so reports it at its next statement.
     pub(super) async fn close(&mut self, lent: &mut Lent<'_>, statement: usize) {
         let Some(prepared) = self.statements.get_mut(statement).and_then(Option::take) else {
             return;
@@ -328,7 +329,7 @@ impl Connections {
         };
     }
 
-    /// After an error. In memory of its own, so that what a client keeps for its executions is small.
+    /// Handles an error. In a separate allocation, so that a client's state for its executions stays small.
     #[cold]
     #[inline(never)]
     fn failed<'a>(
@@ -340,7 +341,7 @@ impl Connections {
         Box::pin(self.look_into(lent, connection, error))
     }
 
-    /// A broken connection is made again when its number is to be ignored.
+    /// Reconnects after a broken connection when its number is to be ignored.
     async fn look_into(
         &mut self,
         lent: &mut Lent<'_>,
@@ -383,7 +384,7 @@ impl Connections {
     }
 }
 
-/// Writes out an execution with its values; allocates nothing for a few.
+/// Writes an execution with its values to the output buffer; allocates nothing for a few.
 #[inline]
 fn request(
     conn: &mut ClientConnection,
@@ -403,7 +404,7 @@ fn request(
     conn.request(statement, &few[..count])
 }
 
-/// A value as the statement takes it. Scripts have texts as bytes, whose literal in PostgreSQL is of another type.
+/// A value as the statement takes it. Scripts hold texts as bytes, whose literal in PostgreSQL has another type.
 #[inline]
 fn as_sent<'a>(conn: &ClientConnection, statement: &Statement, value: Value<'a>) -> Value<'a> {
     match value {
@@ -416,7 +417,7 @@ fn as_sent<'a>(conn: &ClientConnection, statement: &Statement, value: Value<'a>)
     }
 }
 
-/// Takes a free place, or makes one; returns its number.
+/// Stores a value in a free slot, or a new one; returns its index.
 fn put<T>(places: &mut Vec<T>, free: &mut Vec<usize>, thing: T) -> usize {
     if let Some(number) = free.pop() {
         places[number] = thing;

@@ -1,4 +1,4 @@
-//! The coroutine that a script runs in: what it asks for and how it is answered, in the words of Lua.
+//! The coroutine that a script runs in: its requests and their answers, in the words of Lua.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
@@ -11,21 +11,21 @@ use super::answer::{Answer, Asked, Failed, Op, Words};
 use super::error::ScriptError;
 use super::fiber::{CallStatus, Fiber, FiberContext, SuspendReason};
 
-/// The answer to a script that asks why nothing failed, which the prelude does not do.
+/// Answer to a script that asks for an error when nothing failed, which the prelude does not do.
 const NOTHING_FAILED: &str = "no statement has failed";
 
 /// One coroutine of a state.
 pub(super) struct Coroutine {
-    /// Keeps the state below from the collector.
+    /// Protects the state below from the collector.
     thread: Thread,
     fiber: RefCell<Fiber>,
     edge: Rc<FiberContext>,
-    /// Why an execution failed, until the script asks for the words.
+    /// Why an execution failed, until the script asks for the message.
     failed: Cell<Option<Failed>>,
 }
 
 impl Coroutine {
-    /// One that will run the thread's function.
+    /// A coroutine that will run the thread's function.
     pub(super) fn new(thread: Thread, edge: &Rc<FiberContext>) -> io::Result<Self> {
         // SAFETY: the edge and the thread are kept here, and no other code has the thread.
         let fiber = unsafe { Fiber::new(edge, thread.state()) }?;
@@ -37,7 +37,7 @@ impl Coroutine {
         })
     }
 
-    /// Resumes it with an answer until it asks for something.
+    /// Resumes it with an answer until its next request.
     #[inline]
     pub(super) fn resume(&self, lua: &Lua, mut answer: Answer) -> Result<Asked, ScriptError> {
         loop {
@@ -63,7 +63,7 @@ impl Coroutine {
         }
     }
 
-    /// Leaves an answer where the coroutine looks for it.
+    /// Stores an answer where the coroutine reads it.
     #[inline]
     fn answer(&self, lua: &Lua, answer: Answer) -> Result<(), ScriptError> {
         match (self.edge.left(), answer) {
@@ -97,7 +97,7 @@ impl Coroutine {
         Ok(())
     }
 
-    /// What it failed with.
+    /// The error that it failed with.
     #[cold]
     fn error(&self, lua: &Lua, status: c_int) -> mlua::Result<mlua::Error> {
         let state = self.thread.state();
@@ -126,7 +126,7 @@ impl Drop for Coroutine {
     }
 }
 
-/// Puts an answer onto the stack of a state that waits; how many words it is.
+/// Pushes an answer onto the stack of a waiting state; returns the number of words.
 fn push(lua: &Lua, state: *mut ffi::lua_State, answer: Answer) -> mlua::Result<c_int> {
     let words = match answer {
         Answer::Words(words) => words,
@@ -152,10 +152,10 @@ fn push(lua: &Lua, state: *mut ffi::lua_State, answer: Answer) -> mlua::Result<c
     Ok(count)
 }
 
-/// What is asked for by the last machine words on a stack.
+/// The request in the last machine words on a stack.
 ///
 /// # Safety
-/// The state waits, and has so many words on its stack.
+/// The state waits, and has this many words on its stack.
 unsafe fn read(lua: &Lua, state: *mut ffi::lua_State, count: c_int) -> Result<Asked, ScriptError> {
     // SAFETY: as above; the words are taken from the stack.
     let mut words: MultiValue = unsafe {

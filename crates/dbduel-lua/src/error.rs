@@ -1,4 +1,4 @@
-//! Why a script cannot go on.
+//! Why a script cannot continue.
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use dbduel_driver::{LostError, ServerError};
 /// A line of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The file, as Lua calls it.
+    /// The file, as Lua names it.
     pub file: String,
     /// The line, from 1.
     pub line: u32,
 }
 
-/// Why a script cannot go on.
+/// Why a script cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
     /// There is no such file and no such module.
@@ -21,9 +21,9 @@ pub enum ScriptError {
         "cannot find script `{name}`: there is no such file, and no module of that name in {searched}"
     )]
     NotFound {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// Where modules are looked for.
+        /// Search path of modules.
         searched: String,
     },
     /// A file cannot be read.
@@ -31,27 +31,27 @@ pub enum ScriptError {
     Read {
         /// The file.
         path: String,
-        /// What the system said.
+        /// Error of the operating system.
         why: std::io::Error,
     },
-    /// The script is no Lua.
+    /// The script is not valid Lua.
     #[error("{message}")]
     Syntax {
-        /// Where and what, in Lua's words.
+        /// Position and error, in Lua's words.
         message: String,
     },
     /// The script raised an error.
     #[error("{}{message}", prefix(place.as_ref(), message))]
     Raised {
-        /// What it says; it usually begins with the place.
+        /// Its message, which usually begins with the position.
         message: String,
-        /// Where in the script it came up.
+        /// Position of the error in the script.
         place: Option<Place>,
-        /// The function of the script that was called, under the name that sysbench has for it; none for its text.
+        /// The function of the script that was called, under sysbench's name; `None` for the script's text.
         function: Option<String>,
         /// The calls that led there, innermost first, one per line.
         trace: String,
-        /// The server's error behind it, if it was one.
+        /// The server's error that caused it, if any.
         sql: Option<Box<ServerError>>,
     },
     /// The script lacks a function.
@@ -62,24 +62,24 @@ pub enum ScriptError {
         /// The script.
         script: String,
     },
-    /// A connection is of no use any more, where nothing else can be used.
+    /// A connection is unusable, and there is no other.
     #[error(transparent)]
     Lost(#[from] LostError),
-    /// A connection was asked for when the client's driver did not wait for it any more.
-    #[error("the time is over and there is no connection: {why}")]
+    /// A connection was requested when the client's driver no longer waited for it.
+    #[error("the run is over and there is no connection: {why}")]
     Over {
-        /// Why there is none.
+        /// The error of the connection.
         why: String,
     },
-    /// Its result is not wanted any more.
+    /// The script was cancelled.
     #[error("the script was asked to end")]
     Cancelled,
-    /// The system gave no thread or event loop, or a thread broke.
+    /// The system gave no thread or event loop, or a thread failed.
     #[error("cannot run the script's clients: {0}")]
     System(#[from] std::io::Error),
 }
 
-/// The place, when the message does not say it itself.
+/// The position, when the message does not have it itself.
 fn prefix(place: Option<&Place>, message: &str) -> String {
     match place {
         Some(place) if !message.contains(&format!("{place}:")) => format!("{place}: "),
@@ -94,7 +94,7 @@ impl fmt::Display for Place {
 }
 
 impl ScriptError {
-    /// An error that a function raised, which sysbench has under this name.
+    /// An error raised by a function, under sysbench's name for it.
     pub(super) fn in_function(name: &str, error: mlua::Error) -> Self {
         match error.into() {
             ScriptError::Raised {
@@ -114,7 +114,7 @@ impl ScriptError {
         }
     }
 
-    /// The calls that led to the error, when it was raised in the script.
+    /// The calls that led to the error, if it was raised in the script.
     #[must_use]
     pub fn trace(&self) -> Option<&str> {
         match self {
@@ -123,7 +123,7 @@ impl ScriptError {
         }
     }
 
-    /// What went wrong in one line, as sysbench reports it.
+    /// The error in one line, as sysbench reports it.
     #[must_use]
     pub fn line(&self) -> String {
         let text = self.to_string();
@@ -137,7 +137,7 @@ impl ScriptError {
         }
     }
 
-    /// What went wrong, and below it the calls that led there.
+    /// The error, followed by the calls that led to it.
     #[must_use]
     pub fn message(&self) -> String {
         match self.trace() {

@@ -1,14 +1,14 @@
-//! A prepared statement and its parameters as they lie in a script's own memory, where compiled code writes what is to be
-//! sent and from where it is read.
+//! A prepared statement and its parameters in a script's own memory, where compiled code writes them and from where
+//! they are sent.
 
 use dbduel_driver::Value as Wire;
 
-/// What a parameter holds; the prelude knows the numbers by the names below.
+/// Types of a parameter; the prelude knows the numbers by the names below.
 const NULL: u8 = 0;
-/// A whole number that Lua has as a double.
+/// A whole number that Lua holds as a double.
 const NUMBER: u8 = 1;
 const DOUBLE: u8 = 2;
-/// All 64 bits.
+/// A 64-bit integer.
 const SIGNED: u8 = 3;
 const UNSIGNED: u8 = 4;
 const TEXT: u8 = 5;
@@ -22,7 +22,7 @@ pub(super) const GIVEN: [(u8, &str); 6] = [
     (TEXT, "text"),
 ];
 
-/// The structures below for LuaJIT.
+/// C declarations of the structures below, for LuaJIT.
 pub(super) const DECLARATIONS: &str = "
 typedef struct {
    union { double number; int64_t signed_number; uint64_t unsigned_number; };
@@ -41,7 +41,7 @@ struct Param {
     number: Number,
     text: *const u8,
     length: u32,
-    /// The prelude's: how long a text the memory has room for and how long one may be, and the parameter's type.
+    /// Used by the prelude only: allocated and largest length of a text, and the parameter's type.
     _room: u32,
     _max_length: u32,
     _kind: u8,
@@ -55,7 +55,7 @@ union Number {
     unsigned: u64,
 }
 
-/// A statement, as far as it has no parameters: pointers to those follow.
+/// A statement without its parameters: pointers to those follow.
 #[repr(C)]
 pub(super) struct Statement {
     id: u32,
@@ -65,7 +65,7 @@ pub(super) struct Statement {
     params: [*const Param; 0],
 }
 
-/// A statement that a script executes. The script waits for the outcome meanwhile, so what it has written stays.
+/// A statement that a script executes. The script waits for the result meanwhile, so its memory is not changed.
 #[derive(Clone, Copy)]
 pub(super) struct Execution(*const Statement);
 
@@ -76,14 +76,14 @@ impl Execution {
         Execution(statement)
     }
 
-    /// The statement's number.
+    /// The statement's id.
     #[inline]
     pub(super) fn statement(&self) -> usize {
         // SAFETY: the script waits.
         unsafe { (*self.0).id as usize }
     }
 
-    /// The values as they are sent.
+    /// The values in the form in which they are sent.
     #[inline]
     pub(super) fn values(&self) -> impl ExactSizeIterator<Item = Wire<'_>> {
         // SAFETY: the script waits. As many pointers follow as are bound, and the prelude keeps what they point to.

@@ -1,12 +1,14 @@
-//! The stack that a script runs on, and how it leaves it to ask for something.
+//! The stack that a script runs on, and how it is left for a request.
 //!
-//! A script asks by calling a function that returns with the answer. While it waits, its thread has other clients to drive,
-//! so it has a stack of its own, which is left in the middle of that call and entered there again. A yield of Lua would do
-//! as well, but at each one compiled code is left for the interpreter. What scripts do for every event, asking for the next
-//! one and executing a prepared statement, are functions of C that compiled code calls directly.
+//! A script makes a request by calling a function that returns with the answer. While it waits, its thread has other
+//! clients to drive, so the script has its own stack, which is left in the middle of that call and entered there
+//! again. A yield of Lua would also work, but each one leaves compiled code for the interpreter. The requests of every
+//! event, asking for the next one and executing a prepared statement, are C functions that compiled code calls
+//! directly.
 //!
-//! A script may ask wherever it is, in functions that Lua's library calls back as well. What the collector runs may not: it
-//! can be in the middle of a native function of ours, and those call nothing else of a script.
+//! A script may make a request at any point, even in functions that Lua's library calls back. Finalisers run by the
+//! collector may not: the collector can run in the middle of one of our native functions, which call no other code of
+//! a script.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -20,19 +22,19 @@ use mlua::{LightUserData, Lua, Table, ffi};
 
 use super::execution::{DECLARATIONS, Execution, GIVEN, Statement};
 
-/// Address space of a stack, as much as threads get; memory is taken as the stack grows.
+/// Address space of a stack, as large as a thread's; memory is used as the stack grows.
 const STACK_BYTES: usize = 2 << 20;
 
-/// What a function for compiled code returns. The prelude knows the numbers by these names.
+/// Results of a function for compiled code. The prelude knows the numbers by these names.
 #[derive(Clone, Copy)]
 pub(super) enum CallStatus {
     No,
     Yes,
-    /// There are rows; how many is in [`FiberContext`].
+    /// There are rows; their number is in [`FiberContext`].
     Rows,
-    /// More than a number can say: it is to be asked for in words.
+    /// More than a number can express: must be asked for in words.
     Words,
-    /// No caller waits for the script any more.
+    /// The script is no longer waited for.
     Over,
     /// There is no caller to ask, or the stack cannot be left here.
     Refused,
@@ -47,41 +49,41 @@ const STATUS_NAMES: [(CallStatus, &str); 6] = [
     (CallStatus::Refused, "refused"),
 ];
 
-/// Where a script is off its stack.
+/// Why a script is suspended.
 #[derive(Clone, Copy)]
 pub(super) enum SuspendReason {
-    /// Before its first step: the function and its words are on this state's stack.
+    /// Before its first step: the function and its arguments are on this state's stack.
     Before(*mut ffi::lua_State),
-    /// It asks in words, which are on this state's stack, as the answer is to be.
+    /// A request in words, which are on this state's stack; the answer goes there too.
     Asks(*mut ffi::lua_State),
     /// It asks for the next event.
     Next,
     /// It executes a prepared statement.
     Execute(Execution),
-    /// It is back, with this status and so many words.
+    /// It has returned, with this status and number of words.
     Returned(c_int, c_int),
 }
 
-/// What is said between a script and its driver: between one stack and the other.
+/// Exchange between a script and its driver, from one stack to the other.
 ///
-/// Lua reads and writes the first four fields where they lie.
+/// Lua reads and writes the first four fields in place.
 #[repr(C)]
 pub(super) struct FiberContext {
-    /// How many rows a prepared statement had.
+    /// Number of rows of a prepared statement.
     rows: Cell<f64>,
     /// Distinguishes them from those of earlier statements.
     generation: Cell<u32>,
-    /// The prelude's: how many connections remember an error.
+    /// Used by the prelude: number of connections with a remembered error.
     _failed_connections: Cell<u32>,
-    /// The script has stopped the collector; otherwise one that stands still is running a finaliser.
+    /// True when the script has stopped the collector; otherwise a stopped collector is running a finaliser.
     is_collector_stopped: Cell<u32>,
-    /// The state in which no coroutine runs.
+    /// The main state, in which no coroutine runs.
     main: Cell<*mut ffi::lua_State>,
     status: Cell<CallStatus>,
-    /// How many words of an answer are on the stack of the state that asked.
+    /// Number of answer words on the stack of the state that asked.
     words: Cell<c_int>,
     left: Cell<SuspendReason>,
-    /// The way out, which lies on the stack that is left, and whether control is on that stack.
+    /// The yielder, which lies on the suspended stack, and whether control is on that stack.
     way_out: Cell<*const Yielder<(), ()>>,
     is_inside: Cell<bool>,
 }
@@ -105,7 +107,7 @@ impl FiberContext {
         })
     }
 
-    /// Gives the prelude what it asks with. The edge must outlive the state.
+    /// Gives the prelude its request functions. The context must outlive the state.
     pub(super) fn offer(&self, lua: &Lua, host: &Table) -> mlua::Result<()> {
         let edge = LightUserData(ptr::from_ref(self).cast_mut().cast());
         let calls = lua.create_table()?;
@@ -140,19 +142,19 @@ impl FiberContext {
         self.left.get()
     }
 
-    /// The answer of so many words is on the stack of the state that asked.
+    /// Sets that the answer of this many words is on the stack of the state that asked.
     #[inline]
     pub(super) fn answer_words(&self, count: c_int) {
         self.words.set(count);
     }
 
-    /// The answer to a function for compiled code.
+    /// Sets the answer to a function for compiled code.
     #[inline]
     pub(super) fn answer(&self, status: CallStatus) {
         self.status.set(status);
     }
 
-    /// The answer to an execution with so many rows.
+    /// Sets the answer to an execution with this many rows.
     #[inline]
     pub(super) fn answer_rows(&self, rows: u64, generation: u32) {
         self.rows.set(rows as f64);
@@ -160,7 +162,7 @@ impl FiberContext {
         self.status.set(CallStatus::Rows);
     }
 
-    /// True while the collector runs what the script wants to be run at an object's end.
+    /// True while the collector runs a script's finaliser.
     #[inline]
     fn is_collecting(&self) -> bool {
         // SAFETY: the state lives as long as the script runs in it; this only looks whether the collector stands still.
@@ -168,7 +170,8 @@ impl FiberContext {
         stands && self.is_collector_stopped.get() == 0
     }
 
-    /// Leaves the script's stack until it is entered again; false when it has not been entered, and where it cannot be left.
+    /// Leaves the script's stack until it is entered again; false when it has not been entered, or cannot be left
+    /// here.
     #[inline]
     fn leave(&self, left: SuspendReason) -> bool {
         if !self.is_inside.get() || self.is_collecting() {
@@ -180,7 +183,7 @@ impl FiberContext {
         true
     }
 
-    /// Leaves by a function for compiled code; what that returns.
+    /// Leaves by a function for compiled code; returns that function's result.
     #[inline]
     fn leave_compiled(&self, left: SuspendReason) -> i32 {
         match self.leave(left) {
@@ -200,7 +203,7 @@ impl Fiber {
     /// When there is no address space for it.
     ///
     /// # Safety
-    /// The edge and the state outlive it; no other code runs in the state.
+    /// The context and the state outlive it; no other code runs in the state.
     pub(super) unsafe fn new(edge: &FiberContext, state: *mut ffi::lua_State) -> io::Result<Self> {
         let stack = DefaultStack::new(STACK_BYTES).map_err(|error| {
             let text = format!("no address space for the stack of a client's script: {error}");
@@ -228,7 +231,7 @@ impl Fiber {
         )))
     }
 
-    /// Enters the stack and comes back when it is left.
+    /// Enters the stack and returns when it is left.
     #[inline]
     pub(super) fn enter(&mut self, edge: &FiberContext) {
         edge.is_inside.set(true);
@@ -236,8 +239,8 @@ impl Fiber {
         edge.is_inside.set(false);
     }
 
-    /// Gives up what is on the stack. A script that is in compiled code, where its state cannot be used for anything else,
-    /// gets as far as a call of Lua before.
+    /// Abandons the calls on the stack. A script in compiled code, where its state cannot be used for anything else,
+    /// first runs until its next call of Lua.
     pub(super) fn give_up(&mut self, edge: &FiberContext) {
         while let SuspendReason::Next | SuspendReason::Execute(_) = edge.left() {
             edge.answer(CallStatus::Over);
@@ -248,7 +251,7 @@ impl Fiber {
     }
 }
 
-/// Asks in words, and returns the words of the answer.
+/// Makes a request in words, and returns the words of the answer.
 unsafe extern "C-unwind" fn ask(state: *mut ffi::lua_State) -> c_int {
     // SAFETY: the function was made with the edge, which outlives the state; an error may leave from here, since nothing is
     // alive that must be dropped.
@@ -266,13 +269,13 @@ unsafe extern "C-unwind" fn ask(state: *mut ffi::lua_State) -> c_int {
 /// Executes a prepared statement.
 ///
 /// # Safety
-/// The edge is that of the state that calls, and the statement is one of the prelude's.
+/// The context is that of the calling state, and the statement is one of the prelude's.
 unsafe extern "C" fn execute(edge: *const FiberContext, statement: *const Statement) -> i32 {
     // SAFETY: as above; the statement is read before the script gets the outcome.
     unsafe { (&*edge).leave_compiled(SuspendReason::Execute(Execution::new(statement))) }
 }
 
-/// May there be another event?
+/// Asks for another event.
 ///
 /// # Safety
 /// As for [`execute`].

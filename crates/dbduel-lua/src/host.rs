@@ -1,4 +1,4 @@
-//! A loaded script as its owner sees it: options, commands, hooks.
+//! A loaded script from its owner's view: options, commands, hooks.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -23,11 +23,11 @@ use super::state::Context;
 pub enum CommandKind {
     /// Once, in the global state.
     Plain,
-    /// Once per client, in states of their own.
+    /// Once per client, each in its own state.
     Parallel,
 }
 
-/// What a script's states have in common, in a form that threads can be given: its clients are made from it.
+/// State common to all states of a script, in a form that can be sent to threads: its clients are created from it.
 #[derive(Clone)]
 pub struct ScriptClients {
     settings: Settings,
@@ -40,13 +40,13 @@ pub struct ScriptClients {
 }
 
 impl ScriptClients {
-    /// What gives up the waits of all states of the script.
+    /// Cancels the waits of all states of the script.
     #[must_use]
     pub fn cancel(&self) -> Cancel {
         self.settings.cancel.clone()
     }
 
-    /// What the states of its clients share.
+    /// State shared by the states of its clients.
     pub fn context(&self) -> Context {
         Context {
             settings: self.settings.clone(),
@@ -66,7 +66,7 @@ pub struct Host {
     clients: ScriptClients,
     declared: Option<Vec<DeclaredOption>>,
     solo: Solo,
-    /// The gate of its run, from when there is one.
+    /// The gate of its run, once there is one.
     run: Rc<OnceCell<Arc<Gate>>>,
 }
 
@@ -74,7 +74,7 @@ impl Host {
     /// Runs the script's text once.
     ///
     /// # Errors
-    /// What is wrong with the script, with file, line and the calls that led there.
+    /// The error of the script, with file, line and the calls that led to it.
     pub fn load(settings: Settings) -> Result<Self, ScriptError> {
         let clients = ScriptClients {
             settings,
@@ -96,17 +96,18 @@ impl Host {
         })
     }
 
-    /// What the script declares, sorted by name; `None` when it declares nothing at all, as scripts for sysbench 0.5.
+    /// The declared options, sorted by name; `None` when the script declares nothing at all, like scripts for sysbench
+    /// 0.5.
     #[must_use]
     pub fn declared_options(&self) -> Option<&[DeclaredOption]> {
         self.declared.as_deref()
     }
 
-    /// Gives the script its options, as they were written on the command line: names with `-` or `_`, the last of
-    /// several wins, the others have their defaults. A script that declares none gets what is given as global texts.
+    /// Sets the script's options, as written on the command line: names with `-` or `_`, the last of several wins, the
+    /// others have their defaults. A script that declares none gets the given ones as global texts.
     ///
     /// # Errors
-    /// An unknown option, or a value that it does not take.
+    /// An unknown option, or an invalid value.
     pub fn set_options(&mut self, given: &[(String, Option<String>)]) -> Result<(), OptionError> {
         let declared = self.declared.as_deref().unwrap_or_default();
         let resolved = options::resolve(declared, given)?;
@@ -145,7 +146,7 @@ impl Host {
             })
     }
 
-    /// How a command runs: one of the script's own, else the function `prepare`, `cleanup` or `help` if it defines it.
+    /// Kind of a command: one of the script's own, else the function `prepare`, `cleanup` or `help` if it defines it.
     #[must_use]
     pub fn command(&self, name: &str) -> Option<CommandKind> {
         let state = self.solo.session().state();
@@ -165,11 +166,11 @@ impl Host {
         self.solo.session().state().defines(function)
     }
 
-    /// Runs a command; a parallel one once for each of so many clients, all at the same time, or in the global state for a
-    /// single one. False when a function returned false.
+    /// Runs a command; a parallel one once for each of so many clients, all at the same time, or in the global state
+    /// for a single one. False when a function returned false.
     ///
     /// # Errors
-    /// What went wrong first.
+    /// The first error.
     pub fn run_command(&mut self, name: &str, clients: u32) -> Result<bool, ScriptError> {
         match self.command(name) {
             Some(CommandKind::Parallel) if clients > 1 => self.run_in_parallel(name, clients),
@@ -184,7 +185,7 @@ impl Host {
         }
     }
 
-    /// A thread for each client, since what commands do may take long without a pause.
+    /// Runs a command on one thread per client, since commands may run long without a pause.
     fn run_in_parallel(&self, name: &str, clients: u32) -> Result<bool, ScriptError> {
         let own = &self.clients;
         // Lua's values stay on their thread.
@@ -201,7 +202,7 @@ impl Host {
             // All are started before the first is waited for.
             let threads: Vec<_> = (0..clients).map(start).collect();
             let broke = |_| {
-                let error = "a thread panicked; this is a fault of dbduel";
+                let error = "a thread panicked; this is a bug in dbduel";
                 Err(std::io::Error::other(error).into())
             };
             let wait = |thread: std::io::Result<std::thread::ScopedJoinHandle<'_, _>>| {
@@ -216,12 +217,12 @@ impl Host {
         Ok(all)
     }
 
-    /// Calls `init` if the script has it; what the clients of a run are made from. The numbers of `sysbench.rand.unique`
-    /// begin at a place that the seed decides: runs with different seeds draw different numbers, unless one draws so many
-    /// that it comes to the place of the other.
+    /// Calls `init` if the script has it; returns the source of a run's clients. The numbers of `sysbench.rand.unique`
+    /// begin at a position that the seed determines: runs with different seeds draw different numbers, unless one
+    /// draws so many that it reaches the other's position.
     ///
     /// # Errors
-    /// What the script raises; also when it has no function `event`.
+    /// Errors of the script; also when it has no function `event`.
     pub fn begin(&mut self) -> Result<ScriptClients, ScriptError> {
         if !self.defines("event") {
             return Err(ScriptError::Lacks {
@@ -238,12 +239,12 @@ impl Host {
     /// Calls `done`, if the script has it.
     ///
     /// # Errors
-    /// What the script raises.
+    /// Errors of the script.
     pub fn done(&mut self) -> Result<(), ScriptError> {
         self.solo.call("call_global", "done").map(drop)
     }
 
-    /// What is called from now on belongs to the run of this gate: once that is over, it gets lost connections back no more.
+    /// Binds later calls to the run of this gate: once that is over, lost connections are not made again.
     pub fn belong_to(&mut self, gate: &Arc<Gate>) {
         // The first run is the only one.
         let _ = self.run.set(Arc::clone(gate));
@@ -255,11 +256,11 @@ impl Host {
         self.solo.session().state().has_hook(name)
     }
 
-    /// Calls a hook of reports with a table of these numbers.
+    /// Calls a report hook with a table of these numbers.
     ///
     /// # Errors
-    /// What the hook raises; [`ScriptError::Over`] when it lost its connection and the run is over, [`ScriptError::Cancelled`] when
-    /// it was given up, after which it cannot be called again.
+    /// Errors of the hook; [`ScriptError::Over`] when it lost its connection and the run is over,
+    /// [`ScriptError::Cancelled`] when it was cancelled, after which it cannot be called again.
     pub fn call_report_hook(
         &mut self,
         name: &str,
@@ -279,10 +280,10 @@ impl Host {
         }
     }
 
-    /// Another state with the same script and options, as sysbench's reporting thread has one.
+    /// Another state with the same script and options, like that of sysbench's reporting thread.
     ///
     /// # Errors
-    /// What the script raises.
+    /// Errors of the script.
     pub fn reporter(&self) -> Result<Host, ScriptError> {
         Ok(Host {
             clients: self.clients.clone(),
@@ -299,13 +300,13 @@ impl Host {
     }
 }
 
-/// The end of a run that is known when it begins.
+/// A deadline at the end of the run, as far as it is known at the start.
 fn until_over(run: &Rc<OnceCell<Arc<Gate>>>) -> RetryDeadline {
     let run = Rc::clone(run);
     RetryDeadline::until(move || run.get()?.over_at(), GRACE)
 }
 
-/// The first value is not `false`.
+/// True unless the first value is `false`.
 fn is_yes(values: &MultiValue) -> bool {
     !matches!(values.front(), Some(Value::Boolean(false)))
 }

@@ -5,12 +5,11 @@
 //!             └► ScriptClients ─► one Session per client ─► State (LuaJIT) ⇄ ClientConnection
 //! ```
 //!
-//! Every client has a state of its own, as every thread of sysbench has. What the script defines runs in a coroutine on a
-//! stack of its own, which is left wherever it would wait, so a few threads carry all clients. The API that scripts see is the prelude, in
-//! Lua; Rust supplies what it cannot do: connections, random numbers, clocks, counters.
+//! Every client has its own state, like every thread of sysbench. The script's functions run in a coroutine on a separate
+//! stack, which is left wherever it would wait, so a few threads carry all clients. The API of scripts is the prelude, in
+//! Lua; Rust supplies connections, random numbers, clocks and counters.
 //!
-//! Knows no command line and no load: the driver of a session says when its next event may begin. Prints nothing
-//! itself: what a script prints goes to a [`Sink`].
+//! The driver of a session decides when its next event may begin. Output of a script goes to a [`Sink`].
 
 use dbduel_luajit as _;
 

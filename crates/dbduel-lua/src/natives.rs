@@ -1,4 +1,4 @@
-//! What the prelude calls and gets at once: random numbers, rows, buffers, counters, messages.
+//! Functions that the prelude calls without a request: random numbers, rows, buffers, counters, messages.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -25,41 +25,41 @@ use super::settings::{Message, Sink};
 /// A statement of rows is sent before it grows beyond this, bytes; as large as sysbench's.
 const BULK_BYTES: usize = 512 << 10;
 
-/// Something that Lua's collector found unused.
+/// An object that Lua's collector has freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unused {
     Connection(usize),
     Statement(usize),
 }
 
-/// What the natives of one state share with the session that drives it.
+/// State shared by the natives of one state and the session that drives it.
 pub(super) struct Shared {
     pub(super) dice: RefCell<Dice>,
-    /// By number of the connection.
+    /// By id of the connection.
     pub(super) rows: RefCell<Vec<Rows>>,
-    /// By number of the connection.
+    /// By id of the connection.
     bulks: RefCell<Vec<Option<Bulk>>>,
     pub(super) unused: RefCell<Vec<Unused>>,
-    /// None when the counts are not used.
+    /// `None` when the counts are not used.
     meter: Option<Arc<Meter>>,
     pub(super) sink: Sink,
     pub(super) script: Script,
     pub(super) driver_used: Arc<AtomicBool>,
-    /// What the servers speak, which decides how errors are described.
+    /// Dialect of the servers, which decides how errors are described.
     pub(super) dialect: Dialect,
-    /// The server's error that the script saw last, and what sysbench would have called to get it.
+    /// The last server error that the script saw, and the library call that would have returned it in sysbench.
     pub(super) last_error: RefCell<Option<(ServerError, LibraryCall)>>,
     pub(super) declared: RefCell<Vec<DeclaredOption>>,
 }
 
-/// Rows on their way to one large INSERT.
+/// Rows being collected for one large INSERT.
 struct Bulk {
     prefix: Vec<u8>,
     text: Vec<u8>,
     rows: usize,
 }
 
-/// Lua owns it; when it goes, the thing that it stands for is not used any more.
+/// Owned by Lua; when it is collected, the object that it refers to is no longer used.
 struct Handle {
     thing: Unused,
     shared: Rc<Shared>,
@@ -81,7 +81,7 @@ pub(super) fn handle(lua: &Lua, shared: &Rc<Shared>, thing: Unused) -> mlua::Res
     .into_lua(lua)
 }
 
-/// The element at `index`, after making room.
+/// The element at `index`; the list grows as needed.
 pub(super) fn at<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
     if list.len() <= index {
         list.resize_with(index + 1, T::default);
@@ -89,7 +89,7 @@ pub(super) fn at<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
     &mut list[index]
 }
 
-/// The table that the prelude is given.
+/// The table of natives for the prelude.
 pub(super) fn table(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
     let host = lua.create_table()?;
     let op = lua.create_table()?;
@@ -141,7 +141,7 @@ pub(super) fn table(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
     Ok(host)
 }
 
-/// What `loadfile` says of such an error.
+/// Error text of `loadfile`.
 fn in_the_words_of_lua(error: &ScriptError) -> String {
     match error {
         ScriptError::Read { path, why } => match why.raw_os_error() {
@@ -152,7 +152,7 @@ fn in_the_words_of_lua(error: &ScriptError) -> String {
     }
 }
 
-/// So many of what the code stands for in sysbench's C interface.
+/// Counts for a code of sysbench's C interface.
 fn counted(code: u32, count: u64) -> Counts {
     let mut counts = Counts::NONE;
     let counter = match code {
@@ -205,21 +205,21 @@ fn random(lua: &Lua, shared: &Rc<Shared>) -> mlua::Result<Table> {
     Ok(table)
 }
 
-/// Draws from a range. This and the next function are what stock scripts call for their statements; they are called over
-/// LuaJIT's interface to C, because compiled code calls that directly.
+/// Draws from a range. Stock scripts call this and the next function for their statements, over LuaJIT's interface to
+/// C, because compiled code calls that directly.
 ///
 /// # Safety
-/// `dice` is that of the state that calls.
+/// `dice` is that of the calling state.
 unsafe extern "C" fn draw(dice: *const RefCell<Dice>, which: u32, low: f64, high: f64) -> f64 {
     let which = Which::ALL[which as usize % Which::ALL.len()];
     // SAFETY: as above; the state has one thread, and nothing that is called from here calls it.
     unsafe { &*dice }.borrow_mut().draw(which, low, high) as f64
 }
 
-/// Makes a text of a template of so many bytes, in its place.
+/// Fills in a template of this many bytes, in place.
 ///
 /// # Safety
-/// As for [`draw`], and `text` has as many bytes, which no other code uses meanwhile.
+/// As for [`draw`], and `text` has that many bytes, which no other code uses meanwhile.
 unsafe extern "C" fn fill(dice: *const RefCell<Dice>, text: *mut u8, length: usize) {
     // SAFETY: as above.
     let (dice, text) = unsafe { (&*dice, std::slice::from_raw_parts_mut(text, length)) };

@@ -9,15 +9,15 @@ use dbduel_client::random::{Random, unique};
 /// The shapes of the distributions that scripts can name.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shapes {
-    /// Behind `default`.
+    /// Shape of `default`.
     pub default: Shape,
-    /// Behind `gaussian`.
+    /// Shape of `gaussian`.
     pub gaussian: Shape,
-    /// Behind `special`.
+    /// Shape of `special`.
     pub special: Shape,
-    /// Behind `pareto`.
+    /// Shape of `pareto`.
     pub pareto: Shape,
-    /// Behind `zipfian`.
+    /// Shape of `zipfian`.
     pub zipfian: Shape,
 }
 
@@ -39,8 +39,8 @@ impl Default for Shapes {
     }
 }
 
-/// A shape with the range that it was last asked for: scripts ask for the same one again and again, and some
-/// distributions are dear to set up.
+/// A shape with its most recent range: scripts request the same one repeatedly, and some distributions are expensive
+/// to set up.
 struct Remembered {
     shape: Shape,
     range: (i64, i64),
@@ -78,7 +78,7 @@ pub(super) enum Which {
 }
 
 impl Which {
-    /// All of them; the position is the number.
+    /// All of them, indexed by number.
     pub(super) const ALL: [Which; 6] = [
         Which::Default,
         Which::Uniform,
@@ -88,7 +88,7 @@ impl Which {
         Which::Zipfian,
     ];
 
-    /// The name that scripts know.
+    /// Name used by scripts.
     pub(super) fn name(self) -> &'static str {
         match self {
             Which::Default => "default",
@@ -125,12 +125,12 @@ impl Dice {
         }
     }
 
-    /// Begins another stream.
+    /// Starts another stream.
     pub(super) fn seed(&mut self, seed: u64) {
         self.random = Random::new(seed);
     }
 
-    /// Bounds may have fractions, which are cut off.
+    /// Fractions of bounds are truncated.
     #[inline]
     pub(super) fn draw(&mut self, which: Which, low: f64, high: f64) -> i64 {
         self.shapes[which as usize].draw(&mut self.random, low as i64, high as i64)
@@ -150,7 +150,7 @@ impl Dice {
         ((bits >> 32) as u32, bits as u32)
     }
 
-    /// Makes a text of a template, in its place: `#` becomes a digit, `@` a small letter.
+    /// Fills in a template, in place: `#` becomes a digit, `@` a lower-case letter.
     pub(super) fn fill(&mut self, template: &mut [u8]) {
         let mut rest = template;
         while let Some(&first) = rest.first() {

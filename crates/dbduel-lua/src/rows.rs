@@ -8,7 +8,7 @@ pub(super) struct Rows {
     /// Distinguishes results of this statement from those of earlier ones.
     generation: u32,
     sets: Vec<Set>,
-    /// Which set is being read.
+    /// Index of the set being read.
     current: usize,
     bytes_max: usize,
     bytes: usize,
@@ -19,16 +19,16 @@ pub(super) struct Rows {
 struct Set {
     columns: usize,
     rows: usize,
-    /// All values one after another.
+    /// All values, concatenated.
     values: Vec<u8>,
-    /// Where each value ends; none for NULL.
+    /// End of each value; `None` for NULL.
     ends: Vec<Option<usize>>,
     next: usize,
-    /// Where the next row's first value begins.
+    /// Index of the next row's first value.
     at: usize,
 }
 
-/// What is known of the result set that is being read.
+/// Shape of the result set being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape {
     pub(super) columns: usize,
@@ -37,7 +37,7 @@ pub(super) struct Shape {
 }
 
 impl Rows {
-    /// Forgets the rows of the statement before; keeps up to so many bytes of the next one's.
+    /// Discards the rows of the previous statement; keeps at most `bytes_max` of the next one's.
     pub(super) fn begin(&mut self, bytes_max: usize) {
         self.generation = self.generation.wrapping_add(1);
         self.sets.clear();
@@ -47,7 +47,7 @@ impl Rows {
         self.freed = false;
     }
 
-    /// True when rows had to be left out.
+    /// True when rows were left out.
     pub(super) fn overflowed(&self) -> bool {
         self.bytes > self.bytes_max
     }
@@ -61,7 +61,7 @@ impl Rows {
         })
     }
 
-    /// The result of a statement whose rows were counted and not kept; returns its generation.
+    /// Sets the result of a statement whose rows were counted and not kept; returns its generation.
     #[inline]
     pub(super) fn skip(&mut self) -> u32 {
         if let [only] = self.sets.as_mut_slice()
@@ -81,7 +81,7 @@ impl Rows {
         self.current + 1 < self.sets.len()
     }
 
-    /// Goes on to the next result set.
+    /// Advances to the next result set.
     pub(super) fn next_set(&mut self) -> Option<Shape> {
         if !self.has_more_sets() {
             return None;
@@ -90,7 +90,7 @@ impl Rows {
         self.shape()
     }
 
-    /// Gives the rows up. False when they are gone already.
+    /// Frees the rows. False when they are already gone.
     pub(super) fn free(&mut self, generation: u32) -> bool {
         let is_there = generation == self.generation && self.shape().is_some();
         if is_there {
@@ -99,7 +99,7 @@ impl Rows {
         is_there
     }
 
-    /// The values of the next row, if the result is still there; none after the last.
+    /// The values of the next row, if the result still exists; `None` after the last.
     pub(super) fn next_row<'a>(
         &'a mut self,
         generation: u32,

@@ -1,4 +1,4 @@
-//! A script's text, and where the modules that it requires are looked for.
+//! A script's text, and the search path of the modules that it requires.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,10 +9,10 @@ use mlua::{Function, Lua};
 use super::chunks;
 use super::error::ScriptError;
 
-/// Where packages of sysbench put the scripts that come with it.
+/// Where packages of sysbench install its scripts.
 const INSTALLED: [&str; 2] = ["/usr/local/share/sysbench", "/usr/share/sysbench"];
 
-/// A script. Clones share what was read.
+/// A script. Clones share the files read.
 #[derive(Debug, Clone)]
 pub struct Script {
     name: String,
@@ -24,15 +24,15 @@ pub struct Script {
 /// A file that belongs to a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptFile {
-    /// Its path, as it was found.
+    /// Its path, as found.
     pub path: String,
     /// Its content.
     pub text: Vec<u8>,
 }
 
 impl Script {
-    /// The script of that name: a file, else a module on the search path, so `oltp_read_write` finds the one that
-    /// sysbench installed.
+    /// The script of that name: a file, else a module on the search path, so `oltp_read_write` finds the one installed
+    /// with sysbench.
     ///
     /// # Errors
     /// [`ScriptError::NotFound`] or [`ScriptError::Read`].
@@ -64,7 +64,7 @@ impl Script {
         }
     }
 
-    /// A script that is in no file, such as one from standard input. Modules are looked for in the working directory.
+    /// A script without a file, such as one from standard input. Modules are searched for in the working directory.
     #[must_use]
     pub fn from_text(name: &str, text: Vec<u8>) -> Self {
         Self::new(name, text, None)
@@ -79,7 +79,7 @@ impl Script {
         }
     }
 
-    /// The path that the script was found under.
+    /// The path of the script.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -101,13 +101,13 @@ impl Script {
         Ok(chunks::function(lua, &name, self.code())?)
     }
 
-    /// A file that the script asks for, as a function of a state.
+    /// A file that the script requires, as a function of a state.
     pub(super) fn required_function(&self, lua: &Lua, path: &str) -> Result<Function, ScriptError> {
         let text = self.require(path)?;
         Ok(chunks::function(lua, &format!("@{path}"), &text)?)
     }
 
-    /// Reads a file that the script asks for, and keeps it.
+    /// Reads a file that the script requires, and keeps it.
     fn require(&self, path: &str) -> Result<Vec<u8>, ScriptError> {
         let mut required = self.required.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = required.iter().find(|file| file.path == path) {
@@ -146,7 +146,7 @@ fn read(path: &str) -> Result<Vec<u8>, ScriptError> {
     })
 }
 
-/// The line break stays, so that lines keep their numbers.
+/// The line break stays, so that line numbers are unchanged.
 fn without_shebang(text: &[u8]) -> &[u8] {
     if text.first() != Some(&b'#') {
         return text;
@@ -155,8 +155,8 @@ fn without_shebang(text: &[u8]) -> &[u8] {
     end.map_or(&[], |end| &text[end..])
 }
 
-/// The script's own directory, the working directory, the places where Lua modules are installed, and sysbench's.
-/// `LUA_PATH` comes first; where it says `;;`, these are meant.
+/// Search path: the script's own directory, the working directory, the directories of Lua modules, and sysbench's.
+/// `LUA_PATH` comes first; `;;` in it stands for these.
 fn search_path(directory: Option<&Path>) -> String {
     let mut directories: Vec<PathBuf> = directory.into_iter().map(Path::to_owned).collect();
     directories.push(PathBuf::from("."));

@@ -1,4 +1,4 @@
-//! All that decides what a script does, apart from its text.
+//! Everything that determines a script's run, apart from its text.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,29 +15,28 @@ use super::options::OptionValue;
 use super::random::Shapes;
 use super::script::Script;
 
-/// What a script is run with.
+/// Settings of a script's run.
 #[derive(Clone)]
 pub struct Settings {
     /// The script.
     pub script: Script,
-    /// The command line; the first is the program.
+    /// The command line; the first word is the program.
     pub argv: Vec<String>,
-    /// The command that will be run, which scripts look at while they are loaded.
+    /// The command that will be run, which scripts read while they are loaded.
     pub command: Option<String>,
-    /// What `sysbench.opt` has besides the script's own options, by names with underscores.
+    /// Entries of `sysbench.opt` besides the script's own options, by names with underscores.
     pub options: BTreeMap<String, OptionValue>,
-    /// Where connections go.
+    /// Servers to connect to.
     pub servers: Servers,
     /// The distributions behind `sysbench.rand`.
     pub shapes: Shapes,
     /// Whether LuaJIT may compile the script; otherwise it is interpreted.
     pub is_compiled: bool,
-    /// Root of the clients' random streams under load. Commands draw from a fixed one, so that data are the same every
-    /// time.
+    /// Root of the clients' random streams under load. Commands use a fixed one, so that data are the same every time.
     pub seed: u64,
-    /// Errors after which an event is tried again.
+    /// Errors after which an event is retried.
     pub ignored_errors: IgnoredErrors,
-    /// How prepared statements travel.
+    /// How prepared statements are sent.
     pub protocol: Protocol,
     /// Ends statements that a server will never answer.
     pub statement_watch: Option<StatementWatch>,
@@ -45,16 +44,16 @@ pub struct Settings {
     pub dry_run: bool,
     /// Bounds.
     pub limits: Limits,
-    /// Ends commands.
+    /// Cancels commands.
     pub cancel: Cancel,
-    /// Where the script's prints and the messages about its statements go.
+    /// Destination of the script's prints and the messages about its statements.
     pub sink: Sink,
 }
 
-/// Where connections go: each new one to the next address, round and round.
+/// Servers to connect to: each new connection goes to the next address, round robin.
 #[derive(Clone)]
 pub struct Servers {
-    /// What the servers speak.
+    /// The dialect.
     pub dialect: Dialect,
     /// At least one address.
     pub addresses: Vec<Address>,
@@ -62,28 +61,28 @@ pub struct Servers {
     pub credentials: Credentials,
     /// Default database.
     pub database: String,
-    /// How much TLS.
+    /// TLS mode and certificates.
     pub tls: Arc<Tls>,
 }
 
-/// Bounds for what a script may take.
+/// Resource limits of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Memory of one state, bytes; rows of a result count as well.
     pub memory_bytes: usize,
-    /// Longest stretch in which a script computes without asking for anything, processor time of its thread apart.
+    /// Longest time that a script computes without a request, excluding times in which its thread had no processor.
     pub computing: Duration,
     /// Longest wait for one connection.
     pub connecting: Duration,
-    /// Longest time for getting a broken connection back.
+    /// Longest time to reconnect.
     pub reconnecting: Duration,
-    /// The script is only looked at: it is given nothing that acts outside of its state or waits, neither `os`, `io` nor
+    /// The script is only inspected: it gets nothing that acts outside its state or waits, neither `os`, `io` nor
     /// `ffi`.
     pub confined: bool,
 }
 
 impl Default for Limits {
-    /// 1 GiB, ten minutes of computing, thirty seconds for a connection, ten minutes to get one back.
+    /// 1 GiB, ten minutes of computing, thirty seconds for a connection, ten minutes to reconnect.
     fn default() -> Self {
         Limits {
             memory_bytes: 1 << 30,
@@ -95,20 +94,20 @@ impl Default for Limits {
     }
 }
 
-/// Something to be shown.
+/// A message to be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Message<'a> {
-    /// What the script prints, byte for byte.
+    /// Output of the script, byte for byte.
     Print(&'a [u8]),
-    /// Something that ends the run.
+    /// An error that ends the run.
     Fatal(&'a str),
-    /// Wrong use of the API.
+    /// Misuse of the API.
     Alert(&'a str),
     /// Details about an error, for the author of the script.
     Debug(&'a str),
 }
 
-/// Takes what is to be shown, from any thread.
+/// Shows messages, from any thread.
 #[derive(Clone)]
 pub struct Sink(Arc<dyn Fn(Message<'_>) + Send + Sync>);
 

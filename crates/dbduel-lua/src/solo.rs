@@ -1,4 +1,4 @@
-//! One session on an event loop of its own: how the global state of a script and its commands run.
+//! One session on its own event loop: used for the global state of a script and its commands.
 
 use std::rc::Rc;
 
@@ -12,13 +12,13 @@ use super::retry_deadline::RetryDeadline;
 use super::session::Session;
 use super::state::Context;
 
-/// The random stream of commands, the same every time, so that data are.
+/// The random stream of commands, the same every time, so that data are the same.
 const COMMAND_SEED: u64 = 1;
 
-/// What a call leaves: the session, and what came of it.
+/// Result of a call: the session, and the function's result.
 type Called<T> = (Box<Session>, Result<T, ScriptError>);
 
-/// One session on an event loop of its own, driven by its caller.
+/// One session on its own event loop, driven by its caller.
 pub(super) struct Solo {
     executor: Executor<Called<MultiValue>>,
     session: Option<Box<Session>>,
@@ -26,7 +26,7 @@ pub(super) struct Solo {
 }
 
 impl Solo {
-    /// `retry_deadline` is when it stops waiting for its connections.
+    /// `retry_deadline` bounds the wait for its connections.
     pub(super) fn new(
         clients: &ScriptClients,
         tid: u32,
@@ -71,7 +71,7 @@ impl Solo {
         Ok(solo)
     }
 
-    /// Why a connection is lost that is not asked for again, for the time is over.
+    /// Why a connection is lost that is not made again because the run is over.
     pub(super) fn lost_when_over(&self) -> Option<String> {
         self.session.as_ref()?.lost_when_over()
     }

@@ -1,4 +1,4 @@
-//! One LuaJIT state: the libraries, the prelude, the bounds, and the coroutine that runs in it.
+//! One LuaJIT state: the libraries, the prelude, the limits, and the coroutine that runs in it.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -22,7 +22,7 @@ use super::random::Dice;
 use super::settings::{Message, Settings};
 use super::watchdog::Watch;
 
-/// The prelude, in the order in which the parts need each other.
+/// The prelude, in the order of its dependencies.
 const PRELUDE: [(&str, &str); 7] = [
     ("api", include_str!("prelude/api.lua")),
     ("library", include_str!("prelude/library.lua")),
@@ -33,41 +33,41 @@ const PRELUDE: [(&str, &str); 7] = [
     ("report", include_str!("prelude/report.lua")),
 ];
 
-/// What takes away from a script that is only looked at; after all others.
+/// Removes functions from a script that is only inspected; runs after all others.
 const CONFINED: (&str, &str) = ("confined", include_str!("prelude/confined.lua"));
 
 /// The version of sysbench whose API this is.
 const VERSION: &str = "1.0.20";
 
-/// What reads a script's declared options, under sysbench's name.
+/// The function that parses a script's declared options, under sysbench's name.
 const READ_OPTIONS: &str = "sysbench.cmdline.read_cmdline_options";
 
-/// States from which on it is worth while to gather them.
+/// Number of states from which on gathering them is worthwhile.
 const MANY: u32 = 4;
 
-/// States that all threads have made since they were last gathered.
+/// States created by all threads since they were last gathered.
 static FRESH: AtomicU32 = AtomicU32::new(0);
 
-/// Puts what the process has allocated onto large pages, if it has made many states since the last call. Delays its
-/// caller, and touches the memory of all threads: for a moment at which all states are made and no client waits.
+/// Moves the process's memory onto large pages, if many states were created since the last call. Delays its caller,
+/// and touches the memory of all threads: call it when all states exist and no client waits.
 pub fn gather_states() {
     if FRESH.swap(0, Ordering::Relaxed) >= MANY {
         pages::gather();
     }
 }
 
-/// What all states of a script have in common.
+/// State common to all states of a script.
 pub struct Context {
     pub(super) settings: Settings,
     /// `sysbench.opt`, complete.
     pub(super) opt: BTreeMap<String, OptionValue>,
-    /// Options that a script which declares none gets as global texts.
+    /// Options that a script without declared options gets as global texts.
     pub(super) globals: BTreeMap<String, String>,
-    /// Options as they were written, when the script is not loaded yet to learn their types.
+    /// Options as written, when the script is not loaded yet and their types are unknown.
     pub(super) written: Vec<(String, Option<String>)>,
-    /// What the script declares; empty until it was loaded once.
+    /// Options that the script declares; empty until it was loaded once.
     pub(super) declared: Vec<DeclaredOption>,
-    /// Behind `sysbench.rand.unique`.
+    /// Sequence of `sysbench.rand.unique`.
     pub(super) sequence: Arc<AtomicU32>,
     /// Counts connections, so that each goes to the next address.
     pub(super) connections: Arc<AtomicUsize>,
@@ -75,8 +75,8 @@ pub struct Context {
 }
 
 impl Context {
-    /// For a script whose options are known to be right. What it declares decides their types, so they are given to
-    /// every state when it has loaded the script.
+    /// A context for a script whose options are known to be valid. Its declarations determine their types, so they are
+    /// set in every state when it has loaded the script.
     pub fn new(settings: Settings, written: &[(String, Option<String>)]) -> Self {
         Context {
             opt: settings.options.clone(),
@@ -106,12 +106,12 @@ impl Context {
         self.settings.seed
     }
 
-    /// With a sequence that others draw from as well.
+    /// The context with a sequence shared with others.
     pub fn with_sequence(self, sequence: Arc<AtomicU32>) -> Self {
         Context { sequence, ..self }
     }
 
-    /// The context with the written options in the types that the script declares.
+    /// The context with the written options converted to the types that the script declares.
     pub(super) fn completed(
         &self,
         declared: Option<Vec<DeclaredOption>>,
@@ -143,20 +143,20 @@ impl Context {
     }
 }
 
-/// A state of its own, in which one coroutine runs at a time.
+/// A Lua state, in which one coroutine runs at a time.
 pub(super) struct State {
     lua: Lua,
     host: Table,
     coroutine: Option<Coroutine>,
     edge: Rc<FiberContext>,
-    /// For those who need one to reach the state.
+    /// A handle to the state, for functions that need one.
     main: *mut mlua::lua_State,
     watch: Watch,
     pub(super) shared: Rc<Shared>,
 }
 
 impl State {
-    /// A state with the API in it and without the script. `tid` is the client's number.
+    /// A state with the API and without the script. `tid` is the client's number.
     pub(super) fn new(
         context: &Context,
         tid: u32,
@@ -227,7 +227,7 @@ impl State {
         self.lua.globals().set("sysbench", sysbench)
     }
 
-    /// Fills `sysbench.opt` and the globals that stand for options.
+    /// Sets `sysbench.opt` and the globals that stand for options.
     pub(super) fn set_options(&self, context: &Context) -> Result<(), ScriptError> {
         let opt = self.lua.create_table()?;
         for (name, value) in &context.opt {
@@ -280,7 +280,7 @@ impl State {
         matches!(hook, Ok(Value::Function(_)))
     }
 
-    /// True unless the script's own validation refuses the text.
+    /// True unless the script's own validation rejects the text.
     pub(super) fn accepts(&self, name: &str, text: &str) -> bool {
         let validate = self.host_function("validate_option");
         self.bounded(|| {
@@ -288,7 +288,7 @@ impl State {
         })
     }
 
-    /// What the script declares; `None` when it declares nothing at all.
+    /// The declared options; `None` when the script declares nothing at all.
     pub(super) fn declared_options(&self) -> Result<Option<Vec<DeclaredOption>>, ScriptError> {
         let declared = self.host_function("declared_options")?.call(());
         let list: Option<Vec<Table>> =
@@ -305,7 +305,7 @@ impl State {
         Ok(list.transpose()?)
     }
 
-    /// Makes the next resumption run `function`. What ran before is given up.
+    /// Makes the next resumption run `function`. The previous call is abandoned.
     pub(super) fn begin(
         &mut self,
         function: Function,
@@ -320,7 +320,7 @@ impl State {
         Ok(Answer::Words(words))
     }
 
-    /// Resumes the script with an answer until it asks for something.
+    /// Resumes the script with an answer until its next request.
     #[inline]
     pub(super) fn resume(&self, answer: Answer) -> Result<Asked, ScriptError> {
         let Some(coroutine) = &self.coroutine else {
@@ -330,14 +330,14 @@ impl State {
         coroutine.resume(&self.lua, answer)
     }
 
-    /// Gives up what runs. While it waits in compiled code, nothing else may be done in the state.
+    /// Abandons the running call. While it waits in compiled code, nothing else may be done in the state.
     pub(super) fn give_up(&mut self) {
         if let Some(coroutine) = self.coroutine.take() {
             self.bounded(|| drop(coroutine));
         }
     }
 
-    /// Runs what calls functions of the script and is no coroutine.
+    /// Runs code that calls functions of the script outside a coroutine, within the limits.
     fn bounded<T>(&self, run: impl FnOnce() -> T) -> T {
         let _computing = self.watch.computing(self.main);
         run()
@@ -345,7 +345,7 @@ impl State {
 }
 
 impl Drop for State {
-    /// What is printed at the end of a state needs one that is still there.
+    /// Prints at the end of a state need the state to still exist.
     fn drop(&mut self) {
         self.give_up();
         if let Ok(close) = self.host.get::<Function>("close") {

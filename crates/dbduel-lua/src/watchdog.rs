@@ -1,9 +1,9 @@
 //! Ends scripts that compute for too long.
 //!
 //! LuaJIT can call a hook after so many instructions, but one that is always set slows every instruction down. So a
-//! thread of its own looks at what the others compute, and only when one is overdue does a signal to it set the hook:
-//! `lua_sethook` may be called from a handler on the thread that runs the state, and not from another thread. This knows
-//! nothing of clients and servers: only how long control has been in a state.
+//! separate thread watches how long the others compute, and only when one is overdue does a signal to it set the hook:
+//! `lua_sethook` may be called from a handler on the thread that runs the state, and not from another thread. Only the
+//! time that control has been in a state counts.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -16,13 +16,13 @@ use std::time::Duration;
 use mlua::ffi;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
-/// Pause between two looks. A script is ended so much too late at most, and a little for the instructions below.
+/// Pause between two checks. A script is ended at most this much too late, plus the instructions below.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Instructions from the signal to the error: enough for the script's error handler to say where it was.
+/// Instructions from the signal to the error: enough for the script's error handler to report its position.
 const INSTRUCTIONS: c_int = 1 << 14;
 
-/// A thread that does not expect it ignores it.
+/// Ignored by threads that do not expect it.
 const SIGNAL: Signal = Signal::SIGURG;
 
 /// A thread that runs scripts.
@@ -30,32 +30,33 @@ struct Post {
     thread: libc::pid_t,
     /// The state that computes; null while none does.
     state: AtomicPtr<ffi::lua_State>,
-    /// Counts the times that control went to a state.
+    /// Counts the entries into a state.
     turn: AtomicU64,
-    /// The turn that has lasted for too long; 0 for none.
+    /// The entry that has lasted too long; 0 for none.
     overdue: AtomicU64,
-    /// How long the state that computes may, nanoseconds.
+    /// Longest time that the current state may compute, nanoseconds.
     bound_ns: AtomicU64,
 }
 
-/// What the watchdog remembers of a thread.
+/// The watchdog's record of a thread.
 struct Seen {
     post: Weak<Post>,
     turn: u64,
-    /// Looks at which the same turn continued. Not a time: while the whole process stands still no turn is late.
+    /// Checks at which the same entry continued. Not a time: while the whole process is stopped nothing becomes
+    /// overdue.
     looks: u32,
 }
 
-/// The threads under watch. Not empty: the watchdog runs.
+/// The watched threads. While it is not empty the watchdog runs.
 static POSTS: Mutex<Vec<Seen>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// For the handler and the hook, hence without anything to initialise or to drop.
+    /// For the handler and the hook, hence without initialisation and drop.
     static HERE: Cell<*const Post> = const { Cell::new(ptr::null()) };
     static REGISTERED: Registered = const { Registered(Cell::new(None)) };
 }
 
-/// Keeps what `HERE` names until the thread ends.
+/// Keeps the target of `HERE` until the thread ends.
 struct Registered(Cell<Option<Arc<Post>>>);
 
 impl Drop for Registered {
@@ -64,18 +65,18 @@ impl Drop for Registered {
     }
 }
 
-/// Bounds what one state computes. It stays on its thread, as the state does.
+/// Limits how long one state computes. It stays on its thread, as the state does.
 pub(super) struct Watch {
     post: Arc<Post>,
     bound_ns: u64,
     stays_here: std::marker::PhantomData<*const Post>,
 }
 
-/// While it lives, control is in a state.
+/// While it exists, control is in a state.
 pub(super) struct Computing<'a>(&'a Post);
 
 impl Watch {
-    /// Puts the calling thread under watch.
+    /// Registers the calling thread.
     pub(super) fn new(bound: Duration) -> io::Result<Self> {
         Ok(Watch {
             post: registered()?,
@@ -84,7 +85,7 @@ impl Watch {
         })
     }
 
-    /// Control goes to a state, which must live until control comes back.
+    /// Control enters a state, which must live until control returns.
     #[inline]
     pub(super) fn computing(&self, state: *mut ffi::lua_State) -> Computing<'_> {
         let post = &*self.post;
@@ -147,7 +148,7 @@ fn register() -> io::Result<Arc<Post>> {
     Ok(post)
 }
 
-/// Looks until no thread is left.
+/// Checks until no thread is left.
 fn watch() {
     loop {
         std::thread::sleep(PAUSE);
@@ -189,7 +190,7 @@ impl Seen {
     }
 }
 
-/// On the thread that computes.
+/// The signal handler, on the thread that computes.
 extern "C" fn interrupt(_: c_int) {
     // SAFETY: what `HERE` names lives until the thread ends, and the state until control comes back from it, which
     // cannot happen while its thread is in here.
@@ -204,7 +205,7 @@ extern "C" fn interrupt(_: c_int) {
     }
 }
 
-/// The hook: an error in the script that computes, again and again if it catches it.
+/// The hook: raises an error in the script that computes, repeatedly if the script catches it.
 unsafe extern "C-unwind" fn end(state: *mut ffi::lua_State, _: *mut ffi::lua_Debug) {
     // SAFETY: LuaJIT calls a hook with the state that runs, on its thread; see `interrupt` for `HERE`. Nothing that must
     // be dropped is alive when the error leaves this function.
@@ -221,7 +222,7 @@ unsafe extern "C-unwind" fn end(state: *mut ffi::lua_State, _: *mut ffi::lua_Deb
         // A text that is too long is cut off.
         let _ = write!(
             rest,
-            "the script has computed for more than {} s without asking the server for anything",
+            "the script has computed for more than {} s without a request to the server",
             Duration::from_nanos(post.bound_ns.load(Relaxed)).as_secs_f64()
         );
         let length = room - rest.len();

@@ -1,24 +1,24 @@
-//! SIGINT, SIGTERM and SIGHUP: once asks to finish, twice asks to stop at once.
+//! SIGINT, SIGTERM and SIGHUP: the first asks to finish, the second to stop at once.
 //!
-//! The handler only counts; everything that waits looks at the count. Written here because `signal-hook` replaces the
-//! handler of a signal that the process was started to ignore.
+//! The handler only counts; every wait checks the count. `signal-hook` is not used because it replaces the handler of a
+//! signal that the process was started to ignore.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
 static RECEIVED: AtomicU8 = AtomicU8::new(0);
-/// Whether something was measured that is still to be finished.
+/// True while a measurement may finish after the first request.
 static FINISHES: AtomicBool = AtomicBool::new(false);
 
-/// How urgently the user wants an end.
+/// Urgency of the user's request to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
-    /// Not at all.
+    /// No request.
     None,
-    /// After what is being measured.
+    /// End after the current measurement.
     Finish,
-    /// Now.
+    /// End now.
     Stop,
 }
 
@@ -29,7 +29,7 @@ extern "C" fn count(_: nix::libc::c_int) {
     });
 }
 
-/// Asks for an end, as a signal does.
+/// Requests an end, as a signal does.
 pub fn request() {
     #[cfg(feature = "simulated")]
     if simulated::request() {
@@ -38,8 +38,8 @@ pub fn request() {
     count(0);
 }
 
-/// Starts counting SIGINT, SIGTERM and SIGHUP in place of ending the process. A signal that the process was started to ignore,
-/// as `nohup` and background jobs of scripts do, stays ignored.
+/// Counts SIGINT, SIGTERM and SIGHUP instead of ending the process. A signal that the process was started to ignore, as
+/// by `nohup` and background jobs of scripts, stays ignored.
 ///
 /// # Errors
 /// When the system refuses the handler.
@@ -65,7 +65,7 @@ pub fn install() -> nix::Result<()> {
     Ok(())
 }
 
-/// How often the user asked so far.
+/// The user's requests so far.
 #[must_use]
 pub fn urgency() -> Urgency {
     let received = RECEIVED.load(Ordering::Relaxed);
@@ -78,12 +78,12 @@ pub fn urgency() -> Urgency {
     }
 }
 
-/// The user asked for an end before there was anything to finish.
+/// The user asked to end where there was nothing to finish.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted")]
 pub struct Interrupted;
 
-/// Gives up when the user asked for an end; for the phases in which there is nothing to finish.
+/// Returns an error when the user asked to end; for phases without anything to finish.
 ///
 /// # Errors
 /// [`Interrupted`] after the first signal.
@@ -95,7 +95,7 @@ pub fn check() -> Result<(), Interrupted> {
     }
 }
 
-/// From now on, until this is dropped, something is measured: a first request to end lets its waits be over in order.
+/// A measurement in progress, until dropped: waits continue after a first request to end.
 #[derive(Debug)]
 #[must_use]
 pub struct Measuring(());
@@ -120,7 +120,7 @@ fn finish_first(finishes: bool) {
     FINISHES.store(finishes, Ordering::Relaxed);
 }
 
-/// True when nothing is to be waited for any more: after the first request to end, or the second while something is measured.
+/// True when waits must end: after the first request, or the second during a measurement.
 #[must_use]
 pub fn gives_up() -> bool {
     let finishes = FINISHES.load(Ordering::Relaxed);
@@ -132,7 +132,7 @@ pub fn gives_up() -> bool {
     }
 }
 
-/// A simulated user, who interrupts what one thread does and nothing else.
+/// A simulated user, who interrupts one thread only.
 #[cfg(feature = "simulated")]
 pub mod simulated {
     use std::cell::Cell;
@@ -142,7 +142,7 @@ pub mod simulated {
         static FINISHES: Cell<bool> = const { Cell::new(false) };
     }
 
-    /// The user of this thread, until it is dropped.
+    /// The user of this thread, until dropped.
     #[derive(Debug)]
     pub struct SimulatedUser(());
 

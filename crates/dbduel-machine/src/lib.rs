@@ -1,6 +1,6 @@
-//! The machine of a process: its clocks, requests to end, fresh random values, and facts about it.
+//! Services of the machine: clocks, interrupts, fresh random values, and facts about it.
 //!
-//! With the feature `simulated`, which is for tests, a thread may have a time and a user of its own.
+//! With the feature `simulated`, which is for tests, a thread can have its own time and user.
 
 pub mod clock;
 pub mod host;

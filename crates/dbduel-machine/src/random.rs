@@ -1,10 +1,10 @@
-//! Random values that no seed determines: fresh seeds and secrets. Everything else that is random follows from a seed.
+//! Random values without a seed: fresh seeds and secrets. All other randomness derives from a seed.
 
 use std::io;
 
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// A fresh seed. Below 2^53, so that every JSON reader keeps all its digits.
+/// A fresh seed, below 2^53, so that every JSON reader keeps all its digits.
 #[must_use]
 pub fn fresh_seed() -> u64 {
     let mut bytes = [0; 8];
@@ -16,10 +16,10 @@ pub fn fresh_seed() -> u64 {
     seed & ((1 << 53) - 1)
 }
 
-/// That many random bytes, as hexadecimal digits, two for each.
+/// `bytes` random bytes as hexadecimal digits, two for each.
 ///
 /// # Errors
-/// The system gives no random bytes.
+/// The system returns no random bytes.
 pub fn secret(bytes: usize) -> io::Result<String> {
     let mut buffer = vec![0; bytes];
     fill(&mut buffer)?;
@@ -30,7 +30,7 @@ fn fill(bytes: &mut [u8]) -> io::Result<()> {
     // At most 256 bytes come in one piece; nothing here needs more.
     let filled = getrandom(&mut *bytes, GetRandomFlags::empty())?;
     if filled < bytes.len() {
-        return Err(io::Error::other("the system gave too few random bytes"));
+        return Err(io::Error::other("the system returned too few random bytes"));
     }
     Ok(())
 }

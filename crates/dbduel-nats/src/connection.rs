@@ -1,4 +1,4 @@
-//! A connection, and which ones are allowed.
+//! A connection to NATS, and the rules for its address.
 
 use std::any::Any;
 use std::future::Future;
@@ -15,18 +15,18 @@ use url::Host;
 
 use crate::{NatsError, failed};
 
-/// The first connection is there within this time.
+/// Timeout of the first connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Between two attempts to make the first connection.
+/// Pause between two attempts at the first connection.
 const CONNECT_PAUSE: Duration = Duration::from_millis(500);
-/// One request to JetStream.
+/// Timeout of a request to JetStream.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// After two of these without an answer the connection is given up and made again.
+/// Interval of pings. After two without an answer the client reconnects.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
-/// Longest pause between two attempts to connect again.
+/// Longest pause between two attempts to reconnect.
 const RECONNECT_PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// Where nats-server is and who logs in.
+/// Address of nats-server, and the login.
 #[derive(Debug, Clone)]
 pub struct NatsAddress {
     server: ServerAddr,
@@ -34,26 +34,27 @@ pub struct NatsAddress {
     ca: Option<PathBuf>,
 }
 
-/// An address that is not used.
+/// An address that is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// It is no address.
+    /// The text is not an address.
     #[error(
-        "`{url}` is no address of NATS: {why}; write `nats://127.0.0.1:4222` or `tls://nats.example:4222`"
+        "`{url}` is not an address of NATS: {why}; write `nats://127.0.0.1:4222` or \
+         `tls://nats.example:4222`"
     )]
     Malformed {
         /// The text as written.
         url: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// A user or a password in it. Not repeated here.
+    /// It contains a user or a password, so it is not quoted.
     #[error(
-        "the address of NATS holds a user or a password, which process lists show; put them into a file of credentials and \
-         name it with `--creds`"
+        "the address of NATS contains a user or a password, which process lists show; put them \
+         into a credentials file and name it with `--creds`"
     )]
     Login,
-    /// Another machine, without encryption or without credentials.
+    /// It is another machine, without encryption or without credentials.
     #[error(
         "`{url}` is another machine, and its work queue decides what runs here: it needs `tls://` and `--creds FILE`"
     )]
@@ -64,8 +65,8 @@ pub enum AddressError {
 }
 
 impl NatsAddress {
-    /// Reads an address. Other machines are only taken with TLS and credentials. `ca` is a PEM file with further authorities
-    /// for TLS.
+    /// Reads an address. Other machines are accepted only with TLS and credentials. `ca` is a PEM file with further CA
+    /// certificates for TLS.
     ///
     /// # Errors
     /// [`AddressError`].
@@ -100,7 +101,7 @@ impl NatsAddress {
         })
     }
 
-    /// The address as people write it.
+    /// The address in its written form.
     #[must_use]
     pub fn url(&self) -> String {
         self.server.as_url_str().to_owned()
@@ -121,7 +122,7 @@ fn is_loopback(server: &ServerAddr) -> bool {
     }
 }
 
-/// A connection to NATS. A lost one is made again in the background; calls fail meanwhile, each at its deadline.
+/// A connection to NATS. A lost one is restored in the background; calls fail meanwhile, each at its deadline.
 #[derive(Debug)]
 pub struct Nats {
     runtime: Runtime,
@@ -131,7 +132,7 @@ pub struct Nats {
 }
 
 impl Nats {
-    /// Connects. `name` is what the server's monitoring shows.
+    /// Connects; the server's monitoring shows `name`.
     ///
     /// # Errors
     /// Without an answer within 10 s, or with credentials that cannot be read or are refused.
@@ -195,7 +196,7 @@ impl Nats {
         })
     }
 
-    /// As [`Nats::connect`], again and again while no nats-server answers; the last attempt begins within `timeout`.
+    /// As [`Nats::connect`], retried while no nats-server answers; the last attempt begins within `timeout`.
     ///
     /// # Errors
     /// As [`Nats::connect`].
@@ -215,7 +216,7 @@ impl Nats {
         }
     }
 
-    /// False from when a lost connection is noticed until it is made again.
+    /// False from when a lost connection is noticed until it is restored.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.client.connection_state() == State::Connected
@@ -326,6 +327,6 @@ mod tests {
         refused("nats://u:secret@127.0.0.1:4222", false, "--creds");
         refused("nats://secret@127.0.0.1:4222", false, "--creds");
         refused("http://u:secret@h", false, "--creds");
-        refused("http://127.0.0.1", false, "no address of NATS");
+        refused("http://127.0.0.1", false, "not an address of NATS");
     }
 }

@@ -9,7 +9,7 @@ use futures_util::StreamExt as _;
 use crate::connection::Nats;
 use crate::{NatsError, failed};
 
-/// Reading all entries takes no longer.
+/// Timeout of reading all entries.
 const READ_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(120);
 
 /// Entries under keys, kept by the server.
@@ -20,7 +20,7 @@ pub struct Entries<'n> {
 }
 
 impl Nats {
-    /// The bucket of this name, which is made when it is not there.
+    /// The bucket of this name; created if missing.
     ///
     /// # Errors
     /// When the server refuses it, or has no JetStream.
@@ -57,7 +57,7 @@ impl Entries<'_> {
         Ok(found.map(Vec::from))
     }
 
-    /// Creates an entry; false when there is one under this key, which stays as it is.
+    /// Creates an entry; false when the key has one already, which stays unchanged.
     ///
     /// # Errors
     /// Without an answer of the server, or when the entry is too long.
@@ -74,7 +74,7 @@ impl Entries<'_> {
             .call(&format!("create the entry `{key}`"), created)
     }
 
-    /// Writes an entry, in place of one that is there.
+    /// Writes an entry; replaces an existing one.
     ///
     /// # Errors
     /// As [`Entries::create`].

@@ -1,9 +1,9 @@
 //! NATS for programs without an async runtime: every call blocks, with a deadline.
 //!
-//! [`Nats`] is a connection, with the runtime that its client needs. On it stand [`Queue`] (a JetStream work queue: each message
-//! goes to one worker, which keeps its lease alive and acknowledges last), [`Entries`] (a key-value bucket whose entries can be
-//! created once), [`Objects`] (an object store of files), [`Link`] (lines between two programs, numbered and kept until the other end
-//! has them) and questions, to one program or to all that listen.
+//! [`Nats`] is a connection, with the runtime that its client needs. It offers [`Queue`] (a JetStream work queue: each
+//! message goes to one worker, which keeps its lease alive and acknowledges last), [`Entries`] (a key-value bucket
+//! whose entries can be created once), [`Objects`] (an object store of files), [`Link`] (lines between two programs,
+//! numbered and kept until the other end has them) and questions, to one program or to all that listen.
 
 mod connection;
 mod entries;
@@ -19,15 +19,15 @@ pub use objects::{Objects, StoredObject};
 pub use questions::{Exchange, Question, Questions};
 pub use queue::{Delivery, Queue, QueueCounts};
 
-/// A call that NATS did not answer as asked.
+/// A failed call to NATS.
 #[derive(Debug, thiserror::Error)]
 pub enum NatsError {
-    /// There is no connection.
+    /// The connection could not be made.
     #[error("could not connect to NATS at {url}: {why}; {}", remedy(why))]
     Connect {
-        /// Where it was tried.
+        /// The address that was tried.
         url: String,
-        /// What the client said.
+        /// The client's error.
         why: String,
     },
     /// The file with credentials cannot be used.
@@ -35,15 +35,15 @@ pub enum NatsError {
     Credentials {
         /// The file.
         path: String,
-        /// What the system or the client said.
+        /// The system's or the client's error.
         why: String,
     },
     /// A call failed or was not answered in time.
     #[error("NATS could not {action}: {why}")]
     Call {
-        /// What was tried.
+        /// The action that was tried.
         action: String,
-        /// What the server or the client said.
+        /// The server's or the client's error.
         why: String,
     },
     /// An object does not fit into its store.
@@ -54,11 +54,11 @@ pub enum NatsError {
     Full {
         /// Name of the store.
         bucket: String,
-        /// Size of the object with what surrounds it, bytes.
+        /// Size of the object with its overhead, bytes.
         needed: u64,
-        /// What the store holds, bytes.
+        /// Space used in the store, bytes.
         used: u64,
-        /// What it may hold, bytes.
+        /// Limit of the store, bytes.
         limit: u64,
     },
     /// A message is longer than the server accepts.
@@ -66,21 +66,21 @@ pub enum NatsError {
         "a message of {bytes} bytes is longer than the {limit} that this nats-server accepts (`max_payload`)"
     )]
     TooLong {
-        /// Its length.
+        /// Length of the message, bytes.
         bytes: usize,
-        /// The longest that is accepted.
+        /// Longest message that the server accepts, bytes.
         limit: usize,
     },
 }
 
 impl NatsError {
-    /// True when no connection was made, and not for want of a certificate or credentials.
+    /// True when the connection failed for another reason than a certificate or credentials.
     #[must_use]
     pub fn is_absence(&self) -> bool {
         matches!(self, NatsError::Connect { why, .. } if remedy(why) == IS_ABSENT)
     }
 
-    /// True when a question was asked on a subject on which no program listens.
+    /// True when no program listens on the subject of a question.
     #[must_use]
     pub fn has_no_listener(&self) -> bool {
         matches!(self, NatsError::Call { why, .. } if why.contains("no responders"))
@@ -89,18 +89,18 @@ impl NatsError {
 
 const IS_ABSENT: &str = "is nats-server running there, with JetStream (`nats-server -js`)?";
 
-/// What to do about a connection that was not made.
+/// Remedy for a failed connection.
 fn remedy(why: &str) -> &'static str {
     if why.contains("certificate") {
-        "name its authority with `--ca FILE`, or use the address that its certificate is for"
+        "give its CA certificate with `--ca FILE`, or use the address that its certificate is for"
     } else if why.contains("authorization violation") {
-        "name credentials of its account with `--creds FILE`"
+        "give credentials of its account with `--creds FILE`"
     } else {
         IS_ABSENT
     }
 }
 
-/// The error of a call, with everything that its causes say.
+/// The error of a call, with the texts of its causes.
 fn failed(action: &str, error: &(dyn std::error::Error + 'static)) -> NatsError {
     let mut why = error.to_string();
     let mut source = error.source();

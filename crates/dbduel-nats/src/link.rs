@@ -1,8 +1,8 @@
 //! A link: lines between two programs, both ways, each once and in order.
 //!
-//! NATS delivers at most once: what is under way when a connection breaks is lost. So lines are numbered, kept until the other
-//! end has acknowledged them, and sent again. Both ends send a frame several times a second, so that each notices when the
-//! other is out of reach.
+//! NATS delivers at most once: messages in flight are lost when a connection breaks. So lines are numbered, kept until
+//! the other end has acknowledged them, and resent. Both ends send a frame several times a second, so that each notices
+//! when the other is out of reach.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,18 +19,19 @@ use crate::connection::Nats;
 
 /// A frame is sent at least this often.
 const BEAT: Duration = Duration::from_millis(200);
-/// Frames that are sent again at one time.
+/// Most frames resent at one time.
 const RESENT_MAX: usize = 64;
-/// Most bytes of a line in one frame; longer lines have several.
+/// Most bytes of a line in one frame; longer lines take several.
 const PIECE_BYTES: usize = 128 << 10;
 /// Most bytes that wait for their acknowledgement. Beyond that the link is broken.
 const KEPT_BYTES_MAX: usize = 64 << 20;
-/// Handing a frame to the client of NATS takes longer only without a connection. The frame is then sent again later.
+/// Timeout of handing a frame to the client of NATS; exceeded only without a connection. The frame is then resent
+/// later.
 const PUBLISH_TIMEOUT: Duration = Duration::from_millis(100);
 /// Number, acknowledgement and kind of a frame.
 const HEADER_BYTES: usize = 17;
 
-/// One end of a link. Dropped means closed; what is not acknowledged then is lost.
+/// One end of a link. Dropping it closes it; unacknowledged lines are then lost.
 #[derive(Debug)]
 pub struct Link {
     outgoing: UnboundedSender<Vec<u8>>,
@@ -42,13 +43,13 @@ pub struct Link {
 struct LinkState {
     heard: Mutex<Instant>,
     bytes: AtomicU64,
-    /// Lines that were given to [`Link::send`] and are not acknowledged.
+    /// Lines given to [`Link::send`] and not yet acknowledged.
     open_lines: AtomicU64,
     is_broken: AtomicBool,
 }
 
 impl Nats {
-    /// Opens one end of a link, which sends on one subject and hears the other end on the other; `on_line` is called with every
+    /// Opens one end of a link, which sends on one subject and listens on the other; `on_line` is called with every
     /// line and must not wait.
     ///
     /// # Errors
@@ -90,7 +91,7 @@ impl Nats {
 }
 
 impl Link {
-    /// A line that is not acknowledged for so long is sent again.
+    /// A line that is not acknowledged within this time is resent.
     pub const RESEND_AFTER: Duration = Duration::from_millis(600);
 
     /// Sends a line, as soon as there is a connection.
@@ -113,7 +114,7 @@ impl Link {
         self.state.bytes.load(Ordering::Relaxed)
     }
 
-    /// True when more waits for acknowledgement than is kept. Lines are lost then.
+    /// True when more bytes wait for acknowledgement than are kept. Lines are lost then.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         self.state.is_broken.load(Ordering::Relaxed)
@@ -134,18 +135,18 @@ impl Drop for Link {
     }
 }
 
-/// What a frame is besides an acknowledgement.
+/// Content of a frame besides its acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FrameKind {
     /// Nothing.
     Beat,
-    /// A piece of a line, which more follow.
+    /// A piece of a line that is not the last.
     Piece,
     /// The last piece of a line.
     End,
 }
 
-/// A frame as it travels: number (0 for a beat), highest number received without a gap, kind, piece of a line.
+/// A frame on the wire: number (0 for a beat), highest number received without a gap, kind, piece of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Frame {
     number: u64,
@@ -168,7 +169,7 @@ impl Frame {
         bytes
     }
 
-    /// `None` for bytes that are no frame.
+    /// `None` for bytes that are not a frame.
     fn of_bytes(bytes: &[u8]) -> Option<Self> {
         let (number, rest) = bytes.split_first_chunk()?;
         let (acknowledged, rest) = rest.split_first_chunk()?;

@@ -11,11 +11,11 @@ use futures_util::StreamExt as _;
 use crate::connection::Nats;
 use crate::{NatsError, failed};
 
-/// Moving one object takes no longer: a gigabyte at 1 MB/s.
+/// Timeout of moving one object: a gigabyte at 1 MB/s.
 const MOVE_TIMEOUT: Duration = Duration::from_secs(1200);
-/// Listing takes no longer.
+/// Timeout of listing.
 const LIST_TIMEOUT: Duration = Duration::from_secs(120);
-/// What a store needs for an object beyond its bytes: headers of chunks and the object's own entry.
+/// Space that a store needs for an object beyond its bytes: headers of chunks and the object's own entry.
 const OVERHEAD_BYTES: u64 = 64 << 10;
 /// Key of an object's description among its metadata.
 const ABOUT: &str = "about";
@@ -42,12 +42,12 @@ pub struct StoredObject {
     pub name: String,
     /// Its length.
     pub bytes: u64,
-    /// What was written about it when it was stored.
+    /// Description given when it was stored.
     pub about: String,
 }
 
 impl Nats {
-    /// The store of this name, which is made when it is not there. Objects stay for `keep`, or until they are removed.
+    /// The store of this name; created if missing. Objects stay for `keep`, or until they are removed.
     ///
     /// # Errors
     /// When the server refuses it, or has no JetStream.
@@ -78,7 +78,8 @@ impl Nats {
 }
 
 impl Objects<'_> {
-    /// Stores a file under a name, with a text about it. False when there is an object of this name, which stays as it is.
+    /// Stores a file under a name, with a description. False when the name has an object already, which stays
+    /// unchanged.
     ///
     /// # Errors
     /// [`NatsError::Full`] when it does not fit, before anything is sent; or when the file cannot be read or sent.
@@ -106,7 +107,7 @@ impl Objects<'_> {
         self.nats.wait(&action, MOVE_TIMEOUT, sent).map(|_| true)
     }
 
-    /// Refuses what does not fit, since the client leaves the pieces of a refused object behind.
+    /// Refuses an object that does not fit: the client would leave the pieces of a refused object behind.
     fn check_room(&self, needed: u64) -> Result<(), NatsError> {
         let action = format!("ask how full the object store `{}` is", self.bucket);
         let stream = format!("OBJ_{}", self.bucket);

@@ -14,13 +14,13 @@ use crate::{NatsError, failed};
 const ANSWERS_MAX: usize = 10_000;
 /// Most questions that wait for a thread to take them.
 const WAITING_MAX: usize = 100;
-/// Between two questions to one program that has not answered the first of them. Their answers do not wait for each other.
+/// Interval between two questions to one program that has not answered the first. Answers do not wait for each other.
 const QUESTION_GAP: Duration = Duration::from_millis(2);
 
 /// A question that waits for an answer.
 #[derive(Debug)]
 pub struct Question {
-    /// What is asked.
+    /// Content of the question.
     pub payload: Vec<u8>,
     reply: String,
 }
@@ -33,13 +33,13 @@ pub struct Questions {
 }
 
 impl Questions {
-    /// The next question, when there is one within `wait`.
+    /// The next question, if one arrives within `wait`.
     #[must_use]
     pub fn next(&self, wait: Duration) -> Option<Question> {
         self.received.recv_timeout(wait).ok()
     }
 
-    /// Answers a question. An answer that is lost ends a bounded wait of the one who asks and nothing else.
+    /// Answers a question. If the answer is lost, the asking program's wait times out.
     pub fn reply(&self, nats: &Nats, question: Question, answer: Vec<u8>) {
         let sent = self.client.publish(question.reply, answer.into());
         let _ = nats.call("answer a question", sent);
@@ -118,7 +118,8 @@ impl Nats {
         Ok(())
     }
 
-    /// Collects questions on a subject until the connection is dropped. Of those that no thread takes, only so many are kept.
+    /// Collects questions on a subject until the connection is dropped. At most 100 wait for a thread; further ones are
+    /// dropped.
     ///
     /// # Errors
     /// When the subject cannot be listened on.
@@ -148,15 +149,15 @@ impl Nats {
     /// Asks one program.
     ///
     /// # Errors
-    /// Without an answer, or with none that listens.
+    /// Without an answer, or when no program listens.
     pub fn ask(&self, subject: &str, question: Vec<u8>) -> Result<Exchange, NatsError> {
         let action = format!("ask on `{subject}`");
         self.call(&action, exchange(&self.client, subject, question))
     }
 
-    /// Asks one program on each of several subjects so many times, all subjects at the same time; a question is asked when the
-    /// one before it is answered, or a little later than that one. Gives the answers that come within `wait`, in the order of
-    /// the subjects.
+    /// Asks one program on each of several subjects `times` times, all subjects at the same time. A question is asked
+    /// when the one before it is answered, or shortly after that one was asked. Returns the answers that arrive within
+    /// `wait`, in the order of the subjects.
     pub fn ask_each(
         &self,
         subjects: &[String],

@@ -30,7 +30,7 @@ pub struct Queue<'n> {
     lease: Duration,
 }
 
-/// How full a queue is.
+/// Counts of a queue's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueCounts {
     /// Messages that no worker has acknowledged.
@@ -40,8 +40,8 @@ pub struct QueueCounts {
 }
 
 impl Nats {
-    /// The queue of this name, which is made when it is not there. A message comes back when its worker does not renew its
-    /// lease in time.
+    /// The queue of this name; created if missing. A message comes back when its worker does not renew its lease in
+    /// time.
     ///
     /// # Errors
     /// When the server refuses it, or has no JetStream.
@@ -86,7 +86,7 @@ impl Nats {
 }
 
 impl Queue<'_> {
-    /// Adds a message; false when one of this key is in the queue or held by a worker.
+    /// Adds a message; false when one with this key is in the queue or held by a worker.
     ///
     /// # Errors
     /// When the server refuses it or does not answer.
@@ -105,7 +105,7 @@ impl Queue<'_> {
         }
     }
 
-    /// The next message, when there is one within `wait`.
+    /// The next message, if one arrives within `wait`.
     ///
     /// # Errors
     /// Without an answer of the server.
@@ -132,7 +132,7 @@ impl Queue<'_> {
         }))
     }
 
-    /// How full it is.
+    /// Counts of the queue's messages.
     ///
     /// # Errors
     /// Without an answer of the server.
@@ -147,7 +147,7 @@ impl Queue<'_> {
     }
 }
 
-/// A message that this worker holds; its lease is renewed in the background until this is dropped.
+/// A message held by this worker; its lease is renewed in the background until this is dropped.
 #[derive(Debug)]
 pub struct Delivery<'n> {
     nats: &'n Nats,
@@ -161,7 +161,7 @@ impl Drop for Delivery<'_> {
     }
 }
 
-/// Renews the lease of a message again and again.
+/// Renews the lease of a message every `pause`, without end.
 async fn renew(message: Message, pause: Duration) {
     loop {
         tokio::time::sleep(pause).await;
@@ -171,13 +171,13 @@ async fn renew(message: Message, pause: Duration) {
 }
 
 impl Delivery<'_> {
-    /// What was queued.
+    /// The content of the message.
     #[must_use]
     pub fn payload(&self) -> &[u8] {
         &self.message.payload
     }
 
-    /// How often it was given to a worker, this time included.
+    /// Number of times it was given to a worker, this one included.
     #[must_use]
     pub fn attempt(&self) -> u64 {
         let info = self.message.info();

@@ -1,4 +1,4 @@
-//! One change of a file system, as it is recorded and applied.
+//! One change of a file system, in the form in which it is recorded and applied.
 
 use std::ffi::OsString;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use crate::content::Content;
 use crate::image::{Image, Ino, Inode, Node};
 
-/// A change. Applying one to an image that lacks what it names does nothing.
+/// A change. Applying one to an image without the inode or name does nothing.
 #[derive(Debug, Clone)]
 pub enum Change {
     /// A new inode with its first name.
@@ -19,7 +19,7 @@ pub enum Change {
         ino: Ino,
         /// Directory and name.
         name: (Ino, OsString),
-        /// What it is.
+        /// Type of the inode.
         node: NewNode,
         /// Permissions.
         mode: u32,
@@ -28,7 +28,7 @@ pub enum Change {
         /// Group.
         gid: u32,
     },
-    /// Another name.
+    /// An additional name.
     Link {
         /// The inode.
         ino: Ino,
@@ -42,7 +42,7 @@ pub enum Change {
         /// Directory and name.
         name: (Ino, OsString),
     },
-    /// A name is moved; what had the new name loses it.
+    /// A name is moved; the inode that had the new name loses it.
     Rename {
         /// The inode that is moved.
         ino: Ino,
@@ -51,7 +51,7 @@ pub enum Change {
         /// New directory and name.
         to: (Ino, OsString),
     },
-    /// A file is cut off or extended by zeros.
+    /// A file is truncated or extended by zeros.
     SetSize {
         /// The file.
         ino: Ino,
@@ -80,16 +80,16 @@ pub enum Change {
     Write {
         /// The file.
         ino: Ino,
-        /// Where, bytes.
+        /// Offset, bytes.
         offset: u64,
-        /// What.
+        /// The bytes.
         data: Bytes,
-        /// Past the page cache (`O_DIRECT`): what lies beside it in the same page does not go along.
+        /// Bypasses the page cache (`O_DIRECT`): neighbouring data in the same page are not written along.
         is_direct: bool,
     },
 }
 
-/// What is created.
+/// Type of a new inode.
 #[derive(Debug, Clone)]
 pub enum NewNode {
     /// A regular file without content.
@@ -107,7 +107,7 @@ impl Change {
         !matches!(self, Change::Write { .. })
     }
 
-    /// True when syncing the inode makes this change durable; attributes are left out for `fdatasync`.
+    /// True when syncing the inode makes this change durable; `fdatasync` leaves attributes out.
     #[must_use]
     pub fn concerns(&self, which: Ino, data_only: bool) -> bool {
         match self {
@@ -122,7 +122,7 @@ impl Change {
         }
     }
 
-    /// Changes the image.
+    /// Applies the change to the image.
     pub fn apply(&self, image: &mut Image) {
         match self {
             Change::Create {

@@ -9,7 +9,7 @@ pub const PAGE: u64 = 4096;
 
 type Page = [u8; PAGE as usize];
 
-/// The bytes of a file. What was never written reads as zeros.
+/// The bytes of a file. Unwritten ranges read as zeros.
 #[derive(Debug, Clone, Default)]
 pub struct Content {
     size: u64,
@@ -23,7 +23,7 @@ impl Content {
         self.size
     }
 
-    /// Bytes of the pages that hold data.
+    /// Bytes of allocated pages.
     #[must_use]
     pub fn allocated(&self) -> u64 {
         self.pages.len() as u64 * PAGE
@@ -43,7 +43,7 @@ impl Content {
         bytes
     }
 
-    /// Writes, and grows the file to the end of what is written.
+    /// Writes; the file grows to the end of the data if needed.
     pub fn write(&mut self, offset: u64, data: &[u8]) {
         let end = offset + data.len() as u64;
         for (number, within, at) in pieces(offset..end) {
@@ -54,7 +54,7 @@ impl Content {
         self.size = self.size.max(end);
     }
 
-    /// Cuts the file off, or extends it by zeros.
+    /// Truncates the file, or extends it by zeros.
     pub fn set_size(&mut self, size: u64) {
         if size < self.size {
             let size_before = self.size;
@@ -83,7 +83,7 @@ impl Content {
         }
     }
 
-    /// Where the next data begin at or after `offset`, and where they end; `None` when there are no more.
+    /// The next range with data at or after `offset`; `None` when there is none.
     #[must_use]
     pub fn next_data(&self, offset: u64) -> Option<Range<u64>> {
         let mut pages = self.pages.range(offset / PAGE..).map(|(&number, _)| number);
@@ -106,7 +106,7 @@ impl Content {
     }
 }
 
-/// The pages of a range: number, part of the page, position in the range.
+/// The pages of a range: number, part of the page, offset in the range.
 fn pieces(range: Range<u64>) -> impl Iterator<Item = (u64, Range<usize>, usize)> {
     let Range { start, end } = range;
     let numbers = match start < end {

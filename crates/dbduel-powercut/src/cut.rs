@@ -1,4 +1,4 @@
-//! Where the power fails, and what then is on the disk.
+//! Positions of power cuts, and the state of the disk after them.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,13 +11,13 @@ use serde::Serialize;
 use crate::replay::{Fragment, PAGE, Replay, SECTOR, align};
 use crate::trace::{Event, Trace};
 
-/// What becomes of writes that were not synced.
+/// Fate of unsynced writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CutModel {
     /// All of them are lost.
     Lose,
-    /// Each is kept or lost as a whole, whatever was written before or after it.
+    /// Each is kept or lost as a whole, independent of earlier and later ones.
     Reorder,
     /// As `Reorder`, and some are torn: of a write, each 512 bytes are kept or lost.
     #[serde(rename = "torn-512")]
@@ -55,23 +55,22 @@ impl FromStr for CutModel {
         let named = CutModel::ALL.into_iter().find(|model| model.name() == text);
         named.ok_or_else(|| {
             let names = CutModel::ALL.map(CutModel::name).join(", ");
-            format!("`{text}` is no cut model; choose one of {names}")
+            format!("`{text}` is not a cut model; choose one of {names}")
         })
     }
 }
 
-/// What of the pending changes is on the disk after a cut.
+/// Pending changes that are on the disk after a cut.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Parts of writes.
     pub kept: BTreeSet<Fragment>,
-    /// Changes of names, sizes and holes are kept when they stand before this position of the trace, and writes grow files
-    /// only when they do.
+    /// Changes of names, sizes and holes before this position of the trace are kept, and writes grow files only then.
     pub metadata_until: usize,
 }
 
 impl Selection {
-    /// Everything that is pending: what a kernel that lives on would write.
+    /// All pending changes: what a surviving kernel would write.
     #[must_use]
     pub fn everything(model: CutModel, replay: &Replay<'_>) -> Self {
         Selection {
@@ -80,7 +79,7 @@ impl Selection {
         }
     }
 
-    /// What a cut of this model and seed leaves.
+    /// The selection that a cut of this model and seed keeps.
     #[must_use]
     pub fn draw(model: CutModel, seed: u64, replay: &Replay<'_>) -> Self {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -120,7 +119,7 @@ impl Selection {
     }
 }
 
-/// The parts of every pending write that this model keeps or loses one by one.
+/// The parts of every pending write that this model keeps or loses individually.
 fn fragments(model: CutModel, replay: &Replay<'_>) -> Vec<Vec<Fragment>> {
     let parts_of = |write: &crate::replay::PendingWrite| {
         let (unit, step) = match (model, write.is_direct) {
@@ -163,8 +162,8 @@ fn tear(random: &mut Xoshiro256PlusPlus, parts: &[Fragment]) -> Vec<Fragment> {
     }
 }
 
-/// Positions in `range` before which the power fails, ascending: half of them anywhere, half of them just before a sync, when
-/// most is pending.
+/// Positions in `range` before which the power fails, ascending: half of them anywhere, half of them just before a
+/// sync, when most is pending.
 #[must_use]
 pub fn positions(trace: &Trace, range: Range<usize>, cuts: u32, seed: u64) -> Vec<usize> {
     let range = range.start..range.end.min(trace.entries.len());

@@ -17,7 +17,7 @@ pub const ROOT: Ino = 1;
 /// A file, directory or symbolic link.
 #[derive(Debug, Clone)]
 pub struct Inode {
-    /// What it is and holds.
+    /// Type and content.
     pub node: Node,
     /// Permissions, without the type.
     pub mode: u32,
@@ -25,18 +25,18 @@ pub struct Inode {
     pub uid: u32,
     /// Group.
     pub gid: u32,
-    /// Names that it has.
+    /// Number of names.
     pub links: u32,
-    /// Last change of the content.
+    /// Time of the last change of the content.
     pub modified: SystemTime,
 }
 
-/// What an inode is, with its content.
+/// Type of an inode, with its content.
 #[derive(Debug, Clone)]
 pub enum Node {
     /// A regular file.
     File(Content),
-    /// Names and what they lead to.
+    /// Names with their inodes.
     Directory(BTreeMap<OsString, Ino>),
     /// A symbolic link.
     Link(PathBuf),
@@ -49,7 +49,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// A file system with an empty root directory of this owner.
+    /// A file system with an empty root directory with this owner.
     #[must_use]
     pub fn empty(uid: u32, gid: u32) -> Self {
         let root = Inode {
@@ -71,7 +71,7 @@ impl Image {
         self.inodes.get(&ino).map(Arc::as_ref)
     }
 
-    /// The inode, to be changed.
+    /// The inode, mutable.
     pub fn get_mut(&mut self, ino: Ino) -> Option<&mut Inode> {
         self.inodes.get_mut(&ino).map(Arc::make_mut)
     }
@@ -85,7 +85,7 @@ impl Image {
         }
     }
 
-    /// Content of a regular file, to be changed.
+    /// Content of a regular file, mutable.
     pub fn content_mut(&mut self, ino: Ino) -> Option<&mut Content> {
         match &mut self.get_mut(ino)?.node {
             Node::File(content) => Some(content),
@@ -102,7 +102,7 @@ impl Image {
         }
     }
 
-    /// What a name in a directory leads to.
+    /// The inode with a name in a directory.
     #[must_use]
     pub fn lookup(&self, parent: Ino, name: &OsStr) -> Option<Ino> {
         self.entries(parent)?.get(name).copied()
@@ -113,7 +113,7 @@ impl Image {
         self.inodes.insert(ino, Arc::new(inode));
     }
 
-    /// Gives an inode a name; the inode that had it loses one.
+    /// Gives an inode a name; the inode that had the name loses it.
     pub fn enter(&mut self, parent: Ino, name: &OsStr, ino: Ino) {
         self.leave(parent, name);
         if let Some(Node::Directory(entries)) = self.get_mut(parent).map(|inode| &mut inode.node) {
@@ -124,7 +124,7 @@ impl Image {
         }
     }
 
-    /// Takes a name away; returns the inode that had it, which stays until [`Image::drop_unnamed`].
+    /// Removes a name; returns the inode that had it, which stays until [`Image::drop_unnamed`].
     pub fn leave(&mut self, parent: Ino, name: &OsStr) -> Option<Ino> {
         let Node::Directory(entries) = &mut self.get_mut(parent)?.node else {
             return None;
@@ -136,7 +136,7 @@ impl Image {
         Some(ino)
     }
 
-    /// Removes an inode that has no name.
+    /// Removes an inode without names.
     pub fn drop_unnamed(&mut self, ino: Ino) {
         if self.get(ino).is_some_and(|inode| inode.links == 0) {
             self.inodes.remove(&ino);
@@ -159,7 +159,7 @@ impl Image {
         contents.sum()
     }
 
-    /// The path below the root of every inode that has a name, the first of several.
+    /// The path below the root of every named inode; of several names the first.
     #[must_use]
     pub fn paths(&self) -> HashMap<Ino, PathBuf> {
         let mut paths = HashMap::from([(ROOT, PathBuf::new())]);

@@ -1,11 +1,11 @@
 //! Power cuts for servers: a file system in memory that records every change and every sync, and from that record the
 //! images that a disk may hold after the power failed.
 //!
-//! [`Volume`] is the file system while a server runs on it, `mount::Mount` puts it into the tree of files. Its [`Trace`] is
-//! rolled forward to the moment of a cut by [`Replay`]; a [`Selection`] says which of the writes that were not synced then
-//! reached the disk, and [`Replay::image`] is the disk afterwards: an [`Image`] that is mounted again.
+//! [`Volume`] is the file system while a server runs on it, `mount::Mount` mounts it. [`Replay`] replays its [`Trace`] up
+//! to the moment of a cut; a [`Selection`] names the unsynced writes that reached the disk, and [`Replay::image`] is the
+//! disk afterwards: an [`Image`] that can be mounted again.
 //!
-//! # What a sync promises
+//! # Guarantees of a sync
 //!
 //! * `fsync`, `fdatasync` and `msync` make all earlier writes to the file durable, with its size. Writes through a descriptor
 //!   with `O_DSYNC` or `O_SYNC` are durable when they return. `O_DIRECT` alone promises nothing: disks have caches.

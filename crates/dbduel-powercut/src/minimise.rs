@@ -1,7 +1,8 @@
 //! The smallest part that still shows a fault: delta debugging (Zeller and Hildebrandt, 2002).
 
-/// Reduces `items` to a subset that still fails and from which no single part of the last division can be taken away. Without any
-/// item is tried first: a fault may need none of them. `fails` is called at most `tries` times; returns what is left and whether it is known to be minimal (no single item can go).
+/// Reduces `items` to a subset that still fails and from which no single part of the last division can be removed. The
+/// empty set is tried first: a fault may need no item. `fails` is called at most `tries` times; returns the subset and
+/// whether it is known to be minimal (no single item can be removed).
 ///
 /// # Errors
 /// Those of `fails`.

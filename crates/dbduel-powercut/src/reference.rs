@@ -1,7 +1,7 @@
-//! The proof of the core: random histories against a model that is too simple to be wrong.
+//! Test of the core: random histories compared with a model that is too simple to be wrong.
 //!
-//! The model keeps whole copies of the file's bytes: the value that each byte had at the last sync, and every value that was
-//! written to it since. After a cut a byte may have one of these values and no other; with nothing pending it has the first.
+//! The model keeps whole copies of the file's bytes: the value of each byte at the last sync, and every value that was
+//! written to it since. After a cut a byte must have one of these values; with nothing pending, the first.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -30,9 +30,9 @@ enum Step {
     SyncRoot,
     Size(usize, u64),
     Zero(usize, u64, u64),
-    /// The file gets another name.
+    /// The file is renamed.
     Rename(usize),
-    /// The file is removed and made again.
+    /// The file is removed and created again.
     Renew(usize),
 }
 
@@ -57,7 +57,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Runs the steps; byte values are the numbers of the steps, so that each tells which write it is from.
+/// Runs the steps; byte values are the numbers of the steps, so that each identifies its write.
 fn history(steps: &[Step]) -> (Trace, Volume) {
     let volume = Volume::new(Image::empty(0, 0));
     let create = |name: &str| {
@@ -98,17 +98,17 @@ fn history(steps: &[Step]) -> (Trace, Volume) {
     (volume.take_trace().unwrap(), volume)
 }
 
-/// What the bytes of one inode may be after a cut.
+/// Allowed bytes of one inode after a cut.
 #[derive(Default)]
 struct Model {
     live: Vec<u8>,
-    /// For each byte, the values that it may have; 0 also where the file may be shorter.
+    /// Allowed values for each byte; includes 0 where the file may be shorter.
     allowed: Vec<BTreeSet<u8>>,
     size_min: usize,
 }
 
 impl Model {
-    /// The state of an inode after the entries before `position`, from nothing but whole copies of its bytes.
+    /// The state of an inode after the entries before `position`, from whole copies of its bytes only.
     fn of(trace: &Trace, ino: Ino, position: usize) -> Self {
         let mut model = Model::default();
         let mut sizes = vec![0];
@@ -199,7 +199,7 @@ impl Model {
     }
 }
 
-/// The names of the root after every change of them, oldest first, and the first that a cut may leave.
+/// The names of the root after every change of them, oldest first, and the first that a cut may keep.
 fn name_histories(trace: &Trace, position: usize) -> (Vec<Vec<String>>, usize) {
     let mut image = trace.base.clone();
     let names = |image: &Image| -> Vec<String> {
@@ -332,7 +332,7 @@ fn one_file() -> (Volume, Ino) {
     (volume, ino)
 }
 
-/// What each model left of a page that was written and not synced, over many seeds: 512-byte sectors that are new.
+/// Sectors of 512 bytes that are new after a cut, for a page that was written and not synced, over many seeds.
 fn survivors(volume: &Volume, ino: Ino, model: CutModel) -> BTreeSet<Vec<bool>> {
     let trace = volume.take_trace().unwrap();
     let mut replay = Replay::new(&trace);

@@ -1,4 +1,4 @@
-//! A trace, rolled forward: what the disk holds for certain at a moment, and what it may hold beside that.
+//! Replay of a trace: what is certainly on the disk at a moment, and what may be in addition.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,9 +11,9 @@ use crate::cut::Selection;
 use crate::image::{Image, Ino};
 use crate::trace::{Event, Trace};
 
-/// The smallest part of a disk that is written as a whole, bytes.
+/// The smallest unit that a disk writes atomically, bytes.
 pub const SECTOR: u64 = 512;
-/// What the page cache writes as a whole unless it is torn, bytes.
+/// The unit that the page cache writes atomically unless it is torn, bytes.
 pub const PAGE: u64 = 4096;
 
 /// A write that no sync covers.
@@ -23,11 +23,11 @@ pub struct PendingWrite {
     pub seq: usize,
     /// The file.
     pub ino: Ino,
-    /// Where it was written, bytes.
+    /// The written bytes of the file.
     pub range: Range<u64>,
-    /// Past the page cache.
+    /// Bypasses the page cache.
     pub is_direct: bool,
-    /// What of it a later change has not made meaningless.
+    /// The parts that no later change has made irrelevant.
     pieces: Vec<(u64, Bytes)>,
 }
 
@@ -38,7 +38,7 @@ pub struct Fragment {
     pub seq: usize,
     /// First byte in the file, a multiple of the 512 bytes of a sector.
     pub start: u64,
-    /// Behind the last byte, a multiple of the 512 bytes of a sector.
+    /// After the last byte, a multiple of the 512 bytes of a sector.
     pub end: u64,
 }
 
@@ -69,19 +69,19 @@ impl<'t> Replay<'t> {
         }
     }
 
-    /// Entries that took effect.
+    /// Number of entries applied.
     #[must_use]
     pub fn position(&self) -> usize {
         self.position
     }
 
-    /// What is durable.
+    /// The durable image.
     #[must_use]
     pub fn disk(&self) -> &Image {
         &self.disk
     }
 
-    /// Rolls forward until the entries before `position` have taken effect. Never rolls back.
+    /// Replays the entries before `position`. Never goes back.
     pub fn advance(&mut self, position: usize) {
         let end = position.min(self.trace.entries.len());
         for seq in self.position..end {
@@ -110,7 +110,7 @@ impl<'t> Replay<'t> {
         })
     }
 
-    /// The disk after a power cut here that left what the selection names.
+    /// The disk after a power cut here, with the changes of the selection.
     #[must_use]
     pub fn image(&self, selection: &Selection) -> Image {
         let mut image = self.disk.clone();
@@ -130,8 +130,8 @@ impl<'t> Replay<'t> {
         image
     }
 
-    /// For each sector the last write that reaches it. A page goes to the disk as it is in the cache, so what was written
-    /// to the same unit earlier goes along.
+    /// For each sector the last kept write that reaches it. A page goes to the disk as it is in the cache, so earlier
+    /// writes to the same unit are written along.
     fn newest_kept(&self, selection: &Selection) -> HashMap<(Ino, u64), usize> {
         let inos: HashMap<usize, Ino> = self.writes().map(|write| (write.seq, write.ino)).collect();
         let mut newest = HashMap::new();
@@ -155,7 +155,7 @@ impl<'t> Replay<'t> {
             });
     }
 
-    /// The end of the journal that syncing `ino` makes durable: positions in the trace below it are.
+    /// The end of the journal that syncing `ino` makes durable: all positions in the trace below it.
     fn journal_end(&self, ino: Ino, data_only: bool) -> usize {
         let size = self.disk.content(ino).map_or(0, Content::size);
         let ends = self.pending.iter().map(|pending| match pending {
@@ -172,7 +172,7 @@ impl<'t> Replay<'t> {
         self.commit(journal_end, |write| write.ino == ino);
     }
 
-    /// Makes the journal durable up to `journal_end`, and the writes that `is_synced` names.
+    /// Makes the journal durable up to `journal_end`, and the writes for which `is_synced` is true.
     fn commit(&mut self, journal_end: usize, is_synced: impl Fn(&PendingWrite) -> bool) {
         let mut left: Vec<Pending> = Vec::new();
         for pending in std::mem::take(&mut self.pending) {
@@ -269,7 +269,7 @@ impl PendingWrite {
         }
     }
 
-    /// Takes the bytes of a range out of what is pending.
+    /// Removes the bytes of a range from the pending data.
     fn take(&mut self, range: &Range<u64>) -> Vec<(u64, Bytes)> {
         let mut taken = Vec::new();
         let mut left = Vec::new();
@@ -290,7 +290,7 @@ impl PendingWrite {
         taken
     }
 
-    /// Puts those sectors on the disk that a kept write, this one or a later one, brings along.
+    /// Writes to the disk those sectors that a kept write, this one or a later one, includes.
     fn leave_on(&self, image: &mut Image, may_grow: bool, newest: &HashMap<(Ino, u64), usize>) {
         let Some(content) = image.content_mut(self.ino) else {
             return;
@@ -320,7 +320,7 @@ pub fn align(range: &Range<u64>, unit: u64) -> Range<u64> {
     range.start / unit * unit..range.end.div_ceil(unit) * unit
 }
 
-/// Applies a change, and forgets inodes that lost their last name: no process has them open after a cut.
+/// Applies a change, and drops inodes that lost their last name: no process has them open after a cut.
 fn commit_change(image: &mut Image, change: &Change) {
     let unnamed = match change {
         Change::Unlink { ino, .. } => Some(*ino),
@@ -333,7 +333,7 @@ fn commit_change(image: &mut Image, change: &Change) {
     }
 }
 
-/// The bytes of a file that a change makes zero or cuts off.
+/// The bytes of a file that a change zeroes or truncates.
 fn removed_bytes(change: &Change) -> Option<(Ino, Range<u64>)> {
     match change {
         Change::SetSize { ino, size } => Some((*ino, *size..u64::MAX)),

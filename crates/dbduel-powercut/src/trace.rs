@@ -1,9 +1,9 @@
-//! What happened to a volume, in order.
+//! The events of a volume, in order.
 
 use crate::change::Change;
 use crate::image::{Image, Ino};
 
-/// Something that was recorded.
+/// A recorded event.
 #[derive(Debug, Clone)]
 pub enum Event {
     /// A change that no sync covers yet.
@@ -12,23 +12,23 @@ pub enum Event {
     DurableWrite(Change),
     /// A file or directory was synced.
     Sync {
-        /// Which.
+        /// The inode.
         ino: Ino,
         /// By `fdatasync`.
         data_only: bool,
     },
 }
 
-/// An event and when it arrived.
+/// An event with its time of arrival.
 #[derive(Debug, Clone)]
 pub struct Entry {
     /// Arrival, nanoseconds of `CLOCK_MONOTONIC`: before the event took effect.
     pub at_ns: u64,
-    /// What arrived.
+    /// The event.
     pub event: Event,
 }
 
-/// The durable beginning of a volume, and everything that followed.
+/// The durable initial state of a volume, and all later events.
 #[derive(Debug, Clone)]
 pub struct Trace {
     /// The disk before the first entry.

@@ -1,4 +1,4 @@
-//! Images from folders of another file system, and back.
+//! Conversion between images and folders of another file system.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,7 +10,7 @@ use crate::content::PAGE;
 use crate::image::{Image, Ino, Node, ROOT};
 use crate::volume::{Volume, WriteMode};
 
-/// How much is read at once.
+/// Size of the read buffer, bytes.
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// The tree below a folder as an image. Sockets and pipes are left out; zeros become holes.

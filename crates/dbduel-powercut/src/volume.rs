@@ -1,4 +1,4 @@
-//! The file system while a server works on it: one image, changed in order, with a recorder beside it.
+//! The file system in use by a server: one image, changed in order, with a recorder.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +15,7 @@ use crate::change::{Change, NewNode};
 use crate::image::{Image, Ino, Inode, Node};
 use crate::trace::{Entry, Event, Trace};
 
-/// What an entry of a trace takes beside its data, bytes; counted towards the limit.
+/// Overhead of an entry of a trace beside its data, bytes; counts towards the limit.
 const ENTRY_BYTES: u64 = 160;
 
 /// A file system in memory. All operations are in one order.
@@ -28,7 +28,7 @@ pub struct Volume {
 struct State {
     image: Image,
     next_ino: Ino,
-    /// How often each inode is open.
+    /// Number of open handles of each inode.
     open: HashMap<Ino, u64>,
     recorder: Option<Recorder>,
 }
@@ -42,17 +42,17 @@ struct Recorder {
     is_full: bool,
 }
 
-/// How a write came.
+/// Mode of a write.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WriteMode {
-    /// Past the page cache (`O_DIRECT`).
+    /// Bypasses the page cache (`O_DIRECT`).
     pub is_direct: bool,
     /// Durable when it returns (`O_DSYNC`, `O_SYNC`).
     pub is_durable: bool,
 }
 
 impl Volume {
-    /// A volume that begins as this image.
+    /// A volume with this initial image.
     #[must_use]
     pub fn new(image: Image) -> Self {
         let next_ino = image.last_ino() + 1;
@@ -66,7 +66,7 @@ impl Volume {
         }
     }
 
-    /// Begins to record; what is there counts as durable. Recording ends by itself after about `limit` bytes.
+    /// Starts recording; the current content counts as durable. Recording ends by itself after about `limit` bytes.
     pub fn record(&self, limit: u64) {
         let mut state = self.lock();
         state.recorder = Some(Recorder {
@@ -94,7 +94,7 @@ impl Volume {
         })
     }
 
-    /// Entries that were recorded so far, and whether no more are.
+    /// Number of recorded entries, and whether recording has ended.
     #[must_use]
     pub fn recorded(&self) -> (usize, bool) {
         let state = self.lock();
@@ -104,7 +104,7 @@ impl Volume {
         })
     }
 
-    /// The image as programs see it now.
+    /// The current image as programs see it.
     #[must_use]
     pub fn image(&self) -> Image {
         self.lock().image.clone()
@@ -115,7 +115,7 @@ impl Volume {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with an inode.
+    /// Calls `look` with an inode.
     ///
     /// # Errors
     /// `ENOENT` when there is none.
@@ -123,7 +123,7 @@ impl Volume {
         self.lock().image.get(ino).map(look).ok_or(Errno::ENOENT)
     }
 
-    /// What a name leads to.
+    /// The inode of a name.
     ///
     /// # Errors
     /// `ENOENT`, `ENOTDIR`.
@@ -144,7 +144,7 @@ impl Volume {
         Ok(entries.map(|(name, &ino)| (name.clone(), ino)).collect())
     }
 
-    /// Makes a file, directory or symbolic link.
+    /// Creates a file, directory or symbolic link.
     ///
     /// # Errors
     /// `EEXIST`, `ENOENT`, `ENOTDIR`.
@@ -174,7 +174,7 @@ impl Volume {
         Ok(ino)
     }
 
-    /// Gives a file another name.
+    /// Adds a name to a file.
     ///
     /// # Errors
     /// `EEXIST`, `ENOENT`, `ENOTDIR`; `EPERM` for a directory.
@@ -216,11 +216,11 @@ impl Volume {
         Ok(())
     }
 
-    /// Moves a name; what had the new one loses it.
+    /// Moves a name; the inode that had the new one loses it.
     ///
     /// # Errors
-    /// `ENOENT`, `EISDIR`, `ENOTDIR`, `ENOTEMPTY`; `EEXIST` when there is one and `may_replace` is false; `EINVAL` for a
-    /// directory that would be moved into itself.
+    /// `ENOENT`, `EISDIR`, `ENOTDIR`, `ENOTEMPTY`; `EEXIST` when there is one and `may_replace` is false; `EINVAL` for
+    /// a directory that would be moved into itself.
     pub fn rename(
         &self,
         from: (Ino, &OsStr),
@@ -283,7 +283,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Notes when the content was changed; not durable before the next change, and no server relies on it.
+    /// Sets the modification time; not durable before the next change, and no server relies on it.
     ///
     /// # Errors
     /// `ENOENT`.
@@ -293,7 +293,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Cuts a file off or extends it by zeros.
+    /// Truncates a file or extends it by zeros.
     ///
     /// # Errors
     /// `ENOENT`, `EISDIR`.
@@ -305,7 +305,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Makes sure that a file is at least so long.
+    /// Extends a file to at least this size.
     ///
     /// # Errors
     /// `ENOENT`, `EISDIR`.
@@ -317,7 +317,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Makes a range zeros; the size stays.
+    /// Zeroes a range; the size stays.
     ///
     /// # Errors
     /// `ENOENT`, `EISDIR`.
@@ -328,7 +328,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Reads; fewer bytes at the end of the file.
+    /// Reads bytes, fewer at the end of the file.
     ///
     /// # Errors
     /// `ENOENT`, `EISDIR`.
@@ -339,7 +339,7 @@ impl Volume {
         Ok(content.read(offset, length))
     }
 
-    /// Writes.
+    /// Writes bytes.
     ///
     /// # Errors
     /// `ENOENT`, `EISDIR`.
@@ -364,7 +364,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Makes a file or directory durable; the data alone when `data_only`.
+    /// Makes a file or directory durable; only the data when `data_only`.
     ///
     /// # Errors
     /// `ENOENT`.
@@ -375,12 +375,12 @@ impl Volume {
         Ok(())
     }
 
-    /// A process opened the inode.
+    /// Called when a process opened the inode.
     pub fn opened(&self, ino: Ino) {
         *self.lock().open.entry(ino).or_default() += 1;
     }
 
-    /// A process closed the inode.
+    /// Called when a process closed the inode.
     pub fn closed(&self, ino: Ino) {
         let mut state = self.lock();
         if let Some(count) = state.open.get_mut(&ino) {
@@ -431,7 +431,7 @@ impl State {
         }
     }
 
-    /// Whether a directory lies in another, or is it.
+    /// Whether a directory is below another one, or the same.
     fn is_within(&self, directory: Ino, ancestor: Ino) -> bool {
         let mut folders = vec![ancestor];
         while let Some(folder) = folders.pop() {
@@ -453,7 +453,7 @@ impl State {
         change.apply(&mut self.image);
     }
 
-    /// Records an event that is about to take effect.
+    /// Records an event that is about to be applied.
     fn log(&mut self, event: Event, bytes: u64) {
         if let Some(recorder) = &mut self.recorder
             && !recorder.is_full
@@ -468,7 +468,7 @@ impl State {
         }
     }
 
-    /// Forgets an inode that has no name and that no process has open.
+    /// Drops an inode that has no name and is not open.
     fn drop_unused(&mut self, ino: Ino) {
         if !self.open.contains_key(&ino) {
             self.image.drop_unnamed(ino);

@@ -1,5 +1,5 @@
-//! Bounds of the numbers in a record. It may come from elsewhere, and what is read is added up and turned into
-//! durations: both are safe within these bounds, which no contest comes near.
+//! Bounds of the numbers in a record. It may come from elsewhere, and readers add its numbers up and convert them to
+//! durations: both are safe within these bounds, which are far beyond any contest.
 
 use crate::commits::CommitRow;
 use crate::event::{Event, LoadStretch, Stamped};
@@ -10,26 +10,26 @@ use crate::statements::ContenderStatements;
 
 /// Longest time, seconds: some 30 years.
 const SECONDS_MAX: f64 = 1e9;
-/// Latest moment, milliseconds since 1970-01-01 UTC: the end of the year 9999.
+/// Latest time, milliseconds since 1970-01-01 UTC: the end of the year 9999.
 const MOMENT_MS_MAX: u64 = 253_402_300_799_999;
 /// Largest count in a row: all rows of the longest table together stay below 2⁶⁴.
 const COUNT_MAX: u64 = 1_000_000_000_000;
-/// Largest other number, whatever its unit.
+/// Largest other number, in any unit.
 const NUMBER_MAX: f64 = 1e18;
 /// Largest size, bytes: 1 EiB.
 const BYTES_MAX: u64 = 1 << 60;
 
-/// Most switches of a pilot to a contender.
+/// Maximum number of switches of a pilot to a contender.
 const SWITCHES_MAX: u64 = 1000;
-/// Most repeats of the order of a block.
+/// Maximum number of repeats of the order of a block.
 const REPEATS_MAX: u32 = 100_000;
 
-/// Says which number is out of bounds.
+/// `Err` names the number that is out of bounds.
 type Checked = Result<(), String>;
 
-/// What is read from a record: a row of a table, an entry of the journal, a document.
+/// Data read from a record: a row of a table, an entry of the journal, a document.
 pub(crate) trait Bounded {
-    /// Checks every number that is calculated with; there is none unless the type says otherwise.
+    /// Checks every number used in calculations; by default there is none.
     ///
     /// # Errors
     /// Names the number and its bound.
@@ -46,12 +46,12 @@ fn whole(name: &str, value: u64, max: u64) -> Checked {
     match value <= max {
         true => Ok(()),
         false => Err(format!(
-            "`{name}` is {value}, and not more than {max} can be right"
+            "`{name}` is {value}; the largest valid value is {max}"
         )),
     }
 }
 
-/// What is no number at all passes: readers know what is missing then.
+/// A NaN passes: readers treat it as missing.
 fn number(name: &str, value: f64) -> Checked {
     within(name, value, NUMBER_MAX)
 }
@@ -64,20 +64,20 @@ fn within(name: &str, value: f64, max: f64) -> Checked {
     match value.abs() > max {
         false => Ok(()),
         true => Err(format!(
-            "`{name}` is {value:e}, and not more than {max:e} can be right"
+            "`{name}` is {value:e}; the largest valid value is {max:e}"
         )),
     }
 }
 
-/// Checks a time of a plan, which others wait for: not negative.
+/// Checks a time of a plan, for which a contest waits: not negative.
 ///
 /// # Errors
-/// Names it and its bounds.
+/// Names the number and its bounds.
 pub(crate) fn check_time(name: &str, value: f64) -> Checked {
     match (0.0..=SECONDS_MAX).contains(&value) {
         true => Ok(()),
         false => Err(format!(
-            "`{name}` is {value:e}, and a time is from 0 to {SECONDS_MAX:e} s"
+            "`{name}` is {value:e}; a time must be from 0 to {SECONDS_MAX:e} s"
         )),
     }
 }
@@ -308,7 +308,7 @@ fn check_sizes(files: Option<&FileSizes>) -> Checked {
     Ok(())
 }
 
-/// Checks the numbers of a plan, so that the contest can convert its times to durations.
+/// Checks the numbers of a plan, so that a contest can convert its times to durations.
 ///
 /// # Errors
 /// Names the number and its bound.
@@ -334,7 +334,7 @@ pub(crate) fn check_plan(plan: &Plan) -> Checked {
         check_time(name, value)?;
     }
     if !plan.turns.is_empty() {
-        return Err("`turns` stands in the plan, and is for the journal to tell".to_owned());
+        return Err("plan.json must not contain `turns`; they belong in events.jsonl".to_owned());
     }
     if let Some(pilot) = &schedule.pilot {
         whole(
@@ -353,7 +353,7 @@ pub(crate) fn check_plan(plan: &Plan) -> Checked {
         if !(0.0..=1.0).contains(&injection.stopped_share) {
             let share = injection.stopped_share;
             return Err(format!(
-                "`injection.stopped_share` is {share:e}, and a share is from 0 to 1"
+                "`injection.stopped_share` is {share:e}; a share must be from 0 to 1"
             ));
         }
         if let Some(stalls) = &injection.stalls {
@@ -363,8 +363,7 @@ pub(crate) fn check_plan(plan: &Plan) -> Checked {
             }
             if !stalls.every_s.is_sorted() {
                 return Err(
-                    "`injection.stalls.every_s` has its larger bound before the smaller one"
-                        .to_owned(),
+                    "`injection.stalls.every_s` must have its smaller bound first".to_owned(),
                 );
             }
         }
@@ -397,7 +396,7 @@ pub(crate) fn check_block(block: &Block) -> Checked {
     match (1..=REPEATS_MAX).contains(&block.repeats) {
         true => Ok(()),
         false => Err(format!(
-            "`repeats` is {}, and a block is run through 1 to {REPEATS_MAX} times",
+            "`repeats` is {}; it must be from 1 to {REPEATS_MAX}",
             block.repeats
         )),
     }

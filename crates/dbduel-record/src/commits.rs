@@ -1,15 +1,15 @@
-//! The durability log: what a server said it had committed, kept by the load process.
+//! The durability log: the transactions that a server acknowledged as committed, kept by the load process.
 //!
-//! A workload whose transactions leave something with a number behind (an order, say) names a series and the number.
-//! Within a series numbers are handed out one after the other, so a whole slice is a few stretches. After a crash every
-//! number of the log must still be in the server.
+//! A workload whose transactions leave a numbered object behind (an order, for example) names a series and the number.
+//! Within a series numbers are assigned consecutively, so a whole slice is a few ranges. After a crash the server must
+//! still have every number of the log.
 
 use serde::{Deserialize, Serialize};
 
 /// Consecutive numbers of one series, all of them acknowledged by the server.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CommitRange {
-    /// Which series, as the workload writes it.
+    /// The series, as the workload names it.
     pub series: String,
     /// First number.
     pub first: u64,
@@ -31,7 +31,7 @@ impl CommitRange {
 /// One row of `commits.csv`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitRow {
-    /// When the row was written, as events are stamped ([`crate::event::Stamped`]); the server acknowledged it before.
+    /// When the row was written, stamped like an event ([`crate::event::Stamped`]); the server acknowledged it before.
     pub at_ms: u64,
     /// Name of the contender.
     pub contender: String,
@@ -61,7 +61,7 @@ impl CommitRow {
         }
     }
 
-    /// The row without when and who.
+    /// The range of the row.
     #[must_use]
     pub fn range(&self) -> CommitRange {
         CommitRange {
@@ -89,7 +89,7 @@ pub fn to_csv(rows: &[CommitRow]) -> Result<Vec<u8>, csv::Error> {
 /// The rows of a `commits.csv`.
 ///
 /// # Errors
-/// For the first line that is no row, with its number.
+/// For the first invalid line, with its number.
 pub fn from_csv(bytes: &[u8]) -> Result<Vec<CommitRow>, csv::Error> {
     csv::Reader::from_reader(bytes).deserialize().collect()
 }
@@ -99,12 +99,12 @@ pub fn from_csv(bytes: &[u8]) -> Result<Vec<CommitRow>, csv::Error> {
 pub struct Coalesced {
     /// Ranges by series and number, none touching another.
     pub ranges: Vec<CommitRange>,
-    /// Numbers that stood in the log more than once, counted each time beyond the first. A server hands a
-    /// number out twice only when it has lost the first.
+    /// Numbers that occurred in the log more than once, counted each time beyond the first. A server assigns a number
+    /// twice only when it has lost the first.
     pub repeated: u64,
 }
 
-/// Sorts ranges and joins those that touch. A range whose last number is before its first is left out.
+/// Sorts ranges and joins adjacent and overlapping ones. A range whose last number is before its first is left out.
 #[must_use]
 pub fn coalesce(mut ranges: Vec<CommitRange>) -> Coalesced {
     ranges.retain(|range| range.first <= range.last && range.last < u64::MAX);

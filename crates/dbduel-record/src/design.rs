@@ -1,33 +1,33 @@
-//! A designed contest: contenders between two, so that the difference of these can be divided among the factors in which
-//! they differ.
+//! A designed contest: with contenders between two, so that the difference of these two can be divided among the
+//! factors in which they differ.
 
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
 
-/// Which factors two contenders differ in, and which contender has which of them.
+/// The factors in which two contenders differ, and the factors of each contender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Design {
     /// Index into `Plan::contenders`: the contender with every factor at its second level. The baseline has all at their first.
     pub target: usize,
-    /// What the two differ in.
+    /// Differences between the two.
     pub factors: Vec<DesignFactor>,
-    /// Of each contender of the plan, which factors it has at their second level.
+    /// For each contender of the plan, which factors it has at their second level.
     pub runs: Vec<Vec<bool>>,
 }
 
-/// What is changed as one from the baseline to the target.
+/// Changes from the baseline to the target that are made together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DesignFactor {
     /// A short name: that of its change, or of the first and the number of the others.
     pub name: String,
-    /// False for the factor that holds all differences that the experiment does not list.
+    /// False for the factor with all differences that the experiment does not list.
     pub is_listed: bool,
-    /// What changes with it. More than one: their effects are not told apart.
+    /// Its changes. With more than one, their effects are not separated.
     pub changes: Vec<DesignChange>,
-    /// Why changes that could be factors of their own are not: what a server said of their combinations.
+    /// Why changes that could be separate factors are not: a server's error about their combinations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grouped_because: Option<String>,
 }
@@ -36,31 +36,31 @@ pub struct DesignFactor {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DesignChange {
-    /// What it is.
+    /// Kind of the difference.
     pub kind: ChangeKind,
     /// Name of the setting or of the parameter; `server` for the server.
     pub name: String,
-    /// Its value on the baseline; absent where that does not set it.
+    /// Its value on the baseline; absent where the baseline does not set it.
     pub from: Option<String>,
-    /// Its value on the target; absent where that does not set it.
+    /// Its value on the target; absent where the target does not set it.
     pub to: Option<String>,
 }
 
-/// What can differ between two contenders.
+/// A kind of difference between two contenders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeKind {
-    /// Which server it is: product, version or build.
+    /// The server: product, version or build.
     Server,
     /// A setting of the server.
     Setting,
-    /// A parameter of the workload that says how tables are stored.
+    /// A parameter of the workload that sets how tables are stored.
     Table,
 }
 
 impl Plan {
-    /// The contenders that are compared with the baseline: all others, or of a designed contest the target only.
+    /// The contenders that are compared with the baseline: all others, or in a designed contest only the target.
     pub fn challengers(&self) -> impl Iterator<Item = usize> + use<> {
         let (baseline, contenders) = (self.baseline, self.contenders.len());
         let target = self.design.as_ref().map(|design| design.target);
@@ -70,7 +70,7 @@ impl Plan {
     }
 }
 
-/// A design names a contender that exists, has levels for all contenders, and none of them twice.
+/// Checks that a design names an existing contender and has levels for all contenders.
 ///
 /// # Errors
 /// Says what does not fit.
@@ -80,7 +80,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), String> {
     };
     if design.target >= plan.contenders.len() || design.target == plan.baseline {
         return Err(format!(
-            "the design divides the difference of contender {} from the baseline, and there is no such contender",
+            "the target of the design is contender {}, which does not exist or is the baseline",
             design.target
         ));
     }
@@ -89,8 +89,6 @@ pub(crate) fn check(plan: &Plan) -> Result<(), String> {
         && design.runs.iter().all(|run| run.len() == factors);
     match is_complete {
         true => Ok(()),
-        false => {
-            Err("the design does not have a level of every factor for every contender".to_owned())
-        }
+        false => Err("the design lacks the level of a factor for a contender".to_owned()),
     }
 }

@@ -1,6 +1,6 @@
 //! The journal: one JSON object per line, the truth about a run's progress.
 //!
-//! To resume is to filter the plan by the journal; nothing else is consulted.
+//! To resume, dbduel filters the plan by the journal; nothing else is consulted.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 use crate::facts::FileSizes;
 use crate::plan::{Block, LoadLevel, SuitePhase, TurnChoice};
 
-/// An event with the moment it was written.
+/// An event with the time at which it was written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stamped {
-    /// Milliseconds since 1970-01-01 UTC by the clock of the record: in a journal it never goes back, and the difference of
-    /// two is the time that passed, also where the machine's clock was set meanwhile.
+    /// Milliseconds since 1970-01-01 UTC by the clock of the record: it never goes back in a journal, and the
+    /// difference of two is the time that passed, even where the machine's clock was set meanwhile.
     pub at_ms: u64,
-    /// What happened.
+    /// The event.
     pub what: Event,
 }
 
-/// Which slice: a position in a block.
+/// Identifies a slice: a position in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SliceId {
@@ -36,72 +36,72 @@ impl std::fmt::Display for SliceId {
     }
 }
 
-/// What can happen in a run.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
-    /// dbduel began to work on this record, for the first time or again.
+    /// dbduel started to work on this record, for the first time or to resume it.
     Started {
         /// Process number of dbduel.
         pid: u32,
         /// Version of dbduel.
         dbduel: String,
-        /// Number of this start, from 0. Our own servers are restarted, so it is also the epoch.
+        /// Number of this start, from 0. Servers run by dbduel are restarted, so it is also the epoch.
         epoch: u32,
     },
     /// All servers were restarted, as planned.
     EpochStarted {
-        /// Number of this start, counted on from those of `Started`.
+        /// Number of this start, continuing the numbers of `Started`.
         epoch: u32,
     },
-    /// A record got more time; its blocks go on after those of the plan.
+    /// A record got more time; its new blocks follow those of the plan.
     Extended {
         /// Additional time for warm-up and slices, seconds.
         budget_s: f64,
         /// The additional blocks, drawn from the plan's seed like all others.
         blocks: Vec<Block>,
     },
-    /// The search for the highest rate goes on at another one; level and blocks follow those of the plan.
+    /// The search for the highest rate added a rate; its level and blocks follow those of the plan.
     RateAdded {
         /// The load level.
         level: LoadLevel,
         /// Its blocks, drawn from the plan's seed like all others.
         blocks: Vec<Block>,
     },
-    /// A pilot chose how long the turns of a level are; its blocks follow those of the plan.
+    /// A pilot chose the length of the turns of a level; its blocks follow those of the plan.
     TurnsChosen {
         /// Index into `Plan::levels`.
         level: usize,
-        /// The length, and what it was chosen from.
+        /// The length, and the lengths that it was chosen from.
         choice: TurnChoice,
         /// The blocks of the level, drawn from the plan's seed like all others.
         blocks: Vec<Block>,
     },
-    /// Transactions outlasted the turns of a level for too much of the clients' time, so those of its blocks that begin from here on are so
-    /// many times longer than planned, and as many fewer in a block.
+    /// Transactions outlasted the turns of a level for too large a share of the clients' time, so from here on the
+    /// turns of its blocks are so many times longer than planned, and a block has as many times fewer.
     TurnsLengthened {
         /// Index into `Plan::levels`.
         level: usize,
         /// How many times longer than planned.
         times: u32,
-        /// Share of the clients' time after the planned ends of the turns before, of the contender with the largest.
+        /// Share of the clients' time after the planned ends of the earlier turns, of the contender with the largest.
         drained_share: f64,
     },
-    /// The long turns of a level were drawn, before its first block. They run between its blocks, are no part of its verdict, and show
-    /// whether it would be another one without frequent switches.
+    /// The long turns of a level were drawn, before its first block. They run between its blocks, are not part of its
+    /// verdict, and show whether it would differ without frequent switches.
     LongTurnsDrawn {
         /// Index into `Plan::levels`.
         level: usize,
         /// Measured part of each, seconds.
         turn_s: f64,
-        /// Load before it that does not count, seconds.
+        /// Uncounted load before it, seconds.
         guard_s: f64,
         /// Contenders in running order, each once, round by round.
         rounds: Vec<Vec<usize>>,
     },
-    /// Each contender was loaded for much longer than a turn without a switch: before the first block beside rehearsed turns, later
-    /// between two blocks.
+    /// Each contender was loaded without a switch for much longer than a turn: before the first block beside rehearsed
+    /// turns, later between two blocks.
     ContinuityRound(ContinuityRound),
     /// A server answers.
     ServerReady {
@@ -117,25 +117,24 @@ pub enum Event {
     DatasetReady {
         /// Name of the contender.
         contender: String,
-        /// True when the data were there already (restored from a snapshot, or found on a running
-        /// server), false when they were loaded for this run.
+        /// True when the data were already there (restored from a snapshot, or found on a running server), false when
+        /// they were loaded for this run.
         restored: bool,
         /// Rows of all tables.
         rows: u64,
-        /// Seconds that it took.
+        /// Duration, seconds.
         seconds: f64,
         /// Digest of the content; equal data have equal digests on every product.
         digest: String,
-        /// Bytes of the data directory, as the file sizes say.
+        /// Bytes of the data directory, by file sizes.
         bytes: u64,
         /// Bytes of the data directory, as allocated on the device.
         allocated_bytes: u64,
-        /// The data directory by the use of its files; absent for a server that is not ours, and in records of
-        /// versions that did not separate them.
+        /// The data directory by the use of its files; absent for a server that dbduel did not start, and in records
+        /// of versions that did not separate them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         files: Option<FileSizes>,
-        /// What loading them took, when they were loaded: for this run, or for the snapshot that was
-        /// restored.
+        /// Load time, when the tables were loaded: for this run, or for the snapshot that was restored.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         load: Option<LoadTime>,
     },
@@ -147,20 +146,20 @@ pub enum Event {
         seconds: f64,
         /// True when a steady state was detected, false when the cap ended the warm-up.
         steady: bool,
-        /// Committed transactions per second in equal steps of it; empty in records that do not keep it.
+        /// Committed transactions per second in equal steps of the warm-up; empty in records that do not keep it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         steps_per_s: Vec<f64>,
-        /// Index into `Plan::levels`; absent for the level with the most clients, which stands for all.
+        /// Index into `Plan::levels`; absent for the level with the most clients, whose warm-up serves all.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         level: Option<usize>,
     },
     /// Another phase of a suite begins.
     PhaseStarted {
-        /// Which.
+        /// The phase.
         phase: SuitePhase,
     },
-    /// A server had time without load before the reads of a suite: statistics of the tables were gathered, then it was
-    /// left alone.
+    /// A server had time without load before the reads of a suite: table statistics were gathered, then it was left
+    /// idle.
     Settled {
         /// Name of the contender.
         contender: String,
@@ -177,53 +176,53 @@ pub enum Event {
         level: usize,
         /// Transactions that were committed per second meanwhile.
         transactions_per_s: f64,
-        /// Processor time that all samples stand for, seconds, per second of sampling and sample.
+        /// Processor time per sample, seconds per second of sampling.
         cpu_share_per_sample: f64,
     },
     /// A slice begins.
     SliceStarted {
-        /// Which.
+        /// The slice.
         slice: SliceId,
         /// Name of the contender.
         contender: String,
     },
     /// A slice ended and all its rows are in the tables.
     SliceFinished {
-        /// Which.
+        /// The slice.
         slice: SliceId,
-        /// Bytes of each file that grows, with the rows of this slice in it; empty in records of earlier versions. What
-        /// an interrupted write leaves behind these lengths does not count.
+        /// Bytes of each growing file, including the rows of this slice; empty in records of earlier versions. Bytes
+        /// that an interrupted write leaves after these lengths do not count.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         lengths: BTreeMap<String, u64>,
     },
-    /// What an interrupted write had left at the end of a file was removed. No row of a finished slice was in it.
+    /// The incomplete end of a file, left by an interrupted write, was removed. No row of a finished slice was in it.
     TailRemoved {
         /// The file, by its path below the record.
         file: String,
-        /// Its length since then, bytes.
+        /// Its new length, bytes.
         kept_bytes: u64,
-        /// What was removed, bytes.
+        /// Removed bytes.
         removed_bytes: u64,
     },
     /// A slice brought no result; its block does not count.
     SliceLost {
-        /// Which.
+        /// The slice.
         slice: SliceId,
         /// Why, as a sentence fragment.
         why: String,
-        /// Seconds of the budget that it took all the same.
+        /// Seconds of the budget that it used all the same.
         #[serde(default)]
         seconds: f64,
     },
-    /// The user ended the run within a block whose turns had not all ended; it does not count, and nothing of it is in the
-    /// record but this.
+    /// The user ended the run within a block whose turns had not all ended; the block does not count, and the record
+    /// has only this entry of it.
     BlockAbandoned {
-        /// Which.
+        /// The block.
         block: u32,
-        /// Seconds of the budget that its turns took all the same.
+        /// Seconds of the budget that its turns used all the same.
         seconds: f64,
     },
-    /// A server ended without being asked to.
+    /// A server ended unexpectedly.
     ServerDied {
         /// Name of the contender.
         contender: String,
@@ -241,17 +240,17 @@ pub enum Event {
     LevelDecided {
         /// Index into `Plan::levels`.
         level: usize,
-        /// Number of complete blocks at that moment.
+        /// Number of complete blocks at that time.
         blocks: u32,
     },
-    /// Something that the report must say.
+    /// A finding that the report must show.
     Noticed {
         /// The finding.
         finding: Finding,
     },
     /// The run ended.
     Ended {
-        /// Why.
+        /// The reason.
         reason: EndReason,
     },
 }
@@ -262,17 +261,17 @@ pub enum Event {
 pub struct ContinuityRound {
     /// Index into `Plan::levels`.
     pub level: usize,
-    /// Middle of the measured part of the turns that is compared with, seconds.
+    /// Middle of the measured part of the turns compared with, seconds.
     pub turn_s: f64,
-    /// What each contender did in rehearsed turns; empty between blocks, whose slices are compared with.
+    /// Results of each contender in rehearsed turns; empty between blocks, where its slices are compared instead.
     pub in_turns: Vec<LoadStretch>,
-    /// What each contender did without a switch.
+    /// Results of each contender without a switch.
     pub unswitched: Vec<LoadStretch>,
-    /// Load that all of it took, seconds.
+    /// Load of the whole round, seconds.
     pub seconds: f64,
 }
 
-/// What one contender did in one or several turns.
+/// Results of one contender in one or several turns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadStretch {
@@ -292,7 +291,8 @@ pub struct LoadStretch {
     /// Bytes that the server wrote to the device per transaction; absent where they were not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_bytes_per_transaction: Option<f64>,
-    /// Flushes of the disk's cache per transaction, by all users of the disk while the contender was awake; absent where they were not read.
+    /// Disk cache flushes per transaction, by all users of the disk while the contender was awake; absent where they
+    /// were not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_flushes_per_transaction: Option<f64>,
 }
@@ -306,19 +306,19 @@ impl LoadStretch {
     }
 }
 
-/// What it took to load a contender's tables. One observation: it is reported, not judged.
+/// Load time of a contender's tables. One observation: it is reported, not judged.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadTime {
-    /// Rows that were sent.
+    /// Rows sent.
     pub rows: u64,
-    /// Connections that sent them at the same time.
+    /// Parallel connections.
     pub connections: u32,
     /// Seconds until all rows were in.
     pub rows_s: f64,
     /// Seconds for secondary indexes, keys and statistics, which followed.
     pub finish_s: f64,
-    /// Processor time of the sending side for the rows, seconds.
+    /// Processor time of the load process for the rows, seconds.
     pub cpu_s: f64,
 }
 
@@ -333,7 +333,7 @@ pub enum EndReason {
     BudgetSpent,
     /// The user asked to stop. The record can be resumed.
     Interrupted,
-    /// The run could not go on; a finding says why. The record can be resumed.
+    /// The run could not continue; a finding says why. The record can be resumed.
     Failed,
 }
 
@@ -342,7 +342,7 @@ pub enum EndReason {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
-    /// To know.
+    /// For information.
     Note,
     /// Weakens the verdict.
     Doubt,
@@ -350,7 +350,7 @@ pub enum Severity {
     Void,
 }
 
-/// A statement about the contest with its evidence and what to do about it.
+/// A statement about the contest with its evidence and a remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
@@ -358,10 +358,10 @@ pub struct Finding {
     pub rule: String,
     /// How much it weighs.
     pub severity: Severity,
-    /// Contenders that it is about; empty means the whole contest.
+    /// Contenders that it concerns; empty means the whole contest.
     pub about: Vec<String>,
     /// One sentence, with the numbers in it.
     pub claim: String,
-    /// What to change so that it would not be said next time.
+    /// How to avoid the finding in the next run.
     pub remedy: String,
 }

@@ -1,4 +1,4 @@
-//! Facts about machines and builds, kept as files of their own in the record.
+//! Facts about machines and builds, kept in separate files of the record.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::plan::InjectedStalls;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Host {
-    /// Identity of the machine: a digest that tells machines apart and names none; absent in records from before it was kept.
+    /// Identity of the machine: an anonymous digest that differs between machines; absent in old records.
     pub machine: Option<String>,
     /// Model name of the processor.
     pub cpu_model: Option<String>,
@@ -23,10 +23,10 @@ pub struct Host {
     pub sockets: Option<u32>,
     /// Cores, all sockets together.
     pub cores: Option<u32>,
-    /// Whether simultaneous multithreading is on, in the kernel's word: `on`, `off`, `forceoff`,
-    /// `notsupported`, `notimplemented`.
+    /// Whether simultaneous multithreading is on, in the kernel's words: `on`, `off`, `forceoff`, `notsupported`,
+    /// `notimplemented`.
     pub smt: Option<String>,
-    /// Memory nodes; 1 when all memory is equally near.
+    /// NUMA nodes; 1 when all memory is equally near.
     pub numa_nodes: Option<u32>,
     /// Revision of the processor's microcode.
     pub microcode: Option<String>,
@@ -34,7 +34,7 @@ pub struct Host {
     pub governor: Option<String>,
     /// Whether the processor may exceed its nominal frequency: `on` or `off`.
     pub turbo: Option<String>,
-    /// The kernel's answers to the processor's vulnerabilities, by their names.
+    /// The kernel's mitigations of the processor's vulnerabilities, by name.
     pub mitigations: BTreeMap<String, String>,
     /// Memory, bytes.
     pub memory_bytes: Option<u64>,
@@ -44,17 +44,17 @@ pub struct Host {
     pub kernel: Option<String>,
     /// Name of the distribution.
     pub distribution: Option<String>,
-    /// What the kernel was started with.
+    /// The kernel's command line.
     pub kernel_command_line: Option<String>,
     /// The kernel's source of time.
     pub clock_source: Option<String>,
-    /// Settings of the kernel that move databases, by their names (`vm.swappiness`).
+    /// Kernel settings that affect databases, by name (`vm.swappiness`).
     pub kernel_settings: BTreeMap<String, String>,
-    /// When the kernel tidies memory up to make huge pages.
+    /// When the kernel compacts memory to make huge pages.
     pub transparent_huge_pages_defrag: Option<String>,
     /// Transparent huge pages: `always`, `madvise` or `never`.
     pub transparent_huge_pages: Option<String>,
-    /// Name of the hypervisor, when the machine says it runs under one.
+    /// Name of the hypervisor, when the machine reports one.
     pub virtualisation: Option<String>,
     /// File system of the sandboxes.
     pub file_system: Option<String>,
@@ -64,38 +64,38 @@ pub struct Host {
     pub block_device: Option<String>,
     /// The whole disk behind the block device, as the kernel calls it.
     pub disk: Option<String>,
-    /// Its model, as it says itself.
+    /// Its model, as the disk reports it.
     pub disk_model: Option<String>,
     /// Revision of the disk's firmware.
     pub disk_firmware: Option<String>,
     /// The kernel's driver of the disk.
     pub disk_driver: Option<String>,
-    /// Largest write that the disk says it makes whole or not at all, bytes; 0 when it says none.
+    /// Largest write that the disk claims to be atomic, bytes; 0 when it claims none.
     pub disk_atomic_write_bytes: Option<u64>,
     /// True when a single write can bypass the disk's cache (FUA).
     pub force_unit_access: Option<bool>,
-    /// True when the disk accepts notice of free blocks (TRIM).
+    /// True when the disk supports discards (TRIM).
     pub discard: Option<bool>,
     /// Size of the file system of the sandboxes, bytes.
     pub file_system_bytes: Option<u64>,
-    /// What of it was free when the facts were read, bytes.
+    /// Free space of it when the facts were read, bytes.
     pub file_system_free_bytes: Option<u64>,
-    /// Bytes of the disk that are written at once: logical and physical block.
+    /// Block sizes of the disk, bytes: logical and physical.
     pub disk_block_bytes: Option<[u64; 2]>,
-    /// What the kernel reads ahead, bytes.
+    /// The kernel's read-ahead, bytes.
     pub read_ahead_bytes: Option<u64>,
-    /// Requests that the kernel queues for the device.
+    /// Length of the kernel's request queue for the device.
     pub queue_requests: Option<u32>,
-    /// True when the kernel takes the device for a rotating one.
+    /// True when the kernel regards the device as rotating.
     pub rotational: Option<bool>,
     /// The device's input/output scheduler.
     pub io_scheduler: Option<String>,
     /// The device's write cache as the kernel sees it: `write back` or `write through`.
     pub write_cache: Option<String>,
-    /// Open files that a process may have.
+    /// Limit of open files of a process.
     pub open_files_limit: Option<u64>,
-    /// Version of the control groups, when the machine has them and their limits could be read; a
-    /// limit that is absent then is none.
+    /// Version of the control groups, when the machine has them and their limits could be read; an absent limit then
+    /// means no limit.
     pub cgroup_version: Option<u32>,
     /// Memory limit of the control group, bytes.
     pub cgroup_memory_bytes: Option<u64>,
@@ -103,16 +103,16 @@ pub struct Host {
     pub allowed_cpus: Option<String>,
     /// Processor limit of the control group, in processors.
     pub cgroup_cpus: Option<f64>,
-    /// The machines that the load came from, in the order of the plan; empty where it came from this one.
+    /// The machines that generated the load, in the order of the plan; empty where this one did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub load_hosts: Vec<LoadHost>,
-    /// The machines of the servers, where these are others than that of the contest. The facts beside are then those that all
-    /// of them have in common.
+    /// The machines of the servers, where these differ from the machine of the contest. The facts beside are then
+    /// those that all of them have in common.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub server_hosts: Vec<ServerHost>,
 }
 
-/// A machine with servers of a contest that another machine conducts.
+/// A machine that runs servers of a contest conducted by another machine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -121,11 +121,11 @@ pub struct ServerHost {
     pub name: String,
     /// Version of dbduel there, with the digest of its judge.
     pub dbduel: String,
-    /// What is known of the machine.
+    /// Facts about the machine.
     pub facts: Host,
 }
 
-/// A machine that load came from.
+/// A machine that generated load.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -162,7 +162,8 @@ impl From<&ServerHost> for LoadHost {
 }
 
 impl Host {
-    /// The facts of machines with servers that another machine conducts a contest of: what all have in common, and each.
+    /// The facts of the machines with servers of a contest that another machine conducts: those that all share, and
+    /// each machine's own.
     #[must_use]
     pub fn of_server_hosts(hosts: Vec<ServerHost>) -> Self {
         let facts = |host: &ServerHost| serde_json::to_value(&host.facts).unwrap_or_default();
@@ -180,7 +181,7 @@ impl Host {
         }
     }
 
-    /// How people call its processors: `2 × Intel Xeon`.
+    /// Display name of its processors: `2 × Intel Xeon`.
     #[must_use]
     pub fn processors_label(&self) -> String {
         let model = self.cpu_model.as_deref().unwrap_or("processor");
@@ -188,7 +189,7 @@ impl Host {
     }
 }
 
-/// Which server a contender runs: `contenders/NAME/build.json`.
+/// The server of a contender: `contenders/NAME/build.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -201,7 +202,7 @@ pub struct Build {
     pub version_comment: String,
     /// Where it came from: package names and versions, a path, an address.
     pub origin: String,
-    /// The server program; absent when the server was not started by us.
+    /// The server program; absent when dbduel did not start the server.
     pub daemon: Option<String>,
     /// SHA-256 of the server program, hexadecimal.
     pub daemon_sha256: Option<String>,
@@ -213,8 +214,8 @@ pub struct Build {
     pub managed: bool,
 }
 
-/// How the load talks to a server: `contenders/NAME/connection.json`. Read on a connection of the load
-/// itself; what the server does not say is absent.
+/// How the load connects to a server: `contenders/NAME/connection.json`. Read on a connection of the load itself;
+/// facts that the server does not report are absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -223,9 +224,9 @@ pub struct Connection {
     pub transport: Option<String>,
     /// Cipher of the encryption; empty when there is none.
     pub tls_cipher: Option<String>,
-    /// True when the protocol compresses.
+    /// True when the protocol is compressed.
     pub compression: Option<bool>,
-    /// True when statements of the workload are prepared on the server, false when they travel as text.
+    /// True when statements of the workload are prepared on the server, false when they are sent as text.
     pub prepared: Option<bool>,
     /// The client: program and version.
     pub client: String,
@@ -304,48 +305,48 @@ pub struct FileSize {
     pub allocated_bytes: u64,
 }
 
-/// What a workload promises of its tables, and whether it holds: `contenders/NAME/conditions.before.json`
+/// Conditions that a workload promises of its tables, and whether they hold: `contenders/NAME/conditions.before.json`
 /// and `conditions.after.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Conditions {
-    /// What was looked at.
+    /// The conditions checked.
     pub conditions: Vec<Condition>,
-    /// Counts that are neither right nor wrong by themselves.
+    /// Counts that are neither right nor wrong in themselves.
     pub counts: BTreeMap<String, u64>,
 }
 
-/// What power cuts left of what a contender had acknowledged: `contenders/NAME/proof.json`, written before the contest where
-/// its plan asks for it.
+/// Result of a contender's crash test: `contenders/NAME/proof.json`, written before the contest where its plan asks
+/// for it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Proof {
-    /// The setting by which the server claims less than that each commit is on disk; no power was cut then.
+    /// The setting with which the server promises less than durability of each commit; no power was cut then.
     pub weaker_promise: Option<String>,
-    /// Power cuts.
+    /// Number of power cuts.
     pub cuts: u32,
     /// Acknowledged commits before each cut, summed over the cuts in which they could be counted.
     pub acknowledged: u64,
-    /// Of them, those that were gone.
+    /// Acknowledged commits that were lost.
     pub lost: u64,
-    /// Cuts after which commits were gone and nothing else was wrong.
+    /// Cuts with lost commits and no other error.
     pub cuts_with_loss: u32,
     /// Cuts after which the data were wrong, or the server did not start.
     pub cuts_corrupt: u32,
-    /// What was found in the first cut that left something missing or wrong.
+    /// Findings of the first cut after which something was missing or wrong.
     pub example: Option<String>,
-    /// Clients of the load that was cut.
+    /// Clients of the load during which power was cut.
     pub clients: u32,
     /// Length of that load, seconds.
     pub load_s: f64,
-    /// What all of it took, seconds.
+    /// Duration of the whole test, seconds.
     pub seconds: f64,
 }
 
 impl Proof {
-    /// True when a cut left something missing or wrong.
+    /// True when something was missing or wrong after a cut.
     #[must_use]
     pub fn is_disproved(&self) -> bool {
         self.cuts_with_loss > 0 || self.cuts_corrupt > 0
@@ -358,25 +359,25 @@ impl Proof {
     }
 }
 
-/// One statement about the tables.
+/// One condition on the tables.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Condition {
     /// Its name, unique in its workload.
     pub name: String,
-    /// What must hold, in a sentence.
+    /// The condition, in a sentence.
     pub about: String,
-    /// How often it does not hold, as far as they were counted.
+    /// Number of violations, as far as they were counted.
     pub violations: u64,
     /// The first violation.
     pub example: Option<String>,
-    /// Time that the queries took, seconds.
+    /// Duration of the queries, seconds.
     pub seconds: f64,
 }
 
-/// What the lab can tell apart on a machine, and what it costs: `selftest.json`. Measured by a duel of a
-/// contender with itself before the run that the record is about.
+/// Resolution and cost of the lab on a machine: `selftest.json`. Measured by a duel of a contender with itself before
+/// the run of the record.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -385,13 +386,13 @@ pub struct SelfTest {
     pub at: String,
     /// Version of dbduel.
     pub dbduel: String,
-    /// Digest that tells machines apart.
+    /// Digest that identifies the machine.
     pub host: String,
     /// The server.
     pub server: String,
-    /// What the clients did.
+    /// The clients' workload.
     pub workload: String,
-    /// How many there were.
+    /// Number of clients.
     pub clients: u32,
     /// Confidence of the intervals.
     pub confidence: f64,
@@ -403,7 +404,7 @@ pub struct SelfTest {
     pub series: Vec<SelfTestSeries>,
 }
 
-/// How well the ratio of two equal contenders was known after some time.
+/// Resolution for two equal contenders after some time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resolution {
@@ -431,7 +432,7 @@ pub struct NullCost {
     pub slices: u32,
 }
 
-/// Verdicts of a series of duels whose answer is known.
+/// Verdicts of a series of duels with a known answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -445,7 +446,7 @@ pub struct SelfTestSeries {
     /// The stops, where they were stalls of a given length.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stalls: Option<InjectedStalls>,
-    /// Share in which it really was, on average.
+    /// Share in which it was actually stopped, on average.
     pub stopped_share: f64,
     /// Budget of one duel, seconds.
     pub budget_s: f64,
@@ -469,17 +470,17 @@ pub struct SelfTestSeries {
     pub intervals_hold: u32,
     /// Seconds of load from the first block to the verdict, the median over the duels that have one.
     pub decided_s: Option<f64>,
-    /// Throughput, and what may be steadier.
+    /// Steadiness of throughput, and of quantities that may be steadier.
     pub steadiness: Vec<SeriesSteadiness>,
 }
 
-/// How steady a quantity was from block to block over a series of duels, each quantity judged as throughput
-/// is: on the same blocks, with the same error probability.
+/// Steadiness of a quantity from block to block over a series of duels, each quantity judged like throughput: on the
+/// same blocks, with the same error probability.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SeriesSteadiness {
-    /// What was compared.
+    /// The quantity.
     pub quantity: String,
     /// Duels in which it could be compared.
     pub duels: u32,
@@ -489,10 +490,10 @@ pub struct SeriesSteadiness {
     pub different: u32,
     /// Duels in which they were called equivalent.
     pub equivalent: u32,
-    /// Blocks after which either was said, the median; absent when nothing was.
+    /// Blocks after which either was decided, the median; absent when nothing was.
     pub blocks: Option<f64>,
-    /// Duels in which it was said after fewer blocks than of throughput. A duel ends when throughput is
-    /// decided, so what would have come later is not known.
+    /// Duels in which it was decided after fewer blocks than throughput. A duel ends when throughput is decided, so
+    /// later decisions are not known.
     pub before_throughput: u32,
 }
 

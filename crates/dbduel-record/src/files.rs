@@ -1,4 +1,4 @@
-//! The operations that change records and sandboxes on disk, behind one interface, so that a test can let any of them
+//! The operations that change records and sandboxes on disk, behind one interface, so that a test can make any of them
 //! fail, stop half way or be the last before a crash. Reading needs no interface: it changes nothing.
 
 use std::fmt::Debug;
@@ -7,21 +7,21 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// One change of a file or a folder. `mode` is the permission of what is created, before the process's mask.
+/// One change of a file or a folder. `mode` is the permission of a created file or folder, before the process's umask.
 #[derive(Debug, Clone, Copy)]
 pub enum Change<'a> {
-    /// Creates a folder whose parent exists. One that exists is no error.
+    /// Creates a folder whose parent exists. An existing folder is not an error.
     CreateDir {
         /// The folder.
         path: &'a Path,
         /// Its permission.
         mode: u32,
     },
-    /// Writes at the end of a file, which is created when it is missing.
+    /// Appends to a file, which is created when it is missing.
     Append {
         /// The file.
         path: &'a Path,
-        /// What is added.
+        /// The bytes to append.
         bytes: &'a [u8],
         /// Permission of a new file.
         mode: u32,
@@ -35,21 +35,21 @@ pub enum Change<'a> {
         /// Permission of a new file.
         mode: u32,
     },
-    /// Cuts a file to a length.
+    /// Truncates a file.
     Truncate {
         /// The file.
         path: &'a Path,
         /// Its new length, bytes.
         length: u64,
     },
-    /// Waits until the content of a file, or the names in a folder, are on the device.
+    /// Syncs the content of a file, or the names in a folder, to the device.
     Sync {
         /// The file or folder.
         path: &'a Path,
     },
     /// Gives a file or folder another name on the same file system. A file of that name is replaced.
     Rename {
-        /// The name so far.
+        /// The old name.
         from: &'a Path,
         /// The new name.
         to: &'a Path,
@@ -126,7 +126,7 @@ impl FileSystem for LocalFiles {
     }
 }
 
-/// Creates a folder and its missing parents, each so that no crash loses it.
+/// Creates a folder and its missing parents, each synced so that a crash does not lose it.
 ///
 /// # Errors
 /// When a folder cannot be created or synced.
@@ -140,7 +140,7 @@ pub fn create_dir_all(files: &dyn FileSystem, path: &Path, mode: u32) -> io::Res
     Ok(())
 }
 
-/// Waits until the name of a file or folder is on the device.
+/// Syncs the name of a file or folder to the device.
 ///
 /// # Errors
 /// When the folder that holds it cannot be synced.

@@ -1,7 +1,7 @@
-//! Reading files that may come from elsewhere: regular files only, of bounded length, and of a record only those
-//! that lie in it.
+//! Reading files that may come from elsewhere: only regular files of bounded length, and of a record only files inside
+//! it.
 //!
-//! A pipe would be waited for, a device has no end, and a link or a path with `..` leads out of the record.
+//! A read of a pipe would block, a device has no end, and a link or a path with `..` leads out of the record.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -15,22 +15,22 @@ use crate::whole::DEPTH_MAX;
 pub const TABLE_BYTES_MAX: u64 = 1 << 30;
 /// Largest other file of a record that is read, bytes.
 pub const DOCUMENT_BYTES_MAX: u64 = 64 << 20;
-/// Files and folders of a record are not more.
+/// Maximum number of files and folders of a record.
 const ENTRIES_MAX: usize = 200_000;
 
-/// Why a file is not read although it is there.
+/// Why an existing file is not read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnfitFile {
     /// A folder, a pipe, a device or a socket.
     #[error("it is not a regular file")]
     NotRegular,
     /// It, or a folder on the way to it, is a symbolic link.
-    #[error("a symbolic link leads to it, and a record holds its files itself")]
+    #[error("its path has a symbolic link; a record must hold its files itself")]
     Linked,
     /// Its path has `..` or begins at the root.
-    #[error("its path leads out of the record")]
+    #[error("its path is outside the record")]
     Outside,
-    /// It is longer than anything that belongs there.
+    /// It is longer than any such file of a record.
     #[error("it is larger than {} MiB", .0 >> 20)]
     TooLarge(u64),
 }
@@ -41,22 +41,22 @@ impl From<UnfitFile> for io::Error {
     }
 }
 
-/// Whether a file was refused because of what it is.
+/// Whether a file was refused as an [`UnfitFile`].
 #[must_use]
 pub fn is_unfit(error: &io::Error) -> bool {
     let inner = error.get_ref();
     inner.is_some_and(<dyn std::error::Error + Send + Sync>::is::<UnfitFile>)
 }
 
-/// The bytes of a regular file that a person named, at most `limit` of them. Links are followed.
+/// The bytes of a regular file named by the user, at most `limit` of them. Links are followed.
 ///
 /// # Errors
-/// The system's, or [`UnfitFile`] inside of one.
+/// The system's, or one with [`UnfitFile`] inside.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     content(open(path)?, limit)
 }
 
-/// The text of a regular file that a person named, as [`read`].
+/// The text of a regular file named by the user, as [`read`].
 ///
 /// # Errors
 /// As [`read`], and when it is not UTF-8.
@@ -67,7 +67,7 @@ pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
 /// The bytes of the file at `path` below the folder `dir`, at most `limit` of them; no link below `dir` is followed.
 ///
 /// # Errors
-/// The system's, or [`UnfitFile`] inside of one.
+/// The system's, or one with [`UnfitFile`] inside.
 pub fn read_below(dir: &Path, path: &str, limit: u64) -> io::Result<Vec<u8>> {
     content(open_below(dir, path)?, limit)
 }
@@ -83,7 +83,7 @@ pub fn read_text_below(dir: &Path, path: &str, limit: u64) -> io::Result<String>
 /// Opens the regular file at `path` below the folder `dir`; no link below `dir` is followed.
 ///
 /// # Errors
-/// The system's, or [`UnfitFile`] inside of one.
+/// The system's, or one with [`UnfitFile`] inside.
 pub fn open_below(dir: &Path, path: &str) -> io::Result<File> {
     if !is_plain_path(path) {
         return Err(UnfitFile::Outside.into());
@@ -110,7 +110,7 @@ pub fn is_plain_path(path: &str) -> bool {
         && names.map(|name| name.as_os_str().len() + 1).sum::<usize>() == path.len() + 1
 }
 
-/// Looks at every entry of a record: all are regular files and folders.
+/// Checks that every entry of a record is a regular file or a folder.
 ///
 /// # Errors
 /// The first other entry, or a folder that cannot be listed.
@@ -149,10 +149,11 @@ fn check_folder(dir: &Path, depth: usize, left: &mut usize) -> Result<(), Record
     Ok(())
 }
 
-/// Opens a regular file that a person named; links are followed. What it is, is asked before: opening a pipe waits for its writer.
+/// Opens a regular file named by the user; links are followed. The type is checked first: opening a pipe waits for its
+/// writer.
 ///
 /// # Errors
-/// The system's, or [`UnfitFile`] inside of one.
+/// The system's, or one with [`UnfitFile`] inside.
 pub fn open(path: &Path) -> io::Result<File> {
     if !fs::metadata(path)?.is_file() {
         return Err(UnfitFile::NotRegular.into());

@@ -1,7 +1,6 @@
-//! What the Insert Benchmark demands of its steps: how many rows a statement has, and at which rate they are changed beside queries.
+//! Requirements of the Insert Benchmark on its steps: rows per statement, and the rate of changes beside queries.
 //!
-//! It stands in the contract because both halves need it: the clients keep the rates, and the judge looks whether they were
-//! kept.
+//! Defined here because both halves need it: the clients keep the rates, and the judge checks that they were kept.
 
 use serde_json::Value;
 
@@ -16,7 +15,7 @@ pub const BACKGROUND: [&str; 2] = ["insert", "delete"];
 /// Share of the rate from which it counts as kept (Callaghan).
 pub const KEPT_SHARE: f64 = 0.95;
 
-/// Rows per second of a step whose name says none.
+/// Rows per second of a step that sets no rate.
 const RATE: u64 = 100;
 
 fn count(parameters: &Parameters, name: &str) -> Option<u64> {
@@ -41,7 +40,8 @@ pub fn rows_per_statement(parameters: &Parameters) -> u64 {
     })
 }
 
-/// Rows per second and table that are inserted, and as many deleted; none in steps without queries, whose changes have no limit.
+/// Rows per second and table that are inserted, and as many deleted; `None` in steps without queries, whose changes
+/// have no limit.
 #[must_use]
 pub fn rate(parameters: &Parameters) -> Option<u64> {
     let name = step(parameters);
@@ -51,7 +51,7 @@ pub fn rate(parameters: &Parameters) -> Option<u64> {
     count(parameters, "rate").or_else(|| Some(named.parse().unwrap_or(RATE)))
 }
 
-/// INSERTs per second of all tables, and as many DELETEs, that a step with queries demands.
+/// INSERTs per second of all tables, and as many DELETEs, that a step with queries requires.
 #[must_use]
 pub fn required_per_s(parameters: &Parameters) -> Option<f64> {
     let tables = count(parameters, "tables").unwrap_or(1);
@@ -59,7 +59,8 @@ pub fn required_per_s(parameters: &Parameters) -> Option<f64> {
     Some(rows as f64 / rows_per_statement(parameters) as f64)
 }
 
-/// True when slices of the step end after the same work, and not after a time: the index step, and load steps with `rows_per_slice`.
+/// True when slices of the step are fixed work instead of fixed time: the index step, and load steps with
+/// `rows_per_slice`.
 #[must_use]
 pub fn has_fixed_work(parameters: &Parameters) -> bool {
     let is_load = rate(parameters).is_none() && step(parameters).starts_with("l.");

@@ -1,4 +1,4 @@
-//! How late the transactions of a slice were, where a plan has an objective for their latency.
+//! Share of late transactions per slice, where a plan has a latency objective.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +8,23 @@ use crate::event::SliceId;
 use crate::plan::Objective;
 use crate::rows::SliceRow;
 
-/// How late the transactions of a slice were.
+/// Late transactions of a slice.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Late {
-    /// Share of those of which it is known that were late.
+    /// Share of late transactions among those whose lateness is known.
     pub share: f64,
-    /// How many these are.
+    /// Number of transactions whose lateness is known.
     pub known: f64,
 }
 
-/// What was late, by slice.
+/// Late transactions by slice.
 pub type LateShares = BTreeMap<SliceId, Late>;
 
-/// The late share of one slice: what was never sent, or not done when the slice ended, is late too.
+/// The late share of one slice; transactions never sent, or not done when the slice ended, count as late too.
 ///
-/// All that fell due are waited for, longer than any limit. In records from before that, transactions that fell due less than
-/// the limit before the end may have been in time, so as many of those without an end as can have been so young are left out, in
-/// proportion to the time.
+/// All that fell due are waited for, longer than any limit. In older records, transactions that fell due less than the
+/// limit before the end may have been in time, so among those without an end as many as can have been so young, in
+/// proportion to the time, are left out.
 #[must_use]
 pub fn late_share(objective: &Objective, row: &SliceRow, latencies: &Histogram<u64>) -> Late {
     #[allow(

@@ -1,9 +1,9 @@
 //! Latency histograms and their log, `latency.hlog`.
 //!
-//! The log is a HdrHistogram interval log (version 1.3), so any tool that reads those reads it.
-//! Values are nanoseconds with three significant digits; every histogram of the project has the
-//! same bounds, so that neither recording nor merging can fail. The lines are written and read here because the writer of
-//! `hdrhistogram` begins a new log instead of appending, and its reader makes room before the bounds are checked.
+//! The log is a HdrHistogram interval log (version 1.3), readable by any tool for that format. Values are nanoseconds
+//! with three significant digits; every histogram of the project has the same bounds, so that neither recording nor
+//! merging can fail. The lines are written and read here because the writer of `hdrhistogram` begins a new log instead
+//! of appending, and its reader allocates before the bounds are checked.
 
 use std::io::Read as _;
 
@@ -22,12 +22,12 @@ pub const HIGHEST_NS: u64 = 3_600_000_000_000;
 /// Significant decimal digits.
 pub const DIGITS: u8 = 3;
 
-/// How a compressed histogram (V2) begins; its compressed part comes after a length.
+/// First bytes of a compressed histogram (V2); the compressed part follows after its length.
 const COMPRESSED_COOKIE: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
 const COMPRESSED_HEADER_BYTES: usize = 8;
-/// What stands before the counts of a histogram (V2).
+/// Bytes of a histogram (V2) before its counts.
 const HEADER_BYTES: usize = 40;
-/// More than the counts of a histogram with the bounds above take: 23,552 of up to 9 bytes.
+/// Upper bound of the bytes of a histogram's counts with the bounds above: 23,552 counts of up to 9 bytes.
 const COUNTS_BYTES_MAX: u64 = 1 << 18;
 
 /// An empty histogram with the project's bounds.
@@ -49,7 +49,8 @@ pub fn encode(histogram: &Histogram<u64>) -> String {
 /// The histogram that [`encode`] wrote.
 ///
 /// # Errors
-/// Says which layer refused the text: base64 or the histogram's own format; or that it is not of the project's bounds.
+/// Says which layer rejected the text (base64 or the histogram's own format), or that its bounds are not the
+/// project's.
 pub fn decode(text: &str) -> Result<Histogram<u64>, String> {
     let bytes = STANDARD
         .decode(text)
@@ -60,7 +61,7 @@ pub fn decode(text: &str) -> Result<Histogram<u64>, String> {
         .map_err(|error| format!("not a HdrHistogram: {error:?}"))
 }
 
-/// Checks what the reader of a histogram would make room for before it has seen a count.
+/// Checks the fields by which the reader of a histogram allocates before it has seen a count.
 fn check_header(bytes: &[u8]) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("not a HdrHistogram: {error}");
     let mut header = [0; HEADER_BYTES];
@@ -88,14 +89,14 @@ fn check_header(bytes: &[u8]) -> Result<(), String> {
     }
     if counts_bytes > COUNTS_BYTES_MAX {
         return Err(format!(
-            "a histogram of {counts_bytes} bytes, which is more than one can have"
+            "a histogram of {counts_bytes} bytes; the limit is {COUNTS_BYTES_MAX}"
         ));
     }
     Ok(())
 }
 
-/// A histogram as it stands in the log. A few kilobytes where the counters themselves take 200, so
-/// that the thousands of a long record fit into memory.
+/// A histogram as it is written to the log. A few kilobytes where the counters themselves take 200, so that the
+/// thousands of a long record fit into memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packed {
     payload: String,
@@ -112,7 +113,7 @@ impl Packed {
         }
     }
 
-    /// The histogram again.
+    /// The unpacked histogram.
     #[must_use]
     pub fn unpack(&self) -> Histogram<u64> {
         decode(&self.payload).expect("a payload is checked before it is packed")
@@ -140,7 +141,7 @@ pub struct Interval {
     pub histogram: Packed,
 }
 
-/// What stands at the top of the log.
+/// Header of the log.
 #[must_use]
 pub fn header(start_ms: u64) -> String {
     let start_s = start_ms as f64 / 1e3;
@@ -153,7 +154,7 @@ pub fn header(start_ms: u64) -> String {
 
 /// One interval as a line, newline included.
 ///
-/// A tag may hold neither comma nor space, so names are percent-encoded in it.
+/// A tag must not contain a comma or a space, so its names are percent-encoded.
 #[must_use]
 pub fn line(interval: &Interval) -> String {
     let Interval {
@@ -174,7 +175,7 @@ pub fn line(interval: &Interval) -> String {
     )
 }
 
-/// Reads one line back; `None` for comments and the legend.
+/// Parses one line; `None` for comments and the legend.
 ///
 /// # Errors
 /// Says what is wrong with the line.
@@ -189,9 +190,11 @@ pub fn parse_line(line: &str) -> Result<Option<Interval>, String> {
     let tag = tag.strip_prefix("Tag=").ok_or("no tag")?;
     let parts: Vec<&str> = tag.rsplitn(4, '/').collect();
     let &[slice, class, clients, contender] = parts.as_slice() else {
-        return Err(format!("the tag `{tag}` has no four parts"));
+        return Err(format!("the tag `{tag}` does not have four parts"));
     };
-    let (block, position) = slice.split_once('.').ok_or("the tag names no slice")?;
+    let (block, position) = slice
+        .split_once('.')
+        .ok_or("the last part of the tag is not a slice")?;
     fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
         text.parse()
             .map_err(|_| format!("`{text}` is not a number"))

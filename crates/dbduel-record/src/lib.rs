@@ -1,13 +1,13 @@
 //! The contract between the half of dbduel that makes records and the half that reads them.
 //!
-//! A record is a directory of plain files (see [`store`]). This crate defines what is in them,
-//! writes them so that no crash loses what was written, and reads them leniently. It computes no
-//! statistics, knows no server and no clock, and imports nothing else of the project.
+//! A record is a directory of plain files (see [`store`]). This crate defines their content, writes them so that no
+//! crash loses what was written, and reads them leniently. It computes no statistics, uses no clock, and imports
+//! nothing else of the project.
 //!
 //! # Compatibility
 //!
-//! Every plan carries a [`FormatVersion`]. A reader accepts every record of its own major version;
-//! within a major version fields are only added, each with a stated meaning when absent.
+//! Every plan carries a [`FormatVersion`]. A reader accepts every record of its own major version; within a major
+//! version fields are only added, each with a stated meaning when absent.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(

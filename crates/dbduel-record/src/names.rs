@@ -1,10 +1,10 @@
-//! Names that people chose, made safe for file names and tags.
+//! User-chosen names, encoded for file names and tags.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::seed::named_seed;
 
-/// Longest file name that is used as it is, bytes. Common file systems allow 255.
+/// Longest file name that is used unchanged, bytes. Common file systems allow 255.
 const FILE_NAME_BYTES_MAX: usize = 100;
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b'-');
 
@@ -14,7 +14,7 @@ pub fn percent_encode(name: &str) -> String {
     utf8_percent_encode(name, ENCODED).to_string()
 }
 
-/// The name that [`percent_encode`] was given.
+/// Decodes a name encoded by [`percent_encode`].
 ///
 /// # Errors
 /// The bytes are not UTF-8.
@@ -22,7 +22,7 @@ pub fn percent_decode(text: &str) -> Result<String, String> {
     let decoded = percent_decode_str(text).decode_utf8();
     decoded
         .map(String::from)
-        .map_err(|_| format!("`{text}` does not decode to UTF-8"))
+        .map_err(|_| format!("`{text}` is not UTF-8 when decoded"))
 }
 
 /// A file name for `name`: readable, unique, and never `.`, `..` or too long.

@@ -1,13 +1,13 @@
-//! What the specification behind the order-entry workload demands of a run: shares of the mix, response
-//! times, keying and think times, how the input varies.
+//! Requirements of the specification behind the order-entry workload: shares of the mix, response times, keying and
+//! think times, variation of the input.
 //!
-//! Names and numbers only. They stand in the contract because both halves need them: the clients draw from
-//! them, and the judge compares them with the record.
+//! Names and numbers only. They are defined here because both halves need them: the clients draw from them, and the
+//! judge compares them with the record.
 
 /// Name of the workload.
 pub const NAME: &str = "order-entry";
 
-/// The class whose transactions the metric counts.
+/// The class whose transactions count for the metric.
 pub const NEW_ORDER: &str = CLASSES[0];
 
 /// The five transaction classes, in the order of [`CONSTRAINTS`].
@@ -19,12 +19,12 @@ pub const CLASSES: &[&str] = &[
     "stock-level",
 ];
 
-/// What the specification (TPC-C revision 5.11, clauses 5.2.3 to 5.2.5) says about one class.
+/// Requirements of the specification (TPC-C revision 5.11, clauses 5.2.3 to 5.2.5) on one class.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Constraint {
     /// Name of the transaction class.
     pub class: &'static str,
-    /// Least share of all transactions, percent; New-Order has what the others leave.
+    /// Least share of all transactions, percent; New-Order has the remainder.
     pub share_min_percent: f64,
     /// Largest 90 % quantile of the latency, seconds. For Delivery it is the limit of the deferred
     /// execution, which is what its latency measures here.
@@ -85,21 +85,21 @@ pub const CONSTRAINTS: [Constraint; 5] = [
 /// Terminals per warehouse, one for each of its districts.
 pub const TERMINALS_PER_WAREHOUSE: u32 = 10;
 
-/// Deliveries that found a district without an undelivered order may be this share of all, percent
-/// (clause 5.5.1.6); a single one is always allowed.
+/// Largest share of deliveries that may find a district without an undelivered order, percent (clause 5.5.1.6); a
+/// single one is always allowed.
 pub const SKIPPED_DELIVERIES_MAX_PERCENT: f64 = 1.0;
 
 /// Share of the New-Orders that are rolled back on purpose, percent (clause 2.4.1.4).
 pub const ROLLED_BACK_PERCENT: f64 = 1.0;
 
-/// Where the measured share of rolled back New-Orders must lie, percent (clause 5.5.1).
+/// Allowed range of the measured share of rolled back New-Orders, percent (clause 5.5.1).
 pub const ROLLED_BACK_RANGE_PERCENT: (f64, f64) = (0.9, 1.1);
 
-/// Most New-Orders per minute and warehouse that terminals with the least keying and think times can
-/// enter, and the fewest that a database of the right size may show (clause 4.2).
+/// Maximum number of New-Orders per minute and warehouse that terminals with the least keying and think times can
+/// enter, and the fewest that a correctly sized database may show (clause 4.2).
 pub const PACED_NOPM_PER_WAREHOUSE: (f64, f64) = (9.0, 12.86);
 
-/// What every output must say beside a result.
+/// Disclaimer that must accompany every result.
 pub const DISCLAIMER: &str =
     "order entry, derived from TPC-C; unaudited, not comparable with published TPC-C results";
 

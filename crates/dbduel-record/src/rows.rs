@@ -1,6 +1,6 @@
 //! The rows of the record's tables.
 //!
-//! Units stand at the end of the column names. Times within a slice count from the end of its guard.
+//! Column names end with the unit. Times within a slice count from the end of its guard.
 
 use std::ops::AddAssign;
 
@@ -16,7 +16,7 @@ pub struct SliceRow {
     pub block: u32,
     /// `SliceId::position`.
     pub position: u32,
-    /// Which start of the servers, from 0.
+    /// Start of the servers, from 0.
     pub epoch: u32,
     /// Name of the contender.
     pub contender: String,
@@ -28,21 +28,21 @@ pub struct SliceRow {
     pub start_ms: u64,
     /// Guard before it, seconds.
     pub guard_s: f64,
-    /// Length of the measured part, seconds. It ends when everything has ended that was due in its planned length.
+    /// Length of the measured part, seconds. It ends when every transaction due in the planned length has ended.
     pub measured_s: f64,
-    /// How long a client was inside such transactions after the planned length, seconds, the mean over the clients. Absent in records
-    /// of format 3.3 and before, whose measured parts were as long as planned and left out what outlasted them.
+    /// Mean time of a client inside such transactions after the planned length, seconds. Absent in records of format
+    /// 3.3 and before, whose measured parts were as long as planned and left out transactions that outlasted them.
     #[serde(default)]
     pub drained_s: Option<f64>,
     /// Transactions that fell due; always `ok + failed + skipped + unfinished`.
     pub due: u64,
     /// Committed.
     pub ok: u64,
-    /// Given up, after retries where the error allows them.
+    /// Failed for good, after retries where the error allows them.
     pub failed: u64,
     /// Never sent.
     pub skipped: u64,
-    /// Not ended when they had been waited for as long as the plan allows; in records of format 3.3 and before, still running when
+    /// Not ended after the longest wait that the plan allows; in records of format 3.3 and before, still running when
     /// the measured part ended.
     pub unfinished: u64,
     /// Additional attempts after a deadlock, a lock timeout or a changed record.
@@ -64,7 +64,7 @@ pub struct SliceRow {
 }
 
 impl SliceRow {
-    /// The slice that it is a row of.
+    /// The slice of the row.
     #[must_use]
     pub fn slice(&self) -> SliceId {
         SliceId {
@@ -81,11 +81,11 @@ pub struct TransactionCounts {
     pub due: u64,
     /// Committed.
     pub ok: u64,
-    /// Given up.
+    /// Failed for good.
     pub failed: u64,
     /// Never sent.
     pub skipped: u64,
-    /// Not ended when they had been waited for long enough.
+    /// Not ended after the longest wait.
     pub unfinished: u64,
     /// Additional attempts.
     pub retries: u64,
@@ -102,7 +102,7 @@ impl TransactionCounts {
 }
 
 impl AddAssign for TransactionCounts {
-    /// Taken apart by name, so that a new counter cannot be forgotten.
+    /// Destructured by name, so that a new counter cannot be forgotten.
     fn add_assign(&mut self, other: TransactionCounts) {
         let TransactionCounts {
             due,
@@ -139,7 +139,7 @@ pub struct TickRow {
     pub length_s: f64,
     /// Committed in this tick.
     pub ok: u64,
-    /// Given up in this tick.
+    /// Failed for good in this tick.
     pub failed: u64,
     /// Sum of the latencies of `ok`, microseconds.
     pub latency_us_sum: f64,
@@ -156,10 +156,10 @@ pub struct ReadingRow {
     pub position: u32,
     /// Name of the contender that the slice belongs to.
     pub contender: String,
-    /// Whose value: `server`, `engine` (the server's own counters), `load`, `host`, or `observer`
-    /// for what the samplers themselves cost.
+    /// Source of the value: `server`, `engine` (the server's own counters), `load`, `host`, or `observer` (cost of the
+    /// samplers themselves).
     pub source: String,
-    /// What was read, with its unit last, for example `cpu_user_s`.
+    /// Metric, with its unit last, for example `cpu_user_s`.
     pub metric: String,
     /// The value; for a counter the increase during the slice.
     pub value: f64,
@@ -172,19 +172,19 @@ pub struct SecondRow {
     pub block: u32,
     /// `SliceId::position`.
     pub position: u32,
-    /// End of the second after the end of the guard, seconds.
+    /// Time of the reading after the end of the guard, seconds.
     pub offset_s: f64,
-    /// Time since the look before, seconds.
+    /// Time since the previous reading, seconds.
     pub length_s: f64,
     /// As in [`ReadingRow`].
     pub source: String,
     /// As in [`ReadingRow`].
     pub metric: String,
-    /// The value; for a counter the increase since the look before.
+    /// The value; for a counter the increase since the previous reading.
     pub value: f64,
 }
 
-/// One row of `errors.csv`: how often an error code came up in a slice.
+/// One row of `errors.csv`: number of times that an error code occurred in a slice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorRow {
     /// `SliceId::block`.
@@ -193,16 +193,16 @@ pub struct ErrorRow {
     pub position: u32,
     /// Name of the contender.
     pub contender: String,
-    /// What the server calls the error: its number, or with PostgreSQL its SQLSTATE; 0 for a lost connection.
+    /// The server's name of the error: its number, or with PostgreSQL its SQLSTATE; 0 for a lost connection.
     #[serde(deserialize_with = "name_or_number")]
     pub code: String,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
     /// Text of the first of them.
     pub example: String,
 }
 
-/// What SQLite's extended result codes are kept with, because they are numbers as MySQL's are.
+/// Offset added to SQLite's extended result codes, which are numbers like MySQL's.
 pub const SQLITE_ERRORS: u32 = 1 << 31;
 
 /// SQLite's primary result codes, by their numbers.
@@ -236,7 +236,7 @@ const SQLITE_CODES: &[&str] = &[
     "NOTADB",
 ];
 
-/// Those extended result codes that a load meets.
+/// SQLite's extended result codes that occur under load.
 const SQLITE_EXTENDED_CODES: &[(u32, &str)] = &[
     (261, "BUSY_RECOVERY"),
     (517, "BUSY_SNAPSHOT"),
@@ -250,7 +250,7 @@ const SQLITE_EXTENDED_CODES: &[(u32, &str)] = &[
     (2579, "CONSTRAINT_ROWID"),
 ];
 
-/// Reads the name of an error. Records of format 3.0 and before have SQLSTATEs as numbers of base 36, which have more
+/// Parses the name of an error. Records of format 3.0 and before have SQLSTATEs as numbers of base 36, which have more
 /// than five digits.
 fn name_or_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let name = String::deserialize(deserializer)?;
@@ -260,8 +260,8 @@ fn name_or_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, 
     })
 }
 
-/// What an error is known by: its number, the name of SQLite's code, or PostgreSQL's SQLSTATE, which the load process counts as
-/// a number of base 36. MySQL's numbers have 16 bits, and those of SQLSTATEs of errors are beyond.
+/// Name of an error: its number, the name of SQLite's code, or PostgreSQL's SQLSTATE, which the load process counts as
+/// a number of base 36. MySQL's numbers have 16 bits; those of SQLSTATEs of errors are larger.
 #[must_use]
 pub fn error_name(code: u32) -> String {
     if code >= SQLITE_ERRORS {

@@ -2,10 +2,9 @@
 
 /// The seed of the stream called `path`, for example `"schedule/level/1"`.
 ///
-/// The same root and path give the same seed in any order and on any machine, so neither thread
-/// order nor a resume changes what is drawn. The bytes are hashed with FNV-1a (Fowler, Noll, Vo,
-/// 1991) and finished with the mixer of SplitMix64 (Steele, Lea, Flood, 2014), because FNV alone
-/// leaves the seeds of neighbouring paths close to each other.
+/// The same root and path give the same seed in any order and on any machine, so neither thread order nor a resume
+/// changes what is drawn. The bytes are hashed with FNV-1a (Fowler, Noll, Vo, 1991) and finished with the mixer of
+/// SplitMix64 (Steele, Lea, Flood, 2014), because FNV alone gives similar seeds to similar paths.
 #[must_use]
 pub fn named_seed(root: u64, path: &str) -> u64 {
     let hash = path

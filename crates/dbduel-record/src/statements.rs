@@ -1,7 +1,7 @@
-//! How servers run the statements of workloads: `contenders/NAME/statements.json`.
+//! Plans of workloads' statements on servers: `contenders/NAME/statements.json`.
 //!
-//! One statement of each class is kept, drawn by the workload itself, with the rows of the server's `EXPLAIN` as they were. What
-//! they mean is for the judge to say.
+//! One statement of each class is kept, drawn by the workload itself, with the unchanged rows of the server's
+//! `EXPLAIN`, which the judge interprets.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub struct ContenderStatements {
 }
 
 impl ContenderStatements {
-    /// Those of a level, if they were asked for.
+    /// Statements of a level, if they were asked for.
     #[must_use]
     pub fn at(&self, level: usize) -> Option<&LevelStatements> {
         self.levels.iter().find(|own| own.level == level)
@@ -30,7 +30,7 @@ pub struct LevelStatements {
     pub level: usize,
     /// One entry per class, in the order in which they were first sent.
     pub statements: Vec<ExplainedStatement>,
-    /// Why there are none, where the workload could not be sampled.
+    /// Why there are none, when the workload could not be sampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
 }
@@ -39,21 +39,21 @@ pub struct LevelStatements {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatementExample {
-    /// The text with `?` in the place of values and `N` in that of the table's number.
+    /// The text with `?` in place of values and `N` in place of the table's number.
     pub class: String,
     /// The number of the table in the text; absent where it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<String>,
-    /// The text with its values; absent where it is too long to be kept.
+    /// The text with its values; absent where it is too long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// A statement and what the server says of it.
+/// A statement and the server's answer about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExplainedStatement {
-    /// Which.
+    /// The statement.
     #[serde(flatten)]
     pub example: StatementExample,
     /// Columns of the answer.

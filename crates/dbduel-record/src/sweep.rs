@@ -19,11 +19,11 @@ pub const SWEEP: &str = "sweep.json";
 /// The directory that holds the records of the cells.
 pub const CELLS: &str = "cells";
 
-/// No sweep takes longer, seconds: ten years.
+/// Longest budget of a sweep, seconds: ten years.
 const BUDGET_S_MAX: f64 = 10.0 * 365.0 * 86_400.0;
 
-/// Which cells there are and in which order they run. What a cell does is in its own `plan.json`,
-/// written when its turn comes: cells that are decided early leave their time to those after them.
+/// The cells of a sweep and their order. The content of a cell is in its own `plan.json`, written when its turn comes:
+/// cells that are decided early leave their time to those after them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepPlan {
@@ -35,13 +35,13 @@ pub struct SweepPlan {
     pub created: String,
     /// Absolute path of the experiment file; relative paths in it start at its directory.
     pub experiment: String,
-    /// What the experiment wants to know.
+    /// The question of the experiment.
     pub question: String,
     /// Root of every random stream; each cell has a seed that follows from it.
     pub seed: u64,
     /// Time for warm-up and slices of all cells together, seconds.
     pub budget_s: f64,
-    /// What is varied beside the contenders and the load.
+    /// Factors varied beside the contenders and the load.
     pub factors: Vec<Factor>,
     /// Every combination of levels, in running order.
     pub cells: Vec<SweepCell>,
@@ -53,7 +53,7 @@ pub struct SweepPlan {
 pub struct Factor {
     /// Name as written in the experiment; that of a setting of one contender has `of` and the contender after it.
     pub name: String,
-    /// What a level changes.
+    /// Kind of setting that a level changes.
     pub kind: FactorKind,
     /// Its levels, in the order of the experiment.
     pub levels: Vec<FactorLevel>,
@@ -71,7 +71,7 @@ impl Factor {
     }
 }
 
-/// What the level of a factor changes.
+/// Kind of setting that a factor changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -80,7 +80,7 @@ pub enum FactorKind {
     Parameter,
     /// The processors that the servers are confined to.
     ServerCores,
-    /// What the servers may read and write at most.
+    /// Limit of what the servers read and write.
     ServerIo,
     /// A setting of all contenders or of one.
     Setting,
@@ -90,7 +90,7 @@ pub enum FactorKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactorLevel {
-    /// How people call it.
+    /// Display name.
     pub label: String,
     /// What it sets: the value of a parameter or a setting, a list of processors, or a [`crate::plan::IoLimit`].
     pub value: serde_json::Value,
@@ -111,7 +111,7 @@ pub struct SweepCell {
 }
 
 impl SweepPlan {
-    /// How people call a cell: `table_size = 1000, server_cores = 2`.
+    /// Display name of a cell: `table_size = 1000, server_cores = 2`.
     #[must_use]
     pub fn label(&self, cell: &SweepCell) -> String {
         let parts = self.factors.iter().zip(&cell.levels);
@@ -124,7 +124,7 @@ impl SweepPlan {
     /// The plan in `dir`.
     ///
     /// # Errors
-    /// When it cannot be read, is not understood, or refers to levels or directories that it does not have.
+    /// When it cannot be read or parsed, or refers to levels or directories that do not exist.
     pub fn read(dir: &Path) -> Result<Self, RecordError> {
         let path = dir.join(SWEEP);
         let text = foreign::read_text_below(dir, SWEEP, DOCUMENT_BYTES_MAX).map_err(|source| {
@@ -152,19 +152,21 @@ impl SweepPlan {
         Ok(plan)
     }
 
-    /// What everybody who has a plan relies on: a time that can be counted, levels that there are, and for every cell
-    /// a directory of its own among the cells. Such a directory may be cleared, so it must be no other.
+    /// Checks what every user of a plan relies on: a budget that can be added up, existing levels, and for every cell
+    /// its own directory among the cells. Such a directory may be cleared, so it must be no other.
     fn check(&self) -> Result<(), String> {
         if !(self.budget_s > 0.0 && self.budget_s <= BUDGET_S_MAX) {
             return Err(format!(
-                "its budget is {} s, and it must be above 0 s and at most {BUDGET_S_MAX} s",
+                "its budget is {} s; it must be above 0 s and at most {BUDGET_S_MAX} s",
                 self.budget_s
             ));
         }
         let mut names = BTreeSet::new();
         for SweepCell { name, levels, .. } in &self.cells {
             if !is_own_name(name) {
-                return Err(format!("the name of cell {name:?} is no plain file name"));
+                return Err(format!(
+                    "the name of cell {name:?} is not a plain file name"
+                ));
             }
             if !names.insert(name) {
                 return Err(format!("two cells have the name {name:?}"));
@@ -173,7 +175,9 @@ impl SweepPlan {
             if levels.len() != self.factors.len()
                 || !known.all(|(&level, factor)| level < factor.levels.len())
             {
-                return Err(format!("cell {name:?} names a level that no factor has"));
+                return Err(format!(
+                    "cell {name:?} does not have one existing level per factor"
+                ));
             }
         }
         Ok(())
@@ -188,7 +192,7 @@ fn is_own_name(name: &str) -> bool {
     is_one && components.next().is_none() && !name.starts_with('.')
 }
 
-/// What every version of the plan has.
+/// The fields that every version of the plan has.
 #[derive(Deserialize)]
 struct Version {
     format: FormatVersion,

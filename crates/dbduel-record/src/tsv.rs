@@ -1,4 +1,4 @@
-//! Tab-separated tables as `mysql --batch` writes them, which people's own dumps have too.
+//! Tab-separated tables as written by `mysql --batch`, and as users' own dumps have them.
 
 /// A field with newline, tab, backslash and the zero byte escaped.
 #[must_use]
@@ -16,8 +16,7 @@ pub fn escape(field: &str) -> String {
     escaped
 }
 
-/// The field that [`escape`] was given. A backslash before another character is dropped, one at the
-/// end is kept.
+/// Reverses [`escape`]. A backslash before another character is dropped, one at the end is kept.
 #[must_use]
 pub fn unescape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());

@@ -1,7 +1,7 @@
-//! How much of its budget a record has used, and what of that in its extensions.
+//! Budget used by a record, in total and in its extensions.
 //!
-//! Counted is load: warm-ups, guards, slices and rounds of the continuity check, lost ones too. What a killed process had begun and not written
-//! down is in no record, and is not counted.
+//! Load counts: warm-ups, guards, slices and rounds of the continuity check, including lost ones. Work that a killed
+//! process had begun and not recorded is not counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +10,14 @@ use crate::event::{Event, SliceId, Stamped};
 use crate::plan::Block;
 use crate::rows::ALL_CLASSES;
 
-/// What a record got beyond its plan.
+/// Extensions of a record beyond its plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Extensions {
-    /// How often it was given more.
+    /// Number of extensions.
     pub count: usize,
-    /// Load since the first time, seconds.
+    /// Load since the first extension, seconds.
     pub used_s: f64,
-    /// Complete blocks that were begun since.
+    /// Complete blocks begun since.
     pub blocks: usize,
 }
 
@@ -28,7 +28,7 @@ impl Record {
         used_in_s(self, &self.events)
     }
 
-    /// The extensions; nothing when there are none.
+    /// The extensions; `None` without any.
     #[must_use]
     pub fn extensions(&self) -> Option<Extensions> {
         let is_one = |event: &&Stamped| matches!(event.what, Event::Extended { .. });
@@ -57,7 +57,7 @@ impl Record {
     }
 }
 
-/// Seconds of load that these entries of the record's journal tell of.
+/// Seconds of load in these entries of the record's journal.
 fn used_in_s(record: &Record, events: &[Stamped]) -> f64 {
     let totals = record.slices.iter().filter(|row| row.class == ALL_CLASSES);
     let slice_s: BTreeMap<SliceId, f64> = totals

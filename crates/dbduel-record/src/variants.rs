@@ -1,15 +1,15 @@
-//! Best against best: several variants of a contender, of which the best is chosen at each load level before it is judged.
+//! Best against best: variants of contenders, of which the best is chosen at each load level before it is judged.
 
 use serde::{Deserialize, Serialize};
 
 use crate::plan::{Block, Plan};
 
-/// Which contenders of a plan are variants of one, and how long they compete before the best of each meet.
+/// The contenders of a plan that are variants of one, and for how long they compete before only the chosen ones run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Variants {
-    /// Rounds of each level in which all variants run, and from which the best of each group is chosen. In later rounds only
-    /// the chosen ones run, and only these rounds are judged.
+    /// Rounds of each level in which all variants run, and from which the best of each group is chosen. In later
+    /// rounds only the chosen variants run, and only these rounds are judged.
     pub choosing_rounds: u32,
     /// The contenders as the experiment names them, in its order.
     pub groups: Vec<VariantGroup>,
@@ -21,7 +21,7 @@ pub struct Variants {
 pub struct VariantGroup {
     /// Its name.
     pub name: String,
-    /// Settings that differ between its variants; none where it has one only.
+    /// Settings that differ between its variants; empty with a single variant.
     pub settings: Vec<String>,
     /// Indices into `Plan::contenders`.
     pub members: Vec<usize>,
@@ -43,7 +43,7 @@ impl Variants {
 }
 
 impl Plan {
-    /// How many slices of a block run: all that it lists, or those of the chosen variants.
+    /// Number of slices of a block that run: all that it lists, or those of the chosen variants.
     #[must_use]
     pub fn running_slices(&self, block: &Block) -> usize {
         match &self.variants {
@@ -53,7 +53,8 @@ impl Plan {
     }
 }
 
-/// Each contender of the plan is a variant in one group, no group is empty, and blocks have each contender once.
+/// Checks that each contender of the plan is a variant in exactly one group, no group is empty, and blocks hold each
+/// contender once.
 ///
 /// # Errors
 /// Says what does not fit.
@@ -70,10 +71,15 @@ pub(crate) fn check(plan: &Plan) -> Result<(), String> {
     let is_partition = members.into_iter().eq(0..plan.contenders.len());
     let has_empty = variants.groups.iter().any(|group| group.members.is_empty());
     if !is_partition || has_empty || variants.choosing_rounds == 0 {
-        return Err("the groups of variants are not a division of the contenders".to_owned());
+        return Err(
+            "variants must have choosing rounds, and groups that hold each contender exactly once"
+                .to_owned(),
+        );
     }
     if plan.schedule.mirrored || plan.design.is_some() || plan.suite.is_some() {
-        return Err("variants have neither mirrored blocks nor a design nor a suite".to_owned());
+        return Err(
+            "variants cannot be combined with mirrored blocks, a design or a suite".to_owned(),
+        );
     }
     Ok(())
 }

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Who is faster.
+/// Answer about throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// More committed transactions per second than the baseline.
     Faster,
-    /// Fewer.
+    /// Fewer committed transactions per second than the baseline.
     Slower,
     /// Within the horizon of the baseline.
     Equivalent,
@@ -20,7 +20,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict on the other one of the two.
+    /// The verdict seen from the other contender.
     #[must_use]
     pub fn reversed(self) -> Self {
         match self {
@@ -30,7 +30,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict as people read it.
+    /// The verdict as a word.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Files that are replaced as a whole: no reader sees half of one.
+//! Files that are replaced atomically: no reader sees a partial one.
 
 use std::fs;
 use std::io;
@@ -6,22 +6,22 @@ use std::path::{Path, PathBuf};
 
 use crate::files::{Change, FileSystem, LocalFiles, sync_parent};
 
-/// How the names of files end that are being written; they begin with a dot.
+/// Suffix of temporary files; their names begin with a dot.
 const PART: &str = ".part";
 
-/// Folders of a record are not nested deeper.
+/// Deepest nesting of folders in a record.
 pub(crate) const DEPTH_MAX: usize = 8;
 
-/// Writes a file beside its final place, syncs it, renames it and syncs the folder. A file of that name is replaced;
-/// `mode` is the permission of the new one, before the process's mask.
+/// Writes a temporary file, syncs it, renames it and syncs the folder. A file of that name is replaced; `mode` is the
+/// permission of the new one, before the process's umask.
 ///
 /// # Errors
-/// When the file cannot be written, synced or renamed; what was written beside is removed then.
+/// When the file cannot be written, synced or renamed; the temporary file is then removed.
 pub fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     write_whole_on(&LocalFiles, path, bytes, mode)
 }
 
-/// As [`write_whole`], on other files than the machine's own.
+/// As [`write_whole`], on another file system than the machine's own.
 ///
 /// # Errors
 /// As [`write_whole`].
@@ -55,14 +55,13 @@ pub fn write_whole_on(
     written
 }
 
-/// True for the name of a file that [`write_whole`] writes and has not renamed yet: a dot, the final name, the
-/// number of the process.
+/// True for the name of a temporary file of [`write_whole`]: a dot, the final name, the process id.
 #[must_use]
 pub fn is_half_written(name: &str) -> bool {
     writer(name).is_some()
 }
 
-/// The number of the process that writes the half-written file of this name.
+/// The process id in the name of a temporary file.
 fn writer(name: &str) -> Option<u32> {
     let (name, number) = name
         .strip_prefix('.')?
@@ -72,7 +71,7 @@ fn writer(name: &str) -> Option<u32> {
     (!name.is_empty() && is_number).then(|| number.parse().ok())?
 }
 
-/// The half-written files below a folder, sorted. Without a writer, killed processes left them.
+/// The temporary files below a folder, sorted. If their writer is gone, a killed process left them.
 ///
 /// # Errors
 /// When a folder cannot be listed.
@@ -83,8 +82,8 @@ pub fn half_written(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Removes the half-written files below a folder whose writers are gone. A number that another process has got since
-/// keeps a file until that one is gone too.
+/// Removes the temporary files below a folder whose writers are gone. A process id that has been reused keeps a file
+/// until that process is gone too.
 ///
 /// # Errors
 /// When a folder cannot be listed or a file cannot be removed.

@@ -1,6 +1,6 @@
-//! The page in a real browser: what its script adds, how fast a day opens, that names stay text and that words can be read.
+//! The page in a real browser: script, time to open the report of a day, escaping of names, and legibility.
 //!
-//! Its tests count as ignored where there was no `chromium` when they were built.
+//! The tests count as ignored where there was no `chromium` when they were built.
 
 #[cfg(test)]
 mod tests {
@@ -13,7 +13,7 @@ mod tests {
     use dbduel_judge::summarise;
     use dbduel_testkit::synthetic::{Observation, Scenario};
 
-    /// Does what a reader does, and leaves what came of it in the page's title.
+    /// Acts as a reader would and reports the results in the page's title.
     const READER: &str = r#"<script>addEventListener("load", () => {
         const result = {};
         const seen = (test) => [...document.querySelectorAll(test)].filter((e) => e.getClientRects().length);
@@ -54,8 +54,8 @@ mod tests {
         document.title = "RESULT " + JSON.stringify(result);
     });</script></body>"#;
 
-    /// Opens a page, in frames of its own, as wide as windows are, and leaves in the title what does not fit: how much wider than
-    /// the frame the page is, elements beyond its edge that nothing scrolls, words beyond the edge of their chart, and tables that
+    /// Opens a page in frames of its own, as wide as windows are, and reports overflow in the title: excess width over
+    /// the frame, elements beyond the edge that do not scroll, words beyond the edge of their chart, and tables that
     /// must be scrolled.
     const WIDTHS: &str = r#"<script>addEventListener("load", () => {
         const result = {};
@@ -84,8 +84,8 @@ mod tests {
         document.title = "RESULT " + JSON.stringify(result);
     });</script></body>"#;
 
-    /// Leaves in the title words whose contrast with what lies behind them is below that of the Web Content Accessibility Guidelines 2.1
-    /// (1.4.3, level AA: 4.5, of large type 3).
+    /// Reports in the title words whose contrast with their background is below that of the Web Content Accessibility
+    /// Guidelines 2.1 (1.4.3, level AA: 4.5, of large type 3).
     const CONTRAST: &str = r#"<script>addEventListener("load", () => {
         const parts = (colour) => (colour.match(/[\d.]+/g) || [0, 0, 0, 0]).map(Number);
         const over = (top, below) => {
@@ -118,7 +118,7 @@ mod tests {
         document.title = "RESULT " + JSON.stringify({ words, faint });
     });</script></body>"#;
 
-    /// How paper and screens show a page: which of the rules for media apply.
+    /// Replacements that make media rules apply as on paper and on screens.
     const LIGHT: &[(&str, &str)] = &[(DARK_RULE, "@media not all")];
     const DARK: &[(&str, &str)] = &[(DARK_RULE, "@media all")];
     /// Printed where screens are dark, so that both rules apply and those of paper must win.
@@ -136,13 +136,13 @@ mod tests {
         })
     }
 
-    /// What a reader found.
+    /// Results of [`READER`] on a page.
     fn visit(html: &str) -> serde_json::Value {
         let (start, end) = html.rsplit_once("</body>").unwrap();
         browse(&format!("{start}{READER}{end}"))
     }
 
-    /// What the script of a page left in its title.
+    /// Results that the script of a page wrote to its title.
     fn browse(html: &str) -> serde_json::Value {
         let dir = tempfile::tempdir().unwrap();
         let page = dir.path().join("page.html");

@@ -1,4 +1,4 @@
-//! Which variant of each contender was chosen at each load level, as text.
+//! Chosen variant of each contender at each load level, as text.
 
 use dbduel_judge::Summary;
 use dbduel_judge::summary::ChampionChoice;
@@ -21,7 +21,7 @@ pub struct ChampionsView {
     pub heads: [&'static str; 4],
     /// By level, then contender.
     pub rows: Vec<ChampionView>,
-    /// What the verdicts are about.
+    /// How variants were chosen and which blocks the verdicts use.
     pub note: String,
 }
 
@@ -30,15 +30,15 @@ pub struct ChampionView {
     pub level: String,
     pub contender: String,
     pub chosen: String,
-    /// Whether another variant may be as fast or faster.
+    /// Whether the choice is decided, and how many other variants may be as fast.
     pub doubt: String,
-    /// A class of looks for the choice: `faster` when it is decided, else `undecided`.
+    /// CSS class of the choice: `faster` when it is decided, else `undecided`.
     pub answer: &'static str,
     /// The other variants with their ratios.
     pub others: Vec<String>,
 }
 
-/// The part, if a contender has variants.
+/// The section on variants; `None` when no contender has any.
 #[must_use]
 pub fn view(summary: &Summary) -> Option<ChampionsView> {
     let first = summary.champions.first()?;
@@ -51,9 +51,9 @@ pub fn view(summary: &Summary) -> Option<ChampionsView> {
             .collect(),
         note: format!(
             "Variants competed in the first {} of each load level; the one with the highest mean log throughput was chosen \
-             there. Verdicts, ratios and figures are about the chosen ones in later blocks only, so that choosing does not \
-             flatter. A choice is undecided while another variant is not shown to be slower; every two variants of a load \
-             level share an error probability of {}.",
+             there. Verdicts, ratios and figures are about the chosen ones in later blocks only, so that the selection \
+             does not bias them. A choice is undecided while another variant is not shown to be slower; all pairs of variants \
+             of a load level share an error probability of {}.",
             words::things(first.blocks.into(), "block"),
             words::share(1.0 - summary.rule.confidence)
         ),
@@ -109,7 +109,7 @@ fn row(summary: &Summary, choice: &ChampionChoice) -> ChampionView {
     }
 }
 
-/// Prints the part.
+/// Prints the section.
 pub fn print(page: &mut Page, view: &ChampionsView) {
     page.blank();
     page.inked_lines(Ink::Bold, "Chosen variants");

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// Rows in columns: the first is left-aligned, as are those of `left`; others are right-aligned.
+/// Aligns rows in columns: the first and those in `left` left-aligned, others right-aligned.
 pub fn columns(rows: &[Vec<String>], left: &[usize]) -> String {
     let count = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {

@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::terminal::{Ink, Page, clean, cut};
 use super::{number_of, words};
 
-/// Comparisons that a terminal lists; the rest is counted.
+/// Comparisons that a terminal lists; the others are counted.
 const LISTED_MAX: usize = 8;
-/// Columns of a function's name: those of templates may have hundreds.
+/// Maximum number of columns of a function's name: those of templates may have hundreds.
 const NAME_MAX: usize = 60;
 
 /// The functions of one contender at one load level.
@@ -38,13 +38,12 @@ pub fn views(summary: &Summary) -> Vec<FunctionsView> {
                 .map_or_else(String::new, |duel| duel.label.clone()),
             contender: difference.contender.clone(),
             number: number_of(summary, &difference.contender),
-            text: named(difference)
-                .unwrap_or_else(|| "none beyond the error of sampling".to_owned()),
+            text: named(difference).unwrap_or_else(|| "none beyond sampling error".to_owned()),
         })
         .collect()
 }
 
-/// The functions with their times, the largest difference first; `None` where none differs beyond the error of sampling.
+/// The functions with their times, the largest difference first; `None` where none differs beyond sampling error.
 #[must_use]
 pub fn named(difference: &FlameDifference) -> Option<String> {
     let functions = difference.functions.iter();

@@ -26,7 +26,7 @@ pub(super) const PAGE_STYLE: &str = concat!(
     include_str!("templates/report.css"),
     include_str!("templates/fairness.css")
 );
-/// Hover, series, zoom; everything else works without it.
+/// Tooltips, series toggles and zoom; everything else works without the script.
 const SCRIPT: &str = include_str!("templates/report.js");
 
 /// The charts over load levels, shown when there are several.
@@ -89,7 +89,7 @@ impl Pair {
 #[derive(Serialize)]
 struct OverTime {
     throughput: Pair,
-    /// What the servers did meanwhile; absent when nothing was seen second by second.
+    /// Resource series of the servers; absent without per-second readings.
     meanwhile: Option<Pair>,
 }
 
@@ -125,7 +125,7 @@ struct Page {
 struct LevelDifferences {
     level: usize,
     label: String,
-    /// What the verdicts of the level are.
+    /// Verdicts of the level, as text.
     verdicts: String,
     pairs: Vec<Pair>,
 }

@@ -8,12 +8,12 @@ const COLUMNS: usize = 40;
 /// The scale that lines share.
 pub(super) struct IntervalScale {
     least: f64,
-    /// Logarithm of the greatest value ÷ the least.
+    /// Logarithm of the ratio of the largest value to the smallest.
     width: f64,
 }
 
 impl IntervalScale {
-    /// From the least to the greatest of the values, all above zero; what lies beyond is drawn at the ends.
+    /// A scale from the smallest to the largest of the values, all above zero; values outside are drawn at the ends.
     pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let (least, most) = values
             .into_iter()

@@ -9,13 +9,13 @@ use serde::Serialize;
 
 use super::{Format, Options, Rendered, explanation};
 
-/// What a report of dbduel says, in numbers.
+/// A report of dbduel in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "dbduel report"))]
 pub struct Document {
     /// Version of the document's schema.
     pub schema_version: u32,
-    /// What was concluded.
+    /// Verdicts, figures and facts of the contest.
     pub summary: Summary,
     /// Findings, heaviest first.
     pub findings: Vec<event::Finding>,
@@ -79,8 +79,8 @@ mod tests {
         generator.into_root_schema_for::<Document>()
     }
 
-    /// What `value` violates of `schema`, with its place. Knows the words that our schema uses and
-    /// refuses others, so that none is passed over.
+    /// The violations of `schema` in `value`, with their place. Fails on keywords that it does not support, so that none
+    /// is ignored.
     fn violations(root: &Value, schema: &Value, value: &Value, place: &str) -> Vec<String> {
         let Value::Object(words) = schema else {
             return match schema {

@@ -1,7 +1,7 @@
 //! Reports: a summary and findings in, text out.
 //!
-//! Functions return what is to be written; nothing here prints, opens a file, asks for the time or looks
-//! at the environment. A format does not see raw events; all that it says is in the [`Summary`].
+//! Functions return text; nothing here prints, opens a file, asks for the time or reads the environment. A format has
+//! no access to raw events; its only source is the [`Summary`].
 
 mod attribution;
 #[cfg(test)]
@@ -36,10 +36,10 @@ use dbduel_text::{visible, visible_inked};
 
 use dbduel_judge::Summary;
 
-/// What the caller knows about the place where the report will be read.
+/// Properties of the place where the report will be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Columns of the terminal; formats for files ignore it.
+    /// Columns of the terminal; formats for files ignore them.
     pub width: usize,
     /// Whether the terminal may be sent colours; the caller knows `NO_COLOR`.
     pub colour: bool,
@@ -57,9 +57,9 @@ pub struct Rendered {
 /// A file beside a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtraFile {
-    /// Its name, without a folder.
+    /// File name, without a folder.
     pub name: String,
-    /// What is in it.
+    /// Content.
     pub text: String,
 }
 
@@ -68,14 +68,14 @@ pub trait Format: Sync {
     /// Name on the command line.
     fn name(&self) -> &'static str;
 
-    /// File name that such a report usually gets; `None` when it is meant for the terminal.
+    /// Usual file name of such a report; `None` when it is meant for the terminal.
     fn file_name(&self) -> Option<&'static str>;
 
     /// The report of a record.
     fn render(&self, summary: &Summary, findings: &[Finding], options: &Options) -> Rendered;
 }
 
-/// Every format, the one that a run writes last at the end.
+/// Every format; a run writes the last one at its end.
 pub const FORMATS: &[&dyn Format] = &[
     &terminal::Terminal,
     &html::Html,
@@ -97,7 +97,7 @@ fn number_of(summary: &Summary, contender: &str) -> usize {
 }
 
 impl Rendered {
-    /// A report for files, with nothing in it that drives a terminal or turns the direction of a line around.
+    /// A report for files, without escape sequences or characters that change the direction of text.
     fn of_files(text: &str, files: Vec<ExtraFile>) -> Self {
         let visible_file = |ExtraFile { name, text }| ExtraFile {
             name,
@@ -109,7 +109,7 @@ impl Rendered {
         }
     }
 
-    /// A report for a terminal, as [`Rendered::of_files`] but for its own ornaments.
+    /// A report for a terminal, as [`Rendered::of_files`] but with its own escape sequences for colour.
     fn of_terminal(text: &str) -> Self {
         Self {
             text: visible_inked(text).into_owned(),

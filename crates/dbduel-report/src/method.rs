@@ -22,8 +22,8 @@ pub fn paragraphs(summary: &Summary) -> Vec<(&'static str, String)> {
         (
             "Order",
             format!(
-                "All contenders ran at the same time and took turns. {}, {}. A disturbance of the machine affects all of a \
-                 block alike.",
+                "All contenders ran at the same time and took turns. {}, {}. A disturbance of the machine affects all \
+                 contenders of a block alike.",
                 match schedule.mirrored {
                     true => "A mirrored block is a random permutation of them and its reverse",
                     false => "A block is a random permutation of them",
@@ -139,7 +139,7 @@ fn slices(summary: &Summary) -> String {
         });
         let lengths: Vec<String> = lengths.collect();
         return format!(
-            "in turns: its order is repeated until the block lasts long enough, later ones longer, and it weighs as much. A pilot chose the length of turns and guards for each \
+            "in turns: the order is repeated until the block is long enough; later blocks are longer and weigh in proportion. A pilot chose the length of turns and guards for each \
              level, from each contender by itself: {} (drawn within ±{} per block)",
             match lengths.is_empty() {
                 true => "none so far".to_owned(),
@@ -172,7 +172,7 @@ fn of_each_level(levels: usize, level: &str) -> String {
     }
 }
 
-/// How servers were observed, and what that cost.
+/// How servers were observed, and at what cost.
 fn observation(summary: &Summary) -> String {
     let Some(watched) = &summary.watched else {
         return "Only throughput, latency and processor time were observed.".to_owned();

@@ -1,4 +1,4 @@
-//! One duel on several machines as text: the mean of such machines, how much they differ, and each machine by itself.
+//! One duel on several machines as text: pooled mean, spread between machines, and each machine by itself.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::interval_scale::IntervalScale;
 use super::words::{self, RatioUnit};
 use super::{Options, wrap};
 
-/// Characters of the identity of each machine that are shown.
+/// Characters shown of each machine's identity.
 const NAME_CHARACTERS: usize = 24;
 
 /// All comparisons, then the machines.

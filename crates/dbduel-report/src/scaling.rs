@@ -32,7 +32,7 @@ pub fn sentences(summary: &Summary) -> Vec<String> {
         .collect()
 }
 
-/// The answer of a search, one headline per contender.
+/// Result of a search, one headline per contender.
 #[must_use]
 pub fn highest_rates(summary: &Summary) -> Vec<String> {
     let number = words::number;
@@ -204,7 +204,7 @@ fn scaling(one: &ContenderScaling) -> String {
     }
 }
 
-/// On which side of a crossing a contender is faster.
+/// Sides of a crossing on which a contender is faster and slower.
 pub(super) fn sides(is_faster_above: bool) -> &'static str {
     if is_faster_above {
         "faster above, slower below"

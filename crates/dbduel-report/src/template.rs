@@ -21,10 +21,10 @@ const TEMPLATES: [(&str, &str); 10] = [
     ("disclosure.html", include_str!("templates/disclosure.html")),
 ];
 
-/// Why a template cannot fail.
+/// Why rendering a template cannot fail.
 const COMPLETE: &str = "the template is part of the program, and a test renders every part of it";
 
-/// The text that the template `name` makes of `page`.
+/// The template `name` rendered with `page`.
 pub(super) fn rendered(name: &str, page: &impl Serialize) -> String {
     let environment = environment();
     let template = environment.get_template(name);
@@ -64,7 +64,7 @@ fn environment() -> Environment<'static> {
     environment
 }
 
-/// Text that Markdown and HTML leave alone, fit for a cell of a table.
+/// Text without markup in Markdown and HTML, fit for a table cell.
 fn markdown(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -106,7 +106,7 @@ fn html_prose(text: &str) -> String {
     with_code(&words::units_kept(text), chart::escape, code)
 }
 
-/// The text with `code` applied to what is between backticks and `plain` to the rest.
+/// The text with `code` applied to spans between backticks and `plain` to the rest.
 fn with_code(text: &str, plain: impl Fn(&str) -> String, code: impl Fn(&str) -> String) -> String {
     let mut written = String::with_capacity(text.len() + 32);
     let mut rest = 0;
@@ -119,10 +119,10 @@ fn with_code(text: &str, plain: impl Fn(&str) -> String, code: impl Fn(&str) -> 
     written
 }
 
-/// Places of the next two backticks from `start` on that set what is between them as code.
+/// Positions of the next two backticks from `start` on that enclose code.
 ///
-/// Names are set so and may hold backticks themselves, so a backtick opens only at the start of a word and
-/// closes only at the end of one. One without a partner is a character like any other.
+/// Names are set so and may hold backticks themselves, so a backtick opens only at the start of a word and closes only
+/// at the end of one. One without a partner is an ordinary character.
 fn next_code(text: &str, start: usize) -> Option<(usize, usize)> {
     let before = |at: usize| text[..at].chars().next_back();
     let after = |at: usize| text[at + 1..].chars().next();

@@ -1,4 +1,4 @@
-//! Every format on synthetic records: what it says, that it is safe, and that it is the same each time.
+//! Every format on synthetic records: content, escaping, and reproducibility.
 
 use dbduel_audit::Finding;
 use dbduel_audit::Grade;
@@ -17,7 +17,7 @@ const OPTIONS: Options = Options {
     colour: false,
 };
 
-/// Judged, with the one part that changes from version to version held.
+/// Judged, with the one part that changes from version to version fixed.
 fn judged(scenario: &Scenario) -> (Summary, Vec<Finding>) {
     let (mut summary, findings) = summarise(&scenario.record());
     "0.1.0".clone_into(&mut summary.judged_by);
@@ -186,8 +186,8 @@ fn a_suite_is_a_matrix_in_every_format_and_fits_a_narrow_terminal() {
         for part in [
             "random-points-100",
             "geometric mean",
-            "relative to the contender before",
-            "of 3 workloads",
+            "relative to the previous contender",
+            "Of 3 workloads",
         ] {
             assert!(text.contains(part), "{name} lacks {part}");
         }
@@ -283,7 +283,7 @@ fn an_undecided_class_and_one_with_too_few_transactions_say_so_in_words() {
         let text = text(name);
         for part in [
             "not compared",
-            "has 7 transactions, its own quantile needs 20",
+            "has 7 transactions, but its quantile needs 20",
             "undecided",
         ] {
             assert!(text.contains(part), "{name}: no `{part}`");

@@ -1,6 +1,6 @@
-//! Runs external programs to their end: with a deadline, their output captured, their failure explained.
+//! Runs external programs to completion: with a deadline, captured output, and errors that quote it.
 //!
-//! Servers that stay are not started here.
+//! Long-running servers are started elsewhere.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -17,15 +17,15 @@ use dbduel_machine::interrupt;
 use super::copy::tree_size;
 use super::progress::{Progress, ProgressUnit};
 
-/// How much of a program's output is kept; what comes later is read and thrown away.
+/// Limit of a program's captured output; the remainder is read and discarded.
 const CAPTURE_BYTES: u64 = 32 << 20;
-/// How much of the standard error goes into an error's text.
+/// Lines of the standard error quoted in an error.
 const QUOTED_LINES: usize = 12;
 const POLL: Duration = Duration::from_millis(20);
-/// How long to wait for the last output of a program that has ended: a grandchild may hold the pipe open.
+/// Timeout for the last output of a program that has ended: a grandchild may hold the pipe open.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// What a program left behind.
+/// Result of a program that ended.
 #[derive(Debug)]
 pub struct Finished {
     /// How it ended.
@@ -36,7 +36,7 @@ pub struct Finished {
     pub stderr: String,
 }
 
-/// A program to run to its end.
+/// A program that runs to completion.
 pub struct Tool<'a> {
     command: Command,
     name: String,
@@ -60,7 +60,7 @@ impl<'a> Tool<'a> {
         }
     }
 
-    /// A command that was put together elsewhere, known to the reader of an error as `name`.
+    /// A prepared command; errors call it `name`.
     pub fn of(mut command: Command, name: &str) -> Self {
         // Messages are parsed and quoted: they must not depend on the user's language.
         command.env("LC_ALL", "C.UTF-8");
@@ -73,19 +73,19 @@ impl<'a> Tool<'a> {
         }
     }
 
-    /// The command itself, to add arguments, folder and environment.
+    /// Changes the command: arguments, folder, environment.
     pub fn with(mut self, change: impl FnOnce(&mut Command)) -> Self {
         change(&mut self.command);
         self
     }
 
-    /// What the program reads from its standard input.
+    /// Sets the program's standard input.
     pub fn stdin(mut self, bytes: Vec<u8>) -> Self {
         self.stdin = bytes;
         self
     }
 
-    /// While the program runs, reports the bytes that `folder` holds.
+    /// Reports the bytes in `folder` while the program runs.
     pub fn watching(
         mut self,
         folder: &'a Path,
@@ -100,10 +100,10 @@ impl<'a> Tool<'a> {
         self
     }
 
-    /// Runs the program and returns what it left, however it ended.
+    /// Runs the program and returns its result, whatever its exit status.
     ///
     /// # Errors
-    /// It cannot be started, or is not done at the deadline (it is killed then).
+    /// It cannot be started, or exceeds the deadline and is killed.
     pub fn run(mut self, deadline: Duration) -> Result<Finished> {
         let mut child = self
             .command
@@ -136,7 +136,7 @@ impl<'a> Tool<'a> {
                 stderr,
             }),
             None => bail!(
-                "`{}` was not done after {} s and was ended{}",
+                "`{}` did not finish within {} s and was killed{}",
                 self.name,
                 deadline.as_secs(),
                 quote(&stderr)
@@ -144,10 +144,10 @@ impl<'a> Tool<'a> {
         }
     }
 
-    /// Runs the program, which must succeed.
+    /// Runs the program, which must exit successfully.
     ///
     /// # Errors
-    /// As [`Tool::run`]; also when it ends with anything but success: the error quotes the end of its output.
+    /// As [`Tool::run`]; also when it fails: the error quotes the end of its output.
     pub fn run_ok(self, deadline: Duration) -> Result<Finished> {
         let name = self.name.clone();
         let finished = self.run(deadline)?;
@@ -188,7 +188,8 @@ impl<'a> Tool<'a> {
     }
 }
 
-/// The last lines of a text without the codes of a terminal, set off from the sentence before them; empty when there are none.
+/// The last lines of a text without terminal control codes, separated from the preceding sentence; empty when there are
+/// none.
 pub fn quote(text: &str) -> String {
     let text = strip_str(text).to_string();
     let lines: Vec<&str> = text
@@ -268,7 +269,7 @@ mod tests {
         let error = loop {
             let tool = shell("echo waiting >&2; exec sleep 1000");
             let error = tool.run(deadline).unwrap_err().to_string();
-            assert!(error.contains("was not done"), "{error}");
+            assert!(error.contains("did not finish"), "{error}");
             deadline *= 2;
             if error.contains("waiting") || deadline > Duration::from_secs(60) {
                 break error;

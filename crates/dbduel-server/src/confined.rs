@@ -1,6 +1,6 @@
-//! Changes in a folder that a hostile archive or layer of an image cannot lead out of.
+//! Changes within a folder that a hostile archive or image layer cannot escape.
 //!
-//! The kernel resolves every path as for a process whose root the folder is: absolute links and `..` begin and end there.
+//! The kernel resolves every path as for a process whose root is the folder: absolute links and `..` stay below it.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -11,14 +11,14 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 
-/// A folder that becomes the root of an image, or of what an archive holds.
+/// A folder that becomes the root of an image or of an archive's content.
 pub struct Root {
     folder: OwnedFd,
-    /// Without links.
+    /// Path without symbolic links.
     path: PathBuf,
 }
 
-/// An entry's place: a folder of the root that is open, and a name in it, which need not exist.
+/// Position of an entry: an open folder below the root, and a name in it, which need not exist.
 pub struct Entry {
     folder: OwnedFd,
     name: OsString,
@@ -38,7 +38,7 @@ impl Root {
         Ok(Root { folder, path })
     }
 
-    /// The place of a path of an archive; folders on the way to it are made. `None` for the root itself.
+    /// The position of an archive's path; creates the folders on the way to it. `None` for the root itself.
     ///
     /// # Errors
     /// The path has `..`, or leads through something that is no folder.
@@ -53,7 +53,7 @@ impl Root {
         }))
     }
 
-    /// As [`Root::entry`] for a path that lower layers must have; `None` when its folder is not there.
+    /// As [`Root::entry`] for a path of lower layers; `None` when its folder does not exist.
     ///
     /// # Errors
     /// As [`Root::entry`].
@@ -102,7 +102,7 @@ impl Root {
         self.folder(path)
     }
 
-    /// The target that a link at `entry` must have, so that it leads outside of a container where it led inside.
+    /// The target of a link at `entry`, rewritten to resolve outside of a container as it did inside.
     ///
     /// # Errors
     /// The folder of the entry is gone.
@@ -143,8 +143,8 @@ impl Root {
     }
 }
 
-/// Whether a relative path goes up at its beginning alone, and at most `depth` folders. Behind a name `..` may be anywhere: the name may
-/// be a link.
+/// True when a relative path has `..` only at its beginning, at most `depth` times. A later `..` may follow a name that
+/// is a link.
 fn climbs_at_most(path: &Path, depth: usize) -> bool {
     let parts = path.components();
     let is_up = |part: &Component<'_>| matches!(part, Component::ParentDir);
@@ -152,7 +152,7 @@ fn climbs_at_most(path: &Path, depth: usize) -> bool {
     up <= depth && !parts.skip(up).any(|part| is_up(&part))
 }
 
-/// A path as archives should have it: below the root, without `..`.
+/// Normalises an archive's path: below the root, without `..`.
 ///
 /// # Errors
 /// It has `..`.
@@ -165,7 +165,7 @@ pub fn below(path: &Path) -> io::Result<PathBuf> {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidData,
                     format!(
-                        "it has the path `{}`, which leads out of it",
+                        "it contains the path `{}`, which leads outside of it",
                         path.display()
                     ),
                 ));
@@ -181,12 +181,12 @@ impl Entry {
         PathBuf::from(format!("/proc/self/fd/{}", self.folder.as_raw_fd()))
     }
 
-    /// A path to it that follows no link before the last name.
+    /// A path to it that follows no link in its last component.
     fn path(&self) -> PathBuf {
         self.folder_path().join(&self.name)
     }
 
-    /// Removes what is there, with all below it; nothing is no error.
+    /// Removes the entry with all below it; a missing one is no error.
     pub fn remove(&self) -> io::Result<()> {
         let path = self.path();
         match fs::symlink_metadata(&path) {
@@ -197,7 +197,7 @@ impl Entry {
         }
     }
 
-    /// Removes what its folder holds.
+    /// Removes the content of its folder.
     pub fn empty_folder(&self) -> io::Result<()> {
         for child in fs::read_dir(self.folder_path())? {
             let child = child?;
@@ -210,7 +210,7 @@ impl Entry {
         Ok(())
     }
 
-    /// Makes a folder, unless one is there. Its owner may always enter and change it.
+    /// Creates a folder unless one exists. Its owner always gets access and write permission.
     pub fn make_folder(&self, mode: u32) -> io::Result<()> {
         let path = self.path();
         if !fs::symlink_metadata(&path).is_ok_and(|there| there.is_dir()) {
@@ -220,7 +220,7 @@ impl Entry {
         fs::set_permissions(&path, Permissions::from_mode(mode & 0o777 | 0o700))
     }
 
-    /// Makes an empty file in the place of what is there, without the rights of another user.
+    /// Creates an empty file in place of an existing entry, without set-user-id rights.
     pub fn make_file(&self, mode: u32) -> io::Result<File> {
         self.remove()?;
         OpenOptions::new()
@@ -230,19 +230,19 @@ impl Entry {
             .open(self.path())
     }
 
-    /// Makes a symbolic link in the place of what is there.
+    /// Creates a symbolic link in place of an existing entry.
     pub fn make_link(&self, target: &Path) -> io::Result<()> {
         self.remove()?;
         symlink(target, self.path())
     }
 
-    /// Makes a second name of the file `original` in the place of what is there.
+    /// Creates a hard link to `original` in place of an existing entry.
     pub fn make_hard_link(&self, original: &Entry) -> io::Result<()> {
         // Links to links are links, as in the layer.
         if fs::symlink_metadata(original.path())?.is_dir() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "a hard link of the layer leads to a folder",
+                "a hard link of the layer points to a folder",
             ));
         }
         self.remove()?;
@@ -294,6 +294,6 @@ mod tests {
         assert!(hidden.join("file").is_file());
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
         let refused = root.entry(Path::new("a/../../x")).err().unwrap();
-        assert!(refused.to_string().contains("leads out of it"));
+        assert!(refused.to_string().contains("leads outside of it"));
     }
 }

@@ -1,4 +1,4 @@
-//! Copies data directories and counts what they take on disk.
+//! Copies data directories and measures their size on disk.
 //!
 //! A copy shares blocks with the original where the file system can (FICLONE), and keeps holes where it cannot: page
 //! compression punches holes, and a copy that filled them would not be the same data set.
@@ -14,7 +14,7 @@ use nix::unistd::{Whence, lseek};
 
 use super::progress::{Progress, ProgressUnit};
 
-/// What a copy did.
+/// Result of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Copied {
     /// Regular files.
@@ -25,7 +25,7 @@ pub struct Copied {
     pub cloned_files: u64,
 }
 
-/// What a tree takes.
+/// Size of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct TreeSize {
     /// Sum of the file lengths.
@@ -50,7 +50,7 @@ pub fn tree_size(root: &Path) -> io::Result<TreeSize> {
     Ok(size)
 }
 
-/// Bytes of the blocks that a file takes on the device.
+/// Bytes of a file's blocks on the device.
 pub(super) fn allocated_bytes(metadata: &Metadata) -> u64 {
     metadata.blocks() * 512
 }
@@ -77,11 +77,11 @@ pub(super) fn visit_files(root: &Path, mut visit: impl FnMut(&Path, &Metadata)) 
     Ok(())
 }
 
-/// Copies the tree `from` to `to`, which must not exist yet and appears only when it is complete: the copy is written
-/// beside and renamed. Symbolic links are copied as links; sockets are left out.
+/// Copies the tree `from` to `to`, which must not exist and appears only when complete: the copy is written to a
+/// temporary folder and renamed. Symbolic links are copied as links; sockets are left out.
 ///
-/// Every file is synced, so that its write-back does not fall into something that is measured later. On failure the
-/// unfinished copy is removed; one that a killed process left is replaced.
+/// Syncs every file, so that its write-back does not disturb a later measurement. On failure the unfinished copy is
+/// removed; one left by a killed process is replaced.
 ///
 /// # Errors
 /// `to` exists, or something cannot be read or written; the text names it.
@@ -163,10 +163,10 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<(u64, bool)> {
     Ok((metadata.len(), cloned))
 }
 
-/// Bytes that are copied and synced at a time: a request to end is not noticed in between.
+/// Bytes that are copied and synced at a time; interrupts are checked in between.
 const PART_BYTES: u64 = 16 << 20;
 
-/// Copies the stretches that hold data and leaves the holes between them.
+/// Copies the data ranges and keeps the holes between them.
 fn copy_data(mut source: File, mut target: &File, length: u64) -> io::Result<()> {
     target.set_len(length)?;
     let mut position = 0i64;

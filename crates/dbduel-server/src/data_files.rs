@@ -1,8 +1,9 @@
-//! The files of a data directory by their use: data, redo, undo, temporary, logs, system.
+//! The files of a data directory by use: data, redo, undo, temporary, logs, system.
 //!
 //! Files are recognised by the names that MySQL 5.5 to 9 and MariaDB 10.1 to 11 give them, with InnoDB, MyISAM, Aria,
-//! MyRocks and TokuDB, PostgreSQL 9.6 to 18, and `dbduel.sqlite`. A contender may rename them (`log_bin`, `innodb_undo_directory`), but only within its data
-//! directory, and not in a way that changes the parts of a name that are looked at here.
+//! MyRocks and TokuDB, PostgreSQL 9.6 to 18, and `dbduel.sqlite`. A contender may rename them (`log_bin`,
+//! `innodb_undo_directory`), but only within its data directory, and without changing the parts of a name that are
+//! checked here.
 
 use std::ffi::OsStr;
 use std::fs::Metadata;
@@ -25,7 +26,7 @@ const SYSTEM_DATABASES: &[&str] = &[
 /// Folders of MyRocks, of MariaDB and of others.
 const ROCKSDB: &[&str] = &["#rocksdb", ".rocksdb"];
 
-/// Ends of names of files that hold the rows of tables.
+/// Extensions of files that hold table rows.
 const HOLDS_ROWS: &[&str] = &[
     "ARM", "ARZ", "CSV", "ISM", "MAD", "MYD", "ibd", "sst", "tokudb",
 ];
@@ -112,7 +113,7 @@ fn is_temporary(folder: &str, name: &str, extension: &str) -> bool {
         || matches!(folder, "#innodb_temp" | "#binlog_cache_files")
 }
 
-/// Files by which engines keep redo and undo, wherever in the data directory they are.
+/// Redo and undo files of engines, anywhere in the data directory.
 fn of_engines(folder: &str, name: &str, extension: &str) -> Option<FileUse> {
     if ROCKSDB.contains(&folder) {
         return Some(match extension {
@@ -139,9 +140,9 @@ fn of_engines(folder: &str, name: &str, extension: &str) -> Option<FileUse> {
     }
 }
 
-/// Files of a cluster of PostgreSQL: each database has a folder of its number below `base`, each table files of its number, with
-/// an ending for segments and maps. The server's own tables have numbers below 16384 (`FirstNormalObjectId`); a database that was
-/// made in single-user mode may have one, too.
+/// Files of a PostgreSQL cluster: below `base`, each database has a folder named by its number and each table files
+/// named by its number, with a suffix for segments and maps. The server's own tables have numbers below 16384
+/// (`FirstNormalObjectId`); a database created in single-user mode may have one, too.
 fn of_postgresql(path: &Path) -> Option<FileUse> {
     let mut parts = path.iter().map(|part| text(Some(part)));
     let folder = parts.next()?;
@@ -185,7 +186,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A name as text; one that is not text is no name that a server gives.
+/// A name as text; empty when it is not UTF-8, since servers use no such names.
 fn text(name: Option<&OsStr>) -> &str {
     name.and_then(OsStr::to_str).unwrap_or_default()
 }

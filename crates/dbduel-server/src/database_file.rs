@@ -1,6 +1,7 @@
-//! A contender without a server: a file of SQLite in a private folder, opened by the processes that use it.
+//! A contender without a server: a SQLite file in a private folder, opened by the processes that use it.
 //!
-//! The folder is among the sandboxes and has an owner as they have, so what a killed dbduel leaves is found alike.
+//! The folder lies among the sandboxes and has an owner file like them, so leftovers of a killed dbduel are found in
+//! the same way.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use super::home::{Home, create_private_dir};
 use super::orphans;
 use super::sandbox::{Claim, Owner, data_of};
 
-/// What `server = "…"` calls SQLite, and what its files are kept under.
+/// The name of SQLite in `server = "…"` and in the home.
 pub const SQLITE: &str = "sqlite";
 
 /// The file's name in its folder, in which SQLite keeps its journals too.
@@ -29,10 +30,10 @@ pub struct DatabaseFile {
 }
 
 impl DatabaseFile {
-    /// Makes the folder of a contender in a run, or takes it over from an earlier, ended process of the same run.
+    /// Creates the folder of a contender in a run, or takes it over from an earlier, ended process of the same run.
     ///
     /// # Errors
-    /// The folder cannot be made, or belongs to a process that lives.
+    /// The folder cannot be created, or belongs to a living process.
     pub fn create(home: &Home, run: &str, contender: &str, settings: Settings) -> Result<Self> {
         let Claim { folder, owner, .. } = Owner::claim(home, run, contender, &id())?;
         let files = Arc::clone(home.files());
@@ -49,7 +50,7 @@ impl DatabaseFile {
         data_of(&self.folder)
     }
 
-    /// The file, with what its connections set.
+    /// The file, with the settings of its connections.
     pub fn address(&self) -> Address {
         Address::File {
             path: self.data().join(FILE_NAME).into(),
@@ -57,7 +58,7 @@ impl DatabaseFile {
         }
     }
 
-    /// Makes the empty file, or what an incomplete one was anew.
+    /// Creates an empty file, in place of an incomplete one.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -65,7 +66,7 @@ impl DatabaseFile {
         self.clear()?;
         create_private_dir(&*self.files, &self.data())?;
         create_file(&self.address())
-            .with_context(|| format!("could not make the file `{}`", self.address()))
+            .with_context(|| format!("could not create the file `{}`", self.address()))
     }
 
     /// Removes the file and its journals.

@@ -1,4 +1,4 @@
-//! Digests of files, so that a record can say which bytes ran.
+//! Digests of files, which identify in a record the bytes that ran.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -13,9 +13,9 @@ use sha2::{Digest, Sha256};
 pub struct Digests {
     /// Size in bytes.
     pub bytes: u64,
-    /// SHA-256, which vendors publish.
+    /// SHA-256, as published by vendors.
     pub sha256: String,
-    /// BLAKE3, which is quick to check again.
+    /// BLAKE3, for fast verification.
     pub blake3: String,
 }
 
@@ -36,7 +36,7 @@ pub fn of_file(path: &Path) -> io::Result<Digests> {
 /// Reads to the end and computes both digests.
 ///
 /// # Errors
-/// The reader's.
+/// An error of the reader.
 pub fn of(mut reader: impl Read) -> io::Result<Digests> {
     let mut sha256 = Sha256::new();
     let mut blake3 = blake3::Hasher::new();

@@ -1,6 +1,6 @@
-//! Where the lab keeps what it fetched, built and runs.
+//! The lab's home: where it keeps what it fetched, built and runs.
 //!
-//! Names folders and creates them; does not know what is put into them.
+//! Names folders and creates them; other modules own their content.
 
 use std::fs;
 use std::io;
@@ -12,10 +12,10 @@ use dbduel_record::whole::write_whole_on;
 
 use super::process::ProcessIdentity;
 
-/// How the names of unfinished folders begin.
+/// Name prefix of unfinished folders.
 const UNFINISHED: &str = ".new-";
 
-/// The lab's private folder: everything it fetches, unpacks or starts lives below it.
+/// The lab's private folder, with everything that it fetches, unpacks or starts.
 #[derive(Debug, Clone)]
 pub struct Home {
     root: PathBuf,
@@ -31,7 +31,7 @@ impl Home {
         }
     }
 
-    /// The home at `root` on other files than the machine's own.
+    /// The home at `root` on another file system than the machine's.
     pub fn on(files: Arc<dyn FileSystem>, root: impl Into<PathBuf>) -> Self {
         Home {
             root: root.into(),
@@ -50,7 +50,7 @@ impl Home {
         })
     }
 
-    /// Where changes of sandboxes are applied.
+    /// File system for changes of sandboxes.
     pub fn files(&self) -> &Arc<dyn FileSystem> {
         &self.files
     }
@@ -60,7 +60,7 @@ impl Home {
         &self.root
     }
 
-    /// What was fetched and not yet unpacked.
+    /// Fetched files that are not unpacked yet.
     pub fn downloads(&self) -> PathBuf {
         self.root.join("downloads")
     }
@@ -70,12 +70,12 @@ impl Home {
         self.root.join("servers")
     }
 
-    /// One folder per run, in it one sandbox per contender.
+    /// One folder per run, with one sandbox per contender.
     pub fn sandboxes(&self) -> PathBuf {
         self.root.join("sandboxes")
     }
 
-    /// Initialised and never used data directories, copied into sandboxes.
+    /// Initialised, unused data directories, which are copied into sandboxes.
     pub fn pristine(&self) -> PathBuf {
         self.root.join("pristine")
     }
@@ -112,12 +112,12 @@ pub fn write_whole(files: &dyn FileSystem, path: &Path, bytes: &[u8], mode: u32)
     })
 }
 
-/// A name for a folder that is not complete yet, beside its final place. Says which process works on it.
+/// A temporary name beside a folder's final place, with the process ID of its writer.
 pub fn unfinished(parent: &Path, name: &str) -> PathBuf {
     parent.join(format!("{UNFINISHED}{name}-{}", std::process::id()))
 }
 
-/// Removes unfinished folders whose process is gone. What cannot be removed stays for the next time.
+/// Removes unfinished folders whose process is gone. A failed removal is retried next time.
 pub fn clear_unfinished(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;

@@ -1,6 +1,6 @@
 //! Lists, installs and removes server builds.
 //!
-//! Returns data; what is printed about it is the caller's business.
+//! Returns data; the caller prints.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,18 +19,18 @@ use super::sandbox::pristine;
 use super::sources::{Artifact, FetchContext, Source, path_here};
 use super::tree;
 
-/// A server that is in the lab's home.
+/// A server in the lab's home.
 #[derive(Debug)]
 pub struct Installed {
     /// Name of its folder.
     pub id: String,
-    /// What it is; `None` when its `build.json` is missing or cannot be understood.
+    /// Its build; `None` when its `build.json` is missing or unreadable.
     pub build: Option<Build>,
-    /// What it takes on disk.
+    /// Size on disk.
     pub size: TreeSize,
 }
 
-/// A server of the catalogue, and whether it is there.
+/// A server of the catalogue, and whether it is installed.
 #[derive(Debug)]
 pub struct Listed {
     /// The entry.
@@ -50,7 +50,7 @@ pub fn known(home: &Home) -> Vec<Listed> {
         .collect()
 }
 
-/// Whether a server is in the lab's home and need not be fetched.
+/// True when a server is in the lab's home and need not be fetched.
 pub fn is_installed(name: &ServerName, home: &Home) -> bool {
     is_in(home, &name.id())
 }
@@ -59,15 +59,15 @@ fn is_in(home: &Home, id: &str) -> bool {
     matches!(kept(&home.servers().join(id)), Ok(Some(_)))
 }
 
-/// The build in a server's folder whose program is there.
+/// The build in a server's folder, if its daemon exists.
 fn kept(folder: &Path) -> Result<Option<Build>> {
     Ok(Build::load(folder)?.filter(|build| build.daemon.is_file()))
 }
 
-/// The folder with all files of a server, which is fetched if need be, and what was fetched for it.
+/// The folder with all files of a server, fetched if need be, and its artifacts.
 ///
 /// # Errors
-/// The server is not ours to fetch, or parts of it are outside of the folder that the user named.
+/// The server runs already or is not fetched by the lab, or parts of it are outside of the folder that the user named.
 pub fn whole_tree(
     name: &ServerName,
     home: &Home,
@@ -83,7 +83,7 @@ pub fn whole_tree(
             for part in parts.all() {
                 if !part.canonicalize()?.starts_with(&tree) {
                     bail!(
-                        "`{}` of `{name}` is outside of it; name a folder that has all of the server, of its own files alone",
+                        "`{}` is outside of `{name}`; name a folder that contains all files of the server and no others",
                         part.display()
                     );
                 }
@@ -97,10 +97,11 @@ pub fn whole_tree(
     }
 }
 
-/// Refuses a server of a file or folder of this machine that is not there. One that was unpacked into the home before is fine.
+/// Refuses a missing file or folder of this machine as a server. One that was unpacked into the home before is
+/// accepted.
 ///
 /// # Errors
-/// The path that is missing.
+/// Names the missing path.
 pub fn require_path(name: &ServerName, home: &Home) -> Result<()> {
     let Meaning::Provided {
         source, locator, ..
@@ -156,10 +157,10 @@ pub fn at_hand(name: &ServerName, home: &Home) -> Option<Build> {
     }
 }
 
-/// Brings a server, or finds that it is there already.
+/// Installs a server unless it is installed already.
 ///
 /// # Errors
-/// The name means a running server, or something could not be fetched, unpacked or recognised; the text says what.
+/// The name means a running server, or something could not be fetched, unpacked or recognised; the text says which.
 pub fn install(name: &ServerName, home: &Home, progress: &dyn Progress) -> Result<Build> {
     let (source, locator, known) = match &name.meaning {
         Meaning::Provided {
@@ -167,8 +168,8 @@ pub fn install(name: &ServerName, home: &Home, progress: &dyn Progress) -> Resul
             locator,
             known,
         } => (source, locator, known),
-        Meaning::InProcess => bail!("`{name}` comes with dbduel; there is nothing to install"),
-        Meaning::Running(_) => bail!("`{name}` runs already and is not the lab's to install"),
+        Meaning::InProcess => bail!("`{name}` is built into dbduel; there is nothing to install"),
+        Meaning::Running(_) => bail!("`{name}` is a running server; there is nothing to install"),
     };
     let folder = home.servers().join(name.id());
     if !source.is_in_place
@@ -185,7 +186,7 @@ pub fn install(name: &ServerName, home: &Home, progress: &dyn Progress) -> Resul
     staging.become_folder(&folder)?;
     match Build::load(&folder)? {
         Some(build) => Ok(build),
-        None => bail!("`{}` vanished while it was installed", folder.display()),
+        None => bail!("`{}` disappeared during its installation", folder.display()),
     }
 }
 
@@ -215,7 +216,7 @@ fn bring(
         && known.sha256 != artifact.digests.sha256
     {
         bail!(
-            "`{}` is not the file that the catalogue knows: its SHA-256 is {}, expected {}",
+            "`{}` is not the file in the catalogue: its SHA-256 is {}, expected {}",
             artifact.name,
             artifact.digests.sha256,
             known.sha256
@@ -237,7 +238,7 @@ fn bring(
         && (known.product != build.product || !known.promises(build.version))
     {
         bail!(
-            "`{}` was promised and {} {} was delivered; name the source itself to have it all the same: `{}:{}`",
+            "expected `{}`, but received {} {}; to use it anyway, name the source itself: `{}:{}`",
             known.id,
             build.product,
             build.version,
@@ -257,13 +258,13 @@ fn bring(
     Ok(build)
 }
 
-/// Archives made on other systems lose the permission to execute.
+/// Makes the daemon executable: archives made on other systems lose that permission.
 fn make_executable(daemon: &Path, tree: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let inside = |path: PathBuf| Ok(path.starts_with(tree.canonicalize()?));
     if !daemon.canonicalize().and_then(inside)? {
         bail!(
-            "`{}` is a link to a program outside of what was fetched",
+            "`{}` is a link to a program outside of the fetched files",
             daemon.display()
         );
     }
@@ -271,11 +272,10 @@ fn make_executable(daemon: &Path, tree: &Path) -> Result<()> {
         .with_context(|| format!("could not make `{}` executable", daemon.display()))
 }
 
-/// Removes a server from the lab's home, with the pristine data directories that it made. Sandboxes, snapshots and
-/// records are not touched.
+/// Removes a server from the lab's home, with its pristine data directories. Sandboxes, snapshots and records stay.
 ///
 /// # Errors
-/// There is no such server, one of its processes runs, a running contest means to start it, or the folder cannot be
+/// There is no such server, one of its processes runs, a running contest will start it, or the folder cannot be
 /// removed.
 pub fn remove(id: &str, home: &Home) -> Result<Installed> {
     let found = installed(home)?.into_iter().find(|server| server.id == id);
@@ -302,7 +302,7 @@ pub fn remove(id: &str, home: &Home) -> Result<Installed> {
     Ok(server)
 }
 
-/// A folder that becomes the server's when everything is there and vanishes otherwise.
+/// A temporary folder that becomes the server's once complete and is removed otherwise.
 struct Staging {
     path: PathBuf,
 }
@@ -408,7 +408,7 @@ mod tests {
         assert!(tree.ends_with("server") && artifacts.is_empty());
         for part in ["bin", "bin/mysqld"] {
             let error = whole(part).unwrap_err().to_string();
-            assert!(error.contains("is outside of it"), "{error}");
+            assert!(error.contains("is outside of `path:"), "{error}");
         }
         assert!(whole("none").is_err());
     }
@@ -419,6 +419,6 @@ mod tests {
         let error = install(&name, &Home::new("/nonexistent"), &Silent)
             .unwrap_err()
             .to_string();
-        assert!(error.contains("not the lab's"), "{error}");
+        assert!(error.contains("is a running server"), "{error}");
     }
 }

@@ -13,10 +13,10 @@ use super::sources::{Artifact, fetch_libraries};
 use super::tree::{Parts, find_loader};
 
 const DEADLINE: Duration = Duration::from_secs(30);
-/// Folder inside a server's folder for libraries that were fetched for it.
+/// Folder inside a server's folder for libraries fetched for it.
 const FOLDER: &str = "libraries";
 
-/// Libraries that servers use and small systems lack, with the package that has them.
+/// Libraries that servers use and small systems lack, with their packages.
 const PACKAGES: &[(&str, &str)] = &[
     ("libaio.so.1", "libaio1"),
     ("libnuma.so.1", "libnuma1"),
@@ -35,14 +35,14 @@ const PACKAGES: &[(&str, &str)] = &[
     ("libz.so.1", "zlib1g"),
 ];
 
-/// The C library with its dynamic loader, and what belongs to it and to its compiler. A machine that runs programs of
-/// another kind beside its own seldom has them.
+/// The C library with its dynamic loader, and the libraries of its compiler. A machine that also runs programs of
+/// another architecture seldom has them.
 const BASE_PACKAGES: &[&str] = &["libc6", "libgcc-s1", "libstdc++6"];
 
-/// Fetches what the daemon lacks into `folder` and adds it to the library path. Returns what was fetched.
+/// Fetches the daemon's missing libraries into `folder` and adds it to the library path. Returns the artifacts.
 ///
 /// # Errors
-/// A library is missing that no known package has, or it cannot be fetched.
+/// A missing library is in no known package, or cannot be fetched.
 pub fn complete(
     parts: &mut Parts,
     home: &Home,
@@ -61,7 +61,7 @@ pub fn complete(
         parts.loader = find_loader(&store.into, parts.machine);
         if parts.loader.is_none() {
             bail!(
-                "the package `{}` has no `{}`, which starts `{}`",
+                "the package `{}` lacks `{}`, the dynamic loader of `{}`",
                 BASE_PACKAGES[0],
                 parts.machine.loader,
                 parts.daemon.display()
@@ -100,14 +100,14 @@ fn packages_of(libraries: &[String]) -> Result<Vec<&'static str>> {
             Some((_, package)) if !packages.contains(package) => packages.push(*package),
             Some(_) => {}
             None => {
-                bail!("the shared library `{library}` is needed, which this machine does not have")
+                bail!("this machine lacks the shared library `{library}`")
             }
         }
     }
     Ok(packages)
 }
 
-/// Where the fetched libraries of one server are put, and what they were.
+/// The fetched libraries of one server.
 struct Store<'a> {
     into: PathBuf,
     home: &'a Home,
@@ -117,12 +117,12 @@ struct Store<'a> {
 }
 
 impl Store<'_> {
-    /// Whether a package was fetched already.
+    /// True when a package was fetched already.
     fn has(&self, package: &str) -> bool {
         self.fetched.iter().any(|fetched| fetched == package)
     }
 
-    /// Fetches packages for the daemon's machine and adds their folders to its library path.
+    /// Fetches packages for the daemon's architecture and adds their folders to its library path.
     fn fetch(&mut self, parts: &mut Parts, packages: &[&str]) -> Result<()> {
         let into = &self.into;
         self.progress
@@ -132,7 +132,7 @@ impl Store<'_> {
         let fetched = fetch_libraries(packages, parts.machine, self.home, into, self.progress);
         self.artifacts.extend(fetched.with_context(|| {
             format!(
-                "`{}` needs libraries of {}, which this machine does not have",
+                "`{}` needs libraries of {}, which this machine lacks",
                 parts.daemon.display(),
                 packages.join(", ")
             )

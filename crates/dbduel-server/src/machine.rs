@@ -1,6 +1,6 @@
-//! The kinds of machine that a server program can have been built for, and what each needs to run here.
+//! Machine architectures that a server program can be built for, and what each needs to run here.
 //!
-//! Rows of a table: how an ELF header names the kind, where its libraries lie, what its dynamic loader is called.
+//! A table: how an ELF header identifies the architecture, where its libraries are, and the name of its dynamic loader.
 //! Runs nothing.
 
 use std::fs::File;
@@ -9,22 +9,22 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-/// A kind of machine.
+/// A machine architecture.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// The name that Rust has for it.
+    /// Rust's name of it.
     arch: &'static str,
     /// Class of the ELF header: 1 for 32 bits, 2 for 64.
     elf_class: u8,
     /// Machine number of the ELF header.
     elf_machine: u16,
-    /// What Debian calls packages for it.
+    /// Debian's name of it.
     pub debian: &'static str,
     /// Folder name of its libraries in Debian's trees.
     pub triplet: &'static str,
     /// File name of its dynamic loader.
     pub loader: &'static str,
-    /// The machine whose kernel runs its programs beside its own, where it is not this one.
+    /// The architecture whose kernel runs its programs besides its own, if any.
     guest_of: Option<&'static str>,
 }
 
@@ -59,16 +59,16 @@ const MACHINES: &[Machine] = &[
 ];
 
 impl Machine {
-    /// The machine that a program was built for, when its programs run here.
+    /// The architecture of a program that runs here.
     ///
     /// # Errors
-    /// The file is no program, or one for a machine whose programs do not run here.
+    /// The file is not a program, or its architecture does not run here.
     pub fn of_program(path: &Path) -> Result<&'static Machine> {
         let mut header = [0u8; 20];
         let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
         if read.is_err() || header[..4] != *b"\x7fELF" {
             bail!(
-                "`{}` is not a program but a script, a link that was lost, or empty",
+                "`{}` is not a program: it is a script, a broken link, or empty",
                 path.display()
             );
         }
@@ -81,14 +81,14 @@ impl Machine {
         match fits {
             Some(machine) => Ok(machine),
             None => bail!(
-                "`{}` was built for another kind of machine ({} bits, ELF machine {number})",
+                "`{}` was built for another architecture ({} bits, ELF machine {number})",
                 path.display(),
                 if class == 2 { 64 } else { 32 }
             ),
         }
     }
 
-    /// True for the machine that this program itself was built for.
+    /// True for the architecture of this program.
     pub fn is_this(&self) -> bool {
         self.arch == std::env::consts::ARCH
     }
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_says_why() {
         let error = |bytes: &[u8]| of(bytes).unwrap_err().to_string();
-        assert!(error(&elf(2, 22)).contains("another kind of machine (64 bits, ELF machine 22)"));
+        assert!(error(&elf(2, 22)).contains("another architecture (64 bits, ELF machine 22)"));
         assert!(error(b"#!/bin/sh").contains("script"));
         assert!(error(b"").contains("empty"));
     }

@@ -1,7 +1,7 @@
-//! Servers that outlived the process that started them.
+//! Orphans: servers that outlived the process that started them.
 //!
-//! A guard stops servers when the lab ends, also on panic; only a SIGKILL of the lab leaves them, perhaps frozen. The
-//! next start finds them by their command lines, which name a configuration in a sandbox whose owner is dead, and ends them.
+//! A guard stops servers when the lab ends, also on panic; only a SIGKILL of the lab leaves them, possibly frozen. The
+//! next start finds and ends them by their command lines, which name a configuration in a sandbox with a dead owner.
 
 use std::ffi::OsString;
 use std::fs;
@@ -23,32 +23,32 @@ use super::sandbox::{Owner, data_of};
 const POLL: Duration = Duration::from_millis(20);
 const KILL_DEADLINE: Duration = Duration::from_secs(30);
 
-/// A server that was found without its owner.
+/// A server found without its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Orphan {
-    /// The sandbox it ran in.
+    /// Its sandbox.
     pub sandbox: PathBuf,
     /// The first of its processes.
     pub process: ProcessIdentity,
     /// How it was ended.
     pub end: End,
-    /// How long that took.
+    /// How long ending it took.
     pub took: Duration,
 }
 
 /// How an orphan was ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// By itself, when asked to.
+    /// It exited on request.
     Terminated,
-    /// By a signal that it cannot refuse, after its time was over.
+    /// It was killed after its timeout.
     Killed,
-    /// Not at all: it cannot be signalled, or waits for a device.
+    /// It still runs: it cannot be signalled, or waits for a device.
     StillThere,
 }
 
-/// Ends every server of this home whose owner is dead, and notes in its sandbox that none runs. Each gets `timeout`
-/// to end by itself.
+/// Ends every server of this home whose owner is dead, and clears the note in its sandbox. Each gets `timeout` to exit
+/// by itself.
 pub fn sweep(home: &Home, timeout: Duration) -> Vec<Orphan> {
     // Paths in command lines are without symbolic links.
     let home = home.canonical().unwrap_or_else(|_| home.clone());
@@ -86,9 +86,9 @@ pub fn sweep(home: &Home, timeout: Duration) -> Vec<Orphan> {
     found
 }
 
-/// The servers that run with a sandbox's configuration, whether noted or not: their starter may have been killed between
-/// the start and the note of it. Also processes that a dead server forked and that are still in its data directory; not
-/// those that a living one forked.
+/// The servers that run with a sandbox's configuration, noted or not: their starter may have been killed between the
+/// start and the note. Also processes forked by a dead server that still run in its data directory, but not those
+/// forked by a living one.
 pub(super) fn servers_in(sandbox: &Path) -> Vec<ProcessIdentity> {
     let data = data_of(sandbox);
     let mut processes = process::all();
@@ -102,8 +102,8 @@ pub(super) fn servers_in(sandbox: &Path) -> Vec<ProcessIdentity> {
     processes
 }
 
-/// Whether a process runs a server's program, or a loader that may run one, in a data directory. People's shells may be
-/// there as well.
+/// True when a process runs a server's program, or a loader that may run one, in a data directory. A user's shell may
+/// be there as well.
 fn serves_in(process: ProcessIdentity, data: &Path) -> bool {
     let is_server = |program: PathBuf| {
         let name = program.file_name().unwrap_or_default().to_string_lossy();
@@ -112,7 +112,7 @@ fn serves_in(process: ProcessIdentity, data: &Path) -> bool {
     process.folder().as_deref() == Some(data) && process.program().is_some_and(is_server)
 }
 
-/// The product as whose server a process runs with a sandbox's configuration.
+/// The product of a server process with a sandbox's configuration.
 fn product_of(process: ProcessIdentity, sandbox: &Path) -> Option<&'static dyn ServerProduct> {
     let arguments = process.arguments();
     PRODUCTS.iter().copied().find(|product| {
@@ -122,7 +122,7 @@ fn product_of(process: ProcessIdentity, sandbox: &Path) -> Option<&'static dyn S
     })
 }
 
-/// Kills what a server of this sandbox that is dead left running. Waits until it is gone, for a while.
+/// Kills leftover processes of a dead server of this sandbox and waits for a while until they are gone.
 pub(super) fn kill_leftovers(sandbox: &Path) {
     let data = data_of(sandbox);
     let mut left = process::all();
@@ -136,10 +136,10 @@ pub(super) fn kill_leftovers(sandbox: &Path) {
     });
 }
 
-/// File in a run's folder that names the record that the run writes.
+/// File in a run's folder that names the run's record.
 const RECORD: &str = "record";
 
-/// Notes which record the sandboxes of a run belong to.
+/// Notes the record of a run's sandboxes.
 ///
 /// # Errors
 /// The note cannot be written.
@@ -154,7 +154,7 @@ pub fn note_record(home: &Home, run: &str, record: &Path) -> io::Result<()> {
     )
 }
 
-/// Removes the folder of a run that has no sandbox any more.
+/// Removes the folder of a run without sandboxes.
 pub(super) fn remove_empty_run(files: &dyn FileSystem, run: &Path) {
     if folders(run).is_empty() {
         // What stays behind is empty but for a note, and found again when the record is gone.
@@ -162,8 +162,7 @@ pub(super) fn remove_empty_run(files: &dyn FileSystem, run: &Path) {
     }
 }
 
-/// Removes the sandboxes of interrupted runs whose record is gone: they cannot be resumed. Returns
-/// their folders.
+/// Removes the sandboxes of interrupted runs whose record is gone: they cannot be resumed. Returns their folders.
 pub fn remove_leftovers(home: &Home) -> Vec<PathBuf> {
     let is_left = |run: &PathBuf| {
         let record = fs::read(run.join(RECORD))
@@ -223,7 +222,7 @@ pub(super) fn process_using(folder: &Path) -> Option<ProcessIdentity> {
     })
 }
 
-/// A living process of the lab that has a sandbox for the server `build`, started or not.
+/// A living process of the lab with a sandbox for the server `build`, started or not.
 pub(super) fn run_with(home: &Home, build: &str) -> Option<ProcessIdentity> {
     folders(&home.sandboxes())
         .iter()

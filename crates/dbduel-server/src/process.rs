@@ -1,7 +1,7 @@
-//! Who a process is, whether it still lives, and how to signal it.
+//! Identity of a process, whether it still lives, and how to signal it.
 //!
-//! A pid alone identifies a process only until the kernel reuses it. With the time the process began it names one
-//! process for as long as the machine is up.
+//! A pid identifies a process only until the kernel reuses it. Together with its start time it is unique while the
+//! machine is up.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,25 +13,25 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-/// A process, distinct from any other that had or will have its pid.
+/// A process, distinct from every other one with its pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessIdentity {
     /// Process id.
     pub pid: i32,
-    /// When it began: clock ticks since the machine booted (`/proc/PID/stat`, field 22).
+    /// Start time: clock ticks since boot (`/proc/PID/stat`, field 22).
     pub start_ticks: u64,
 }
 
 impl ProcessIdentity {
-    /// The process that has `pid` now; `None` when there is none, or only a zombie.
+    /// The present process with `pid`; `None` when there is none, or only a zombie.
     pub fn of(pid: i32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let (state, start_ticks) = state_and_start(&stat)?;
         (state != 'Z' && state != 'X').then_some(ProcessIdentity { pid, start_ticks })
     }
 
-    /// This very process.
+    /// This process.
     pub fn current() -> Option<Self> {
         ProcessIdentity::of(i32::try_from(std::process::id()).ok()?)
     }
@@ -41,24 +41,24 @@ impl ProcessIdentity {
         ProcessIdentity::of(self.pid) == Some(*self)
     }
 
-    /// The process that it descends from; `None` when it is gone.
+    /// Its parent's pid; `None` when it is gone.
     pub fn parent(&self) -> Option<i32> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).ok()?;
         let after_name = &stat[stat.rfind(')')? + 1..];
         after_name.split_ascii_whitespace().nth(1)?.parse().ok()
     }
 
-    /// The program that it runs; `None` when it is gone or may not be looked at.
+    /// Its program; `None` when it is gone or not visible.
     pub fn program(&self) -> Option<PathBuf> {
         fs::read_link(format!("/proc/{}/exe", self.pid)).ok()
     }
 
-    /// The folder that it works in; `None` when it is gone or may not be looked at.
+    /// Its working directory; `None` when it is gone or not visible.
     pub fn folder(&self) -> Option<PathBuf> {
         fs::read_link(format!("/proc/{}/cwd", self.pid)).ok()
     }
 
-    /// The arguments it was started with; empty when it is gone.
+    /// Its command line arguments; empty when it is gone.
     pub fn arguments(&self) -> Vec<String> {
         let bytes = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
         bytes
@@ -78,7 +78,7 @@ fn state_and_start(stat: &str) -> Option<(char, u64)> {
     Some((state, start))
 }
 
-/// Every process of this machine, as far as it may be seen.
+/// All visible processes of this machine.
 pub fn all() -> Vec<ProcessIdentity> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -99,8 +99,8 @@ pub fn signal_group(group: i32, signal: Signal) -> nix::Result<()> {
     }
 }
 
-/// A process and all that descend from it, itself first, as far as first threads forked them: those of a server that
-/// serves each session by a process. Processes that begin or end meanwhile may be missing.
+/// A process and its descendants, itself first, as far as first threads forked them: those of a server with a process
+/// per session. Processes that begin or end meanwhile may be missing.
 pub fn tree(root: i32) -> Vec<ProcessIdentity> {
     let mut found: Vec<ProcessIdentity> = ProcessIdentity::of(root).into_iter().collect();
     let mut next = 0;
@@ -121,8 +121,8 @@ pub fn forked_by(pid: u32) -> Vec<u32> {
     numbers.filter_map(|child| child.parse().ok()).collect()
 }
 
-/// Sends a signal to a process, to every process of the group that it leads, if it leads one, and to all that descend
-/// from it, whatever group they are in. Those that are gone already are no error.
+/// Sends a signal to a process, to its process group if it leads one, and to all its descendants in any group.
+/// Processes that are gone are no error.
 ///
 /// # Errors
 /// One of them belongs to another user.
@@ -148,7 +148,7 @@ pub fn signal_one(process: ProcessIdentity, signal: Signal) -> nix::Result<()> {
     }
 }
 
-/// Asks until it gets an answer or time is up.
+/// Calls until there is an answer or the time is up.
 pub fn poll_until<T>(
     deadline: Instant,
     pause: Duration,

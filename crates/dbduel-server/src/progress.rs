@@ -1,6 +1,6 @@
-//! How long operations report that they are alive.
+//! Progress reports of long operations.
 
-/// Receives what a long operation is doing.
+/// Receives the progress of a long operation.
 pub trait Progress: Sync {
     /// A new stage begins: a short phrase such as "unpacking mysql-8.0.33".
     fn stage(&self, what: &str);
@@ -9,7 +9,7 @@ pub trait Progress: Sync {
     fn advance(&self, done: u64, total: Option<u64>, unit: ProgressUnit);
 }
 
-/// What the progress of a stage is counted in.
+/// Unit of a stage's progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgressUnit {
     /// Bytes fetched, unpacked or copied.
@@ -18,7 +18,7 @@ pub enum ProgressUnit {
     Rows,
 }
 
-/// Discards it.
+/// Discards all progress.
 pub struct Silent;
 
 impl Progress for Silent {

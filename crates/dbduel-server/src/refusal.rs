@@ -1,6 +1,6 @@
-//! Reads from a server's own words which setting it refuses, changes or ignores.
+//! Determines from a server's messages which setting it refuses, changes or ignores.
 //!
-//! Servers say it in many ways; what all have in common is that the line names the setting.
+//! The wording differs between servers; in every case the line names the setting.
 
 use super::settings::{Setting, normal_name};
 use super::variables::nearest_variable;
@@ -9,20 +9,20 @@ use super::variables::nearest_variable;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the server refuses the setting `{}`: {said}{}", written(setting), did_you_mean(*suggestion))]
 pub struct RefusedSetting {
-    /// The setting, as it was asked for.
+    /// The requested setting.
     pub setting: Setting,
-    /// The server's own words, or the lab's where the lab refuses.
+    /// The server's message, or the lab's where the lab refuses.
     pub said: String,
     /// A variable with a similar name.
     pub suggestion: Option<&'static str>,
 }
 
-/// Something the server says about a setting that it accepts: that it changed the value, or ignores it.
+/// A server's remark on a setting that it accepts: it changed or ignores the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// Name of the setting, as it was asked for.
+    /// Name of the requested setting.
     pub name: String,
-    /// The server's own words.
+    /// The server's message.
     pub said: String,
 }
 
@@ -40,7 +40,7 @@ fn did_you_mean(suggestion: Option<&str>) -> String {
 }
 
 impl RefusedSetting {
-    /// A refusal, with a suggestion when the product has no variable of that name.
+    /// A refusal; suggests a name when the product has no such variable.
     pub fn new(setting: &Setting, said: String, product: &str) -> Self {
         let suggestion = match setting.normal_name().as_str() {
             // Variables whose option has another name, on every version.
@@ -62,8 +62,8 @@ impl RefusedSetting {
     }
 }
 
-/// The setting that the words of a server that ended are about: one that a line names, otherwise one whose value an
-/// error quotes, as in `Unknown collation: 'utf8mb4_x'`.
+/// The setting that the log of an ended server blames: one that a line names, otherwise one whose value an error
+/// quotes, as in `Unknown collation: 'utf8mb4_x'`.
 pub fn refused(said: &str, settings: &[Setting], product: &str) -> Option<RefusedSetting> {
     // What a server writes about its own crash names settings that it does not complain of.
     let before_a_crash = said.lines().take_while(|line| !is_crash(line));
@@ -77,7 +77,7 @@ pub fn refused(said: &str, settings: &[Setting], product: &str) -> Option<Refuse
     Some(RefusedSetting::new(setting, message(line), product))
 }
 
-/// What a server that goes on has to say about settings.
+/// Remarks on settings of a server that continues.
 pub fn notices(said: &str, settings: &[Setting]) -> Vec<Notice> {
     said.lines()
         .filter(|line| line.contains("[Warning]"))
@@ -101,7 +101,7 @@ fn is_harmless(line: &str) -> bool {
         .any(|level| line.contains(level))
 }
 
-/// The setting that a line names: the one with the longest name, since one name may be the beginning of another.
+/// The setting that a line names: the longest match, since one name may be a prefix of another.
 fn named_in<'a>(line: &str, settings: &'a [Setting]) -> Option<&'a Setting> {
     let line = normal_name(line);
     settings
@@ -110,7 +110,7 @@ fn named_in<'a>(line: &str, settings: &'a [Setting]) -> Option<&'a Setting> {
         .max_by_key(|setting| setting.name.len())
 }
 
-/// The setting whose value a line has in quotes.
+/// The setting whose value a line quotes.
 fn quoted_in<'a>(line: &str, settings: &'a [Setting]) -> Option<&'a Setting> {
     settings.iter().find(|setting| {
         setting
@@ -120,7 +120,7 @@ fn quoted_in<'a>(line: &str, settings: &'a [Setting]) -> Option<&'a Setting> {
     })
 }
 
-/// Whether `word` stands in `text` with no further letter of a name before or after it.
+/// True when `text` contains `word` as a whole name.
 fn holds_word(text: &str, word: &str) -> bool {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     // A dash before the word is the option's own: `--x` reads `__x` here.

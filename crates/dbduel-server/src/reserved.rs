@@ -1,23 +1,23 @@
-//! Settings that belong to the lab, or contenders would share files, ports or processes.
+//! Settings that belong to the lab; otherwise contenders would share files, ports or processes.
 //!
-//! Servers take an option by any unambiguous beginning of its name, behind prefixes such as `skip-` and `enable-`, in
-//! any number and order, and behind a name with a dot. All these forms are resolved here as servers resolve them.
+//! Servers accept an option by any unambiguous prefix of its name, after prefixes such as `skip-` and `enable-` in any
+//! number and order, and after a name with a dot. All these forms are resolved here as servers resolve them.
 //!
-//! Asked when an experiment is read, with the place in the file at hand, and again before a
-//! configuration is written.
+//! Checked when an experiment is read, where the place in the file is known, and again before a configuration is
+//! written.
 
 use super::settings::normal_name;
 use super::variables::is_variable;
 
 const OWN_PLACE: &str = "dbduel gives every contender a private place of its own";
 const OWN_LOGIN: &str = "dbduel must be able to start the server and to log in";
-const NO_SERVICE: &str = "with it the program does not run as a server";
-const HIDES: &str = "with this prefix a server ignores what it does not know, and a contest must not rest on an ignored \
+const NO_SERVICE: &str = "with this option the program does not run as a server";
+const HIDES: &str = "with this prefix a server ignores unknown settings, and a contest must not depend on an ignored \
                      setting";
-const OUTSIDE: &str = "a path outside of the sandbox would be shared by contenders and missing in snapshots; put the \
+const OUTSIDE: &str = "contenders would share a path outside of the sandbox, and snapshots would miss it; put the \
                        whole sandbox on that device with `--home`";
 
-/// Settings that name a place, a port or an identity of one instance.
+/// Settings that define a path, a port or an identity of one instance.
 const PLACES: &[&str] = &[
     "admin_address",
     "admin_port",
@@ -42,9 +42,9 @@ const PLACES: &[&str] = &[
     "socket",
     "tmpdir",
 ];
-/// Settings that decide who may log in, and how.
+/// Settings that control who may log in, and how.
 const LOGINS: &[&str] = &["init_file", "skip_grant_tables", "skip_networking", "user"];
-/// Options with which a server does something else than serve.
+/// Options with which the program does not serve.
 const MODES: &[&str] = &[
     "bootstrap",
     "help",
@@ -53,8 +53,8 @@ const MODES: &[&str] = &[
     "validate_config",
     "version",
 ];
-/// Settings whose value is a text in which a slash names no file: statements, formats, names of zones and of objects. Of all others a
-/// value with a slash is taken for a path, so that a variable that is not known here cannot name one.
+/// Settings whose value may contain a slash without naming a file: statements, formats, time zones, object names. For
+/// all others a value with a slash counts as a path, so that an unknown variable cannot name one.
 const TEXTS: &[&str] = &[
     "application_name",
     "binlog_do_db",
@@ -86,12 +86,12 @@ const TEXTS: &[&str] = &[
     "timezone",
     "version_suffix",
 ];
-/// What servers take before the name of an option.
+/// Prefixes that servers accept before an option's name.
 const PREFIXES: &[&str] = &[
     "skip_", "disable_", "enable_", "maximum_", "loose_", "autoset_",
 ];
 
-/// Why a setting belongs to the lab alone, under whatever form of its name; `None` when a contender may have it.
+/// Why a setting belongs to the lab alone, in any form of its name; `None` when a contender may set it.
 #[must_use]
 pub fn reserved(name: &str, value: &str) -> Option<String> {
     let name = normal_name(name);
@@ -112,7 +112,7 @@ pub fn reserved(name: &str, value: &str) -> Option<String> {
                 .iter()
                 .any(|own| forms.iter().any(|form| is_taken_for(form, own)));
             if is_form {
-                return Some(format!("servers take it for `{option}`; {why}"));
+                return Some(format!("servers read it as `{option}`; {why}"));
             }
         }
     }
@@ -123,20 +123,20 @@ pub fn reserved(name: &str, value: &str) -> Option<String> {
     is_path(&name, value).then(|| OUTSIDE.to_owned())
 }
 
-/// Whether the value of a setting, by its [`normal_name`], may be a path that leaves the folder of the server.
+/// True when the value of a setting, by its [`normal_name`], may be a path that leaves the server's folder.
 pub(super) fn is_path(name: &str, value: &str) -> bool {
     !TEXTS.contains(&name) && leaves_folder(value)
 }
 
-/// Whether a value may name a file outside of the folder that a server runs in. A relative name without a slash stays in its data
-/// directory, a library without one comes from the server's own; a tilde stands for a home directory.
+/// True when a value may name a file outside of the server's working directory. A relative name without a slash stays
+/// in its data directory, a library without one comes from the server's own; a tilde stands for a home directory.
 #[must_use]
 pub fn leaves_folder(value: &str) -> bool {
     let mut parts = value.split([';', ',', ':']).map(str::trim);
     value.contains('/') || parts.any(|part| part.starts_with('~') || part == "..")
 }
 
-/// A name, and what is left of it without the prefixes and dots that servers skip.
+/// A name, and its remainders without the prefixes and dots that servers skip.
 fn forms(name: &str) -> Vec<&str> {
     let mut forms = vec![name];
     let mut rest = name;
@@ -151,7 +151,7 @@ fn forms(name: &str) -> Vec<&str> {
     forms
 }
 
-/// Whether a server may take `form` for `option`: it is its name or begins it, and no variable is called so.
+/// True when a server may read `form` as `option`: it is its name or a prefix of it, and no variable has that name.
 fn is_taken_for(form: &str, option: &str) -> bool {
     form == option || (!form.is_empty() && option.starts_with(form) && !is_variable(form))
 }
@@ -231,7 +231,7 @@ mod tests {
             ("x.datadir", "datadir"),
             ("loose-x.skip_datadi", "datadir"),
         ] {
-            check(name, "/x", &format!("servers take it for `{option}`"));
+            check(name, "/x", &format!("servers read it as `{option}`"));
         }
     }
 

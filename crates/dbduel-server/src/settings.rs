@@ -1,4 +1,4 @@
-//! Settings as a user asks for them.
+//! Settings as requested by a user.
 //!
 //! Reads no files and opens no connections.
 
@@ -20,25 +20,25 @@ impl Setting {
         }
     }
 
-    /// A setting as a plan has it, where an option without a value has an empty one.
+    /// A setting from a plan, where an option without a value has an empty one.
     pub fn of_plan(setting: &dbduel_record::plan::Setting) -> Self {
         let value = (!setting.value.is_empty()).then_some(setting.value.as_str());
         Setting::new(&setting.name, value)
     }
 
-    /// The name as variables have it.
+    /// The name in the form of variables.
     pub fn normal_name(&self) -> String {
         normal_name(&self.name)
     }
 
-    /// True when a switch is asked to be on.
+    /// True when a switch is set to on.
     pub fn asks_for_on(&self) -> bool {
         self.value
             .as_deref()
             .is_none_or(|value| switch(value) == Some(true))
     }
 
-    /// True when a switch is asked to be off.
+    /// True when a switch is set to off.
     pub fn asks_for_off(&self) -> bool {
         self.value
             .as_deref()
@@ -46,12 +46,12 @@ impl Setting {
     }
 }
 
-/// A name in the form that variables have: lower case, underscores.
+/// A name in the form of variables: lower case, underscores.
 pub fn normal_name(name: &str) -> String {
     name.trim().to_ascii_lowercase().replace('-', "_")
 }
 
-/// What a switch says; `None` when the text is no switch.
+/// Value of a switch; `None` when the text is no switch.
 fn switch(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "on" | "1" | "true" | "yes" => Some(true),

@@ -1,41 +1,41 @@
-//! Bounds what headers of a tar archive may hold: a reader of archives keeps long names and other extensions in memory, whole.
+//! Limits the headers of a tar archive: readers of archives keep long names and other extensions in memory.
 
 use std::io::{self, Read};
 
 use tar::{EntryType, Header, PaxExtensions};
 
-/// Far beyond the longest path, and what archives say of a file beside it.
+/// Size limit far above the longest path and other metadata of a file.
 const EXTENSION_BYTES_MAX: u64 = 1 << 20;
 const BLOCK: usize = 512;
-/// Where the header of a sparse file, and a block that continues it, say that another such block follows.
+/// Offsets at which the header of a sparse file, and a continuation block, say that another block follows.
 const SPARSE_GOES_ON: usize = 482;
 const SPARSE_BLOCK_GOES_ON: usize = 504;
 
-/// A tar archive without compression that ends with an error where an extension is larger than any that is needed.
+/// An uncompressed tar archive; reading fails at an extension larger than any that is needed.
 #[derive(Debug)]
 pub struct BoundedExtensions<R> {
     inner: R,
-    /// The block of a header that is being read, and how much of it is there.
+    /// The header block being read, and its number of bytes so far.
     block: [u8; BLOCK],
     filled: usize,
-    /// What follows the last whole block of a header.
+    /// State after the last complete header block.
     state: State,
-    /// Content of an extended header, which may give the next entry another size.
+    /// Content of an extended header, which may override the next entry's size.
     extension: Vec<u8>,
     is_extended: bool,
-    /// The size that it gives.
+    /// The overriding size.
     next_size: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Header,
-    /// So many blocks more may continue the header of a sparse file with so many bytes of content.
+    /// Remaining blocks that may continue the header of a sparse file, and bytes of its content.
     Sparse {
         content: u64,
         left: u64,
     },
-    /// So many bytes until the next header, of which so many are kept.
+    /// Bytes until the next header, and how many of them are kept.
     Content {
         left: u64,
         kept: u64,
@@ -56,7 +56,7 @@ impl<R> BoundedExtensions<R> {
         }
     }
 
-    /// Follows the archive through the next bytes of it.
+    /// Follows the archive's structure through its next bytes.
     fn follow(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             match self.state {
@@ -136,8 +136,8 @@ impl<R> BoundedExtensions<R> {
         })
     }
 
-    /// After the content of an entry; that of an extended header is looked at, by the reader's rule: the first size counts, and none
-    /// behind a damaged record.
+    /// Handles the end of an entry's content. For an extended header the reader's rule applies: the first size counts,
+    /// and none after a damaged record.
     fn content_ended(&mut self) -> State {
         if std::mem::take(&mut self.is_extended) {
             let mut records = PaxExtensions::new(&self.extension).map_while(Result::ok);

@@ -1,8 +1,7 @@
-//! Limits on what a server reads and writes, by a control group of its own (version 2 of the kernel's
-//! interface, `io.max`).
+//! Limits a server's reads and writes by its own control group (version 2 of the kernel's interface, `io.max`).
 //!
-//! A group can be made below the one that this process is in, when that one has the io controller and may be written.
-//! Where it cannot, the contest is refused with the reason: a limit that does not hold would make every figure wrong.
+//! A group can be created below that of this process when the latter has the io controller and is writable. Otherwise
+//! the contest is refused with the reason: an ineffective limit would make every figure wrong.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -15,28 +14,28 @@ use dbduel_record::plan::IoLimit;
 
 use super::process::ProcessIdentity;
 
-/// Where this process goes when the group that it is in must hold no process itself.
+/// Group that this process moves to when its own must hold no process.
 const OWN_GROUP: &str = "dbduel-lab";
-/// How the names of groups for servers begin.
+/// Name prefix of groups for servers.
 const SERVER_GROUP: &str = "dbduel-server-";
-/// What to do where no group can be made.
-const REMEDY: &str = "run dbduel in a group of its own with the controllers io and memory, for example `systemd-run --user --scope -p \
-     Delegate=yes dbduel run …`, or leave `server_io` out";
+/// Advice where no group can be created.
+const REMEDY: &str = "run dbduel in its own control group with the controllers io and memory, for example `systemd-run --user --scope -p \
+     Delegate=yes dbduel run …`, or omit `server_io`";
 
-/// Tells the groups of one process apart.
+/// Distinguishes the groups of one process.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// A control group with a limit. Dropping it removes it, once no process is in it.
+/// A control group with a limit; dropping it removes it, once it has no process.
 #[derive(Debug)]
 pub struct Throttle {
     group: PathBuf,
 }
 
 impl Throttle {
-    /// Makes a group that may read and write so much on the disk under `place`.
+    /// Creates a group with a limit for the disk under `place`.
     ///
     /// # Errors
-    /// When this machine has no such groups, they cannot be written, or `place` is on no disk.
+    /// When this machine has no such groups, they are not writable, or `place` is on no disk.
     pub fn new(place: &Path, limit: IoLimit) -> Result<Self> {
         let attempt = || {
             let parent = own_group(
@@ -53,7 +52,7 @@ impl Throttle {
         })
     }
 
-    /// Makes the group below `parent`, for the device with these numbers.
+    /// Creates the group below `parent`, for the device with these numbers.
     fn below(parent: &Path, device: &str, limit: IoLimit) -> Result<Self> {
         enable_controllers(parent)?;
         clear_abandoned(parent);
@@ -61,7 +60,7 @@ impl Throttle {
         let name = format!("{SERVER_GROUP}{}-{number}", std::process::id());
         let group = parent.join(name);
         fs::create_dir(&group)
-            .with_context(|| format!("could not make the control group `{}`", group.display()))?;
+            .with_context(|| format!("could not create the control group `{}`", group.display()))?;
         let throttle = Self { group };
         let file = throttle.group.join("io.max");
         let line = io_max(device, limit);
@@ -71,12 +70,15 @@ impl Throttle {
             .with_context(|| format!("could not read `{}`", file.display()))?;
         let is_of_device = |line: &str| line.split(' ').next() == Some(device);
         if !now.lines().any(is_of_device) {
-            bail!("`{}` took `{line}` and does not have it", file.display());
+            bail!(
+                "`{}` accepted `{line}` but does not contain it",
+                file.display()
+            );
         }
         Ok(throttle)
     }
 
-    /// A file; the process that writes `0` to it is in the group.
+    /// A file that moves a process into the group when the process writes `0` to it.
     ///
     /// # Errors
     /// When it cannot be opened.
@@ -94,14 +96,14 @@ impl Drop for Throttle {
     }
 }
 
-/// The line that is written to `io.max`.
+/// The line for `io.max`.
 fn io_max(device: &str, limit: IoLimit) -> String {
     let amount = |value: Option<u64>| value.map_or_else(|| "max".to_owned(), |v| v.to_string());
     let (bytes, operations) = (amount(limit.bytes_per_s), amount(limit.operations_per_s));
     format!("{device} rbps={bytes} wbps={bytes} riops={operations} wiops={operations}")
 }
 
-/// The directory of the group that this process is in, or of the one above it that it had left before.
+/// The directory of this process's group, or of its parent if the process moved to a subgroup before.
 fn own_group(mounts: &str, groups: &str) -> Result<PathBuf> {
     let own = groups
         .lines()
@@ -125,11 +127,10 @@ fn own_group(mounts: &str, groups: &str) -> Result<PathBuf> {
     })
 }
 
-/// Controllers that a limit needs: the kernel charges what it writes out of the page cache to a group only
-/// when the group has both.
+/// Controllers that a limit needs: the kernel charges page cache writes to a group only when it has both.
 const CONTROLLERS: [&str; 2] = ["io", "memory"];
 
-/// Gives the groups below `parent` the controllers.
+/// Enables the controllers for the groups below `parent`.
 fn enable_controllers(parent: &Path) -> Result<()> {
     let words = |file: &str| -> Result<Vec<String>> {
         let path = parent.join(file);
@@ -174,7 +175,7 @@ fn enable_controllers(parent: &Path) -> Result<()> {
         .and_then(|()| enable())
         .with_context(|| {
             format!(
-                "could not hand the controllers down in `{}`",
+                "could not enable the controllers below `{}`",
                 parent.display()
             )
         })
@@ -191,7 +192,7 @@ fn clear_abandoned(parent: &Path) {
     }
 }
 
-/// True for the name of a group whose maker is gone.
+/// True for the name of a group whose creator is gone.
 fn is_abandoned(name: &str) -> bool {
     let maker = name
         .strip_prefix(SERVER_GROUP)
@@ -203,7 +204,7 @@ fn is_abandoned(name: &str) -> bool {
 fn device(place: &Path) -> Result<String> {
     let Some(disk) = host::disk_of(place) else {
         bail!(
-            "`{}` is on a file system without a disk of its own; keep dbduel's home on one that has",
+            "`{}` is on a file system without its own disk; move dbduel's home to one with a disk",
             place.display()
         );
     };

@@ -1,7 +1,7 @@
 //! Finds the parts of a server in an unpacked tree: the daemon, its messages, plugins, libraries and loader.
 //!
-//! Trees come in many shapes (a vendor's tarball, a distribution's packages, a trimmed jar); the parts are recognised
-//! by what they are, not by where a certain vendor puts them. Runs nothing.
+//! Trees differ in shape (a vendor's tarball, a distribution's packages, a trimmed jar); the parts are recognised by
+//! content, not by a vendor's paths. Runs nothing.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
@@ -13,33 +13,33 @@ use dbduel_record::foreign;
 use super::machine::Machine;
 use super::products;
 
-/// A server lies this deep at most; the deepest known is seven folders down in a jar.
+/// Depth limit of a server; the deepest known is seven folders down in a jar.
 const DEPTH_MAX: usize = 9;
-/// Folders looked into before giving up, so that `path:/` does not search a whole disk.
+/// Limit of searched folders, so that `path:/` does not search a whole disk.
 const FOLDERS_MAX: usize = 20_000;
-/// A list of library folders has some lines.
+/// Size limit of a list of library folders.
 const LIST_BYTES_MAX: u64 = 1 << 16;
 
 /// The parts of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parts {
-    /// The machine that the daemon was built for.
+    /// The daemon's architecture.
     pub machine: &'static Machine,
     pub daemon: PathBuf,
-    /// What the daemon calls `basedir`.
+    /// The daemon's `basedir`.
     pub basedir: PathBuf,
     /// Folder of error messages, character sets and system SQL.
     pub share: PathBuf,
     /// Folder of dynamic plugins, when there is one.
     pub plugins: Option<PathBuf>,
-    /// Folders of shared libraries that belong to the tree and are not found by the daemon itself.
+    /// Folders of the tree's shared libraries that the daemon does not find by itself.
     pub library_path: Vec<PathBuf>,
-    /// The tree's own dynamic loader, when it has one: then it has its own C library too, and only this loader fits it.
+    /// The tree's own dynamic loader, if any: the tree then has its own C library, which only this loader fits.
     pub loader: Option<PathBuf>,
 }
 
 impl Parts {
-    /// All files and folders that a server of them needs.
+    /// All files and folders that a server with these parts needs.
     pub fn all(&self) -> impl Iterator<Item = &Path> {
         let optional = self.plugins.iter().chain(&self.loader);
         let always = [&self.daemon, &self.share].into_iter();
@@ -48,10 +48,10 @@ impl Parts {
     }
 }
 
-/// Finds the parts below `tree`. With `daemon` given only the rest is looked for.
+/// Finds the parts below `tree`. A given `daemon` is used as it is.
 ///
 /// # Errors
-/// There is no daemon for this kind of machine, or no folder of messages beside it.
+/// There is no daemon for this architecture, or no folder of messages beside it.
 pub fn find(tree: &Path, daemon: Option<&Path>) -> Result<Parts> {
     let (daemon, machine) = match daemon {
         Some(daemon) => (daemon.to_path_buf(), Machine::of_program(daemon)?),
@@ -77,7 +77,7 @@ pub fn find(tree: &Path, daemon: Option<&Path>) -> Result<Parts> {
             .map(|place| place.display().to_string())
             .collect();
         format!(
-            "`{}` has no {} beside it (looked for {} in {})",
+            "`{}` has no {} beside it (searched for {} in {})",
             daemon.display(),
             layout.share_holds,
             layout.share_mark,
@@ -120,7 +120,7 @@ pub fn find(tree: &Path, daemon: Option<&Path>) -> Result<Parts> {
     })
 }
 
-/// Where the loader of the system whose root is `tree` looks for libraries.
+/// Library search path of the loader of the system whose root is `tree`.
 fn root_libraries(tree: &Path) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = ["lib64", "usr/lib64", "lib", "usr/lib", "usr/local/lib"]
         .map(|place| tree.join(place))
@@ -142,7 +142,7 @@ fn root_libraries(tree: &Path) -> Vec<PathBuf> {
     places
 }
 
-/// The dynamic loader that lies below `tree` for programs of `machine`, if there is one that is not the system's own.
+/// The dynamic loader below `tree` for programs of `machine`, if there is one other than the system's.
 pub fn find_loader(tree: &Path, machine: &Machine) -> Option<PathBuf> {
     ["lib64", "usr/lib64", "lib", "usr/lib"]
         .into_iter()
@@ -156,7 +156,7 @@ pub fn find_loader(tree: &Path, machine: &Machine) -> Option<PathBuf> {
         .find(|place| place.is_file() && !is_the_systems(place, machine))
 }
 
-/// Whether a loader is the one that the system's own programs use, as when the tree is the system's `/usr`.
+/// True when a loader is the system's own, as when the tree is the system's `/usr`.
 fn is_the_systems(loader: &Path, machine: &Machine) -> bool {
     let theirs = loader.canonicalize().ok();
     let places =
@@ -335,7 +335,7 @@ mod tests {
             ("share/charsets/Index.xml", b""),
         ]);
         let error = find(dir.path(), None).unwrap_err().to_string();
-        assert!(error.contains("another kind of machine"), "{error}");
+        assert!(error.contains("another architecture"), "{error}");
         let dir = tree(&[("bin/mysqld", b"#!/bin/sh")]);
         assert!(
             find(dir.path(), None)

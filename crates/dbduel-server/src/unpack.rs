@@ -1,6 +1,6 @@
-//! Unpacks vendors' archives: only what a running server needs of them.
+//! Unpacks vendors' archives: only the files that a running server needs.
 //!
-//! Tar archives, in whatever compression, by the machine's own `tar`. Does not look for the daemon in what it unpacked.
+//! Tar archives, with any compression, by the machine's own `tar`. Finding the daemon is left to the caller.
 
 use std::borrow::Cow;
 use std::fs;
@@ -19,15 +19,15 @@ use super::confined::{Root, below};
 use super::progress::{Progress, ProgressUnit};
 
 const DEADLINE: Duration = Duration::from_secs(1800);
-/// Far beyond any server, bytes.
+/// Size limit far above any server, bytes.
 const BYTES_MAX: u64 = 64 << 30;
-/// Longer than any target of a link.
+/// Length limit of a link's target.
 const LINK_BYTES_MAX: u64 = 4096;
-/// Endings of the archives that can be unpacked.
+/// File name extensions of supported archives.
 pub const ENDINGS: &[&str] = &[
     ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.zst", ".tar.bz2", ".tar", ".zip", ".jar",
 ];
-/// Parts of vendors' archives that no server needs at run time; together they are most of the size.
+/// Parts of vendors' archives that no server needs at run time; they are most of the size.
 const UNNEEDED_FOLDERS: &[&str] = &[
     "mysql-test",
     "mariadb-test",
@@ -40,14 +40,14 @@ const UNNEEDED_FOLDERS: &[&str] = &[
     "META-INF",
 ];
 
-/// Ways to unpack.
+/// Archive formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Tar,
     Zip,
 }
 
-/// How a file of this name is unpacked; `None` when it is no archive.
+/// The archive format by file name; `None` when it is no archive.
 pub fn kind(path: &Path) -> Option<Kind> {
     let name = path.file_name()?.to_str()?;
     if !ENDINGS
@@ -66,7 +66,7 @@ pub fn kind(path: &Path) -> Option<Kind> {
 /// Unpacks `archive` into the existing folder `into`.
 ///
 /// # Errors
-/// The ending is unknown, `tar` is missing or fails, or the archive cannot be read or leads out of `into`.
+/// The extension is unknown, `tar` is missing or fails, or the archive cannot be read or leads out of `into`.
 pub fn archive(archive: &Path, into: &Path, progress: &dyn Progress) -> Result<()> {
     let name = archive.file_name().unwrap_or_default().to_string_lossy();
     progress.stage(&format!("unpacking {name}"));
@@ -83,7 +83,7 @@ pub fn archive(archive: &Path, into: &Path, progress: &dyn Progress) -> Result<(
     }
 }
 
-/// Unpacks all of a tar archive that another dbduel has packed.
+/// Unpacks all of a tar archive that another dbduel packed.
 ///
 /// # Errors
 /// `tar` is missing, or it fails.
@@ -91,7 +91,7 @@ pub fn whole(archive: &Path, into: &Path, progress: &dyn Progress) -> Result<()>
     tar(archive, into, progress, &[])
 }
 
-/// Options of `tar` that leave out what no server needs at run time.
+/// Options of `tar` that leave out files that no server needs at run time.
 pub fn unneeded() -> Vec<String> {
     let folders = UNNEEDED_FOLDERS.iter();
     folders
@@ -103,7 +103,7 @@ pub fn unneeded() -> Vec<String> {
 fn tar(archive: &Path, into: &Path, progress: &dyn Progress, without: &[String]) -> Result<()> {
     Tool::new(
         "tar",
-        "install `tar` (and `xz-utils` or `zstd` for archives that need them)",
+        "install `tar` (and `xz-utils` or `zstd` for archives compressed with them)",
     )
     .with(|command| {
         command
@@ -120,7 +120,7 @@ fn tar(archive: &Path, into: &Path, progress: &dyn Progress, without: &[String])
     Ok(())
 }
 
-/// Unpacks what is needed of a zip archive. Nothing of it is written outside of `into`, whatever its names and links say.
+/// Unpacks the needed files of a zip archive. Nothing is written outside of `into`, whatever its names and links say.
 fn zip(archive: &Path, into: &Path, progress: &dyn Progress) -> Result<()> {
     let failed = || format!("could not unpack `{}`", archive.display());
     let file = foreign::open(archive).with_context(failed)?;
@@ -159,7 +159,7 @@ fn zip(archive: &Path, into: &Path, progress: &dyn Progress) -> Result<()> {
                 io::copy(&mut member.by_ref().take(left + 1), &mut file).with_context(named)?;
             left = left.checked_sub(bytes).with_context(|| {
                 format!(
-                    "{}: it has more than {} GiB, as no server has",
+                    "{}: it exceeds {} GiB, too large for a server",
                     failed(),
                     BYTES_MAX >> 30
                 )
@@ -172,7 +172,7 @@ fn zip(archive: &Path, into: &Path, progress: &dyn Progress) -> Result<()> {
         written += 1;
     }
     if written == 0 {
-        bail!("`{}` holds no server", archive.display());
+        bail!("`{}` contains no server", archive.display());
     }
     for inner in tars {
         // Some artifacts hold no server but an archive of one.
@@ -184,12 +184,12 @@ fn zip(archive: &Path, into: &Path, progress: &dyn Progress) -> Result<()> {
     Ok(())
 }
 
-/// Whether a file in a zip archive is a tar archive.
+/// True when a file in a zip archive is a tar archive.
 fn is_tar(name: &str) -> bool {
     kind(Path::new(name)) == Some(Kind::Tar)
 }
 
-/// Whether a file of an archive is needed to run the server: the daemon, its messages and SQL, its libraries and
+/// True when a file of an archive is needed to run the server: the daemon, its messages and SQL, its libraries and
 /// plugins, and the note on how it was built.
 fn is_needed(name: &str) -> bool {
     if name.ends_with('/') {
@@ -389,7 +389,7 @@ mod tests {
             zipped(&at("b.zip"), &[(name, b"x")], &[]);
             let error = archive(&at("b.zip"), &at("into"), &Silent).unwrap_err();
             assert!(
-                format!("{error:#}").contains("leads out of it"),
+                format!("{error:#}").contains("leads outside of it"),
                 "{error:#}"
             );
         }

@@ -1,7 +1,7 @@
-//! Runs a program without the rights of root although the lab has them: in a user namespace of its own.
+//! Runs a program without root's rights although the lab has them: in its own user namespace.
 //!
-//! Inside, the one user that exists is an unprivileged one; outside it is still root, so files need no other owner and may
-//! lie where only root may look, and the kernel still shows root what the process reads and writes.
+//! Inside, the only user is an unprivileged one; outside it is still root, so files need no other owner and may be
+//! where only root has access, and the kernel still shows root the process's reads and writes.
 
 use std::io;
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::stat::Mode;
 use nix::unistd::{geteuid, write};
 
-/// Takes the rights of root from a command that is not started yet, if the lab has them.
+/// Drops root's rights from a command that has not started, if the lab has them.
 pub fn drop_root(command: &mut Command) {
     if !geteuid().is_root() {
         return;
@@ -38,10 +38,10 @@ fn put(path: &std::ffi::CStr, text: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a program can be run without the rights of root.
+/// Checks that a program can run without root's rights.
 ///
 /// # Errors
-/// The lab has these rights and this system does not let it make a user namespace.
+/// The lab runs as root and this system does not permit a user namespace.
 pub fn check() -> Result<()> {
     let mut command = Command::new("/proc/self/exe");
     drop_root(&mut command);
@@ -53,7 +53,7 @@ pub fn check() -> Result<()> {
     match command.status() {
         Ok(_) => Ok(()),
         Err(error) => bail!(
-            "this server refuses to run as root, and a user namespace, in which it would not be root, could not be made \
+            "this server refuses to run as root, and dbduel could not create a user namespace for it \
              ({error}); run dbduel as an ordinary user, or allow user namespaces (`sysctl user.max_user_namespaces`, \
              the container's seccomp profile)"
         ),

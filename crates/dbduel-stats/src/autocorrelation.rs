@@ -1,4 +1,4 @@
-//! How much the neighbours in a series resemble each other, and what that costs in precision.
+//! Autocorrelation of a series, and its cost in precision.
 //!
 //! Long-run variances (n times the variance of the mean) by batch means. Inputs are finite; callers check.
 

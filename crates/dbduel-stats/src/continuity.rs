@@ -1,8 +1,10 @@
-//! Do frequent switches change what a contender does? Its own rates in turns and without a switch, next to each other.
+//! Whether frequent switches change a contender's performance: its own rates in turns and without a switch, next to
+//! each other.
 //!
-//! A duel of short turns is exact about servers that are stopped and continued several times a second. Whether that is the question
-//! is for measurement: stretches of turns and of load without a switch follow each other in drawn order, and each pair gives one log
-//! ratio of the same contender. Contenders are not compared, so nothing that follows from it knows who is faster.
+//! A duel of short turns is exact about servers that are stopped and continued several times a second. Whether results
+//! hold for uninterrupted servers is measured: stretches of turns and of load without a switch follow each other in
+//! drawn order, and each pair gives one log ratio of the same contender. Contenders are not compared, so the result is
+//! independent of which one is faster.
 
 use crate::compare::paired_mean;
 use crate::error::StatsError;
@@ -14,7 +16,7 @@ use crate::moments::t_point;
 pub struct Departure {
     /// The mean over the pairs, with its interval.
     pub log_ratio: Estimate,
-    /// The size of the logarithm that such pairs would have shown in nine of ten checks.
+    /// Size of the log ratio that such pairs would have detected in nine of ten checks.
     pub detectable: f64,
 }
 
@@ -35,7 +37,7 @@ impl Departure {
         })
     }
 
-    /// True when the interval excludes no departure, and the estimate lies beyond `limit` in either direction.
+    /// True when the interval excludes equality, and the estimate lies beyond `limit` in either direction.
     #[must_use]
     pub fn is_shown_beyond(&self, limit: f64) -> bool {
         !self.log_ratio.contains(0.0) && self.log_ratio.value.abs() > limit
@@ -48,7 +50,7 @@ impl Departure {
     }
 }
 
-/// Probability that a departure of the size that is called detectable is not shown.
+/// Probability that a departure of the detectable size is missed.
 const MISSED: f64 = 0.1;
 
 #[cfg(test)]

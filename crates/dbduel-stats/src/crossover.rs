@@ -1,7 +1,7 @@
-//! Where two curves cross over a grid of sizes, claimed only when both sides are certain.
+//! Crossings of two curves over a grid of sizes, claimed only when both sides are certain.
 //!
-//! Noise makes any two equal curves cross somewhere. A crossing is therefore claimed only between sizes whose signs are
-//! certified at once, and its place is never stated more finely than the grid.
+//! Noise makes any two equal curves cross somewhere. A crossing is therefore claimed only between sizes whose signs
+//! are certified simultaneously, and its location is never stated more finely than the grid.
 
 use crate::error::{StatsError, all_finite, all_positive, at_least, open_fraction};
 use crate::estimate::Estimate;
@@ -24,7 +24,7 @@ pub struct SizeDifferences {
 pub struct Crossing {
     /// The certified size before it.
     pub after_size: f64,
-    /// The certified size behind it.
+    /// The certified size after it.
     pub before_size: f64,
     /// Whether the difference turns from negative to positive.
     pub rising: bool,

@@ -89,10 +89,10 @@ fn student((sum, squares): (f64, f64), epochs: usize) -> f64 {
     centre.abs() / ((squares - sum * centre).max(0.0) / (n - 1.0) / n).sqrt()
 }
 
-/// What the epochs seen so far allow to say about the servers.
+/// The decision about the servers from the epochs seen so far.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EpochDecision {
-    /// What may be said.
+    /// The verdict.
     pub verdict: Verdict,
     /// The whole interval lies within the margin.
     pub within_margin: bool,
@@ -168,7 +168,7 @@ fn verdict(interval: Interval, margin: f64) -> Verdict {
     }
 }
 
-/// How much of the scatter comes from restarts and how much from blocks.
+/// Scatter from restarts and scatter from blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RestartSpread {
     /// Standard deviation between restarts of the same servers, blocks' noise removed. A result in

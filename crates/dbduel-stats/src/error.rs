@@ -1,20 +1,20 @@
-//! The one error type: input that no estimate or verdict can be made from.
+//! The one error type: input from which no estimate or verdict can be made.
 //!
 //! An error names the argument, the position and the remedy; the caller adds the contender or record.
 
-/// Largest size of a number that is computed with: squares of greater ones, and sums of them, may have no
-/// place in a float. Values that must be positive must be at least its reciprocal.
+/// Largest magnitude of a number in computations: squares of larger ones, and sums of them, may overflow. Values that
+/// must be positive must be at least its reciprocal.
 pub const MAGNITUDE_MAX: f64 = 1e100;
 
 /// Why a computation was refused. Nothing in this crate panics on input.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum StatsError {
-    /// Fewer observations than the method needs to say anything at all.
+    /// Fewer observations than the method needs.
     #[error("{what}: got {got}, but at least {needed} are needed; measure longer")]
     TooFew {
-        /// Which input was too short.
+        /// The input that was too short.
         what: &'static str,
-        /// The least number that would do.
+        /// The least sufficient number.
         needed: usize,
         /// The number that was given.
         got: usize,
@@ -24,7 +24,7 @@ pub enum StatsError {
         "{what}: value {value} at position {index} is not a number within {MAGNITUDE_MAX:e} of zero; drop or repair it by a rule declared beforehand"
     )]
     OutOfRange {
-        /// Which input held the value.
+        /// The input that held the value.
         what: &'static str,
         /// Its position, from 0.
         index: usize,
@@ -37,29 +37,29 @@ pub enum StatsError {
         "{what}: value {value} at position {index} is not above zero, so it has no usable logarithm; a contender that completed nothing cannot be compared by ratio"
     )]
     NotPositive {
-        /// Which input held the value.
+        /// The input that held the value.
         what: &'static str,
         /// Its position, from 0.
         index: usize,
         /// The offending value.
         value: f64,
     },
-    /// A setting of the method that makes no sense.
+    /// A setting of the method that is out of range.
     #[error("parameter `{name}` is {value}, but must be {requirement}")]
     Parameter {
         /// The parameter's name.
         name: &'static str,
-        /// What it was.
+        /// Its value.
         value: f64,
-        /// What it must be.
+        /// The requirement.
         requirement: &'static str,
     },
     /// Inputs whose shapes do not fit each other or the design that was announced.
     #[error("{what}: {problem}")]
     Shape {
-        /// Which input has the wrong shape.
+        /// The input with the wrong shape.
         what: &'static str,
-        /// What is wrong with it.
+        /// The mismatch.
         problem: String,
     },
 }
@@ -106,7 +106,7 @@ pub(crate) fn not_negative(name: &'static str, value: f64) -> Result<(), StatsEr
     })
 }
 
-/// Most simulated paths, permutations or counted events: a bound of time and memory.
+/// Maximum number of simulated paths, permutations or counted events: a bound of time and memory.
 pub(crate) const COUNT_MAX: usize = 10_000_000;
 
 /// Fails on more than [`COUNT_MAX`].

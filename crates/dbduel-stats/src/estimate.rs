@@ -1,6 +1,6 @@
-//! The type every result travels in: a value, its interval and the count behind it.
+//! The type of every result: a value, its interval and the number of observations.
 
-/// A value with an interval that holds the truth with the stated confidence, and the `n` behind it.
+/// A value with an interval that holds the truth with the stated confidence, and its number of observations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// The point estimate.

@@ -1,5 +1,5 @@
-//! How many intervals after a switch still show the switch: averaging over many slices makes the transient visible that one
-//! slice hides (Welch 1983).
+//! Number of intervals after a switch that still show the switch: averaging over many slices makes the transient
+//! visible that one slice hides (Welch 1983).
 
 use crate::error::{StatsError, all_finite, at_least, open_fraction};
 use crate::moments::{mean, t_half_width, variance};

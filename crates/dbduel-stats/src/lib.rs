@@ -4,20 +4,20 @@
 //! and no names of servers; callers keep those and attach them to what comes back. Bad input is a
 //! [`StatsError`], never a panic. Same input, same seed, same output, on every machine and for ever.
 //!
-//! The stations, in the order a duel passes them:
+//! The modules, in the order in which a duel uses them:
 //!
 //! * [`steady`]: has the warm-up ended? [`guard`]: how much of a slice does a switch spoil?
 //! * [`slice_length`]: how long should slices be? [`continuity`]: does switching change what is measured?
 //! * [`mean`], [`quantile`]: one contender's figures, with intervals that survive slow movements of the machine.
 //! * [`compare`]: mirrored blocks to paired differences, and cross-checks of their mean.
 //!   [`order`], [`trend`]: does a switch leave traces, does the ratio drift?
-//! * [`sequential`]: faster, slower, equivalent or undecided, looked at after every block.
+//! * [`sequential`]: faster, slower, equivalent or undecided, checked after every block.
 //!   [`epochs`]: the same for servers that were restarted in between.
-//! * [`attribution`]: contenders between two, and what each of their differing settings contributes.
+//! * [`attribution`]: contenders between two, and the effect of each of their differing settings.
 //! * [`stalls`]: the stalls seen, whether they are enough, and what unseen ones could still overturn.
 //! * [`scaling`], [`crossover`], [`history`]: curves over concurrency, crossings over sizes, changes
 //!   over runs. [`pool`]: one comparison on several machines.
-//! * [`simulate`]: machines and contenders whose truth is known, to check a method on.
+//! * [`simulate`]: machines and contenders with known truth, for tests of methods.
 //!
 //! ```
 //! use dbduel_stats::compare::{BlockSlices, SliceValue, block_differences};
@@ -82,3 +82,4 @@ pub mod trend;
 
 pub use error::{MAGNITUDE_MAX, StatsError};
 pub use estimate::Estimate;
+pub use moments::median;

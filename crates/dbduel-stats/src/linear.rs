@@ -1,4 +1,4 @@
-//! Small symmetric linear systems, as least squares with a handful of parameters makes them.
+//! Small symmetric linear systems, for least squares with a handful of parameters.
 
 /// Inverse of a symmetric positive definite matrix by Gauss–Jordan with pivoting; `None` when it is
 /// singular to working precision.

@@ -1,11 +1,11 @@
-//! Mean of what one contender showed, stretch by stretch, on a machine that moves slowly.
+//! Mean of one contender's values, stretch by stretch, on a machine with slow drift.
 //!
-//! What it estimates is the mean of all runs of the same length on the same machine, and not of this one run alone, so
+//! It estimates the mean of all runs of the same length on the same machine, and not of this one run alone, so
 //! the interval allows for movements that shift the whole run (after Müller and Watson 2016: three hypotheses on how
 //! much the machine moves slowly, weighed by the slowest waves of the series). The promise is kept on average over
 //! these three. Where the values are only noise, intervals at 95 % hold the truth in 98 to 100 % of the cases, and
 //! where they are only a movement that is forgotten after eight of them, in 76, 83, 88 and 90 % for 14, 28, 56 and 112
-//! values. What no method can see is a movement that takes much longer than the run.
+//! values. No method can see a movement that takes much longer than the run.
 //!
 //! ```
 //! use dbduel_stats::mean::series_mean;

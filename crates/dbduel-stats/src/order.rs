@@ -1,5 +1,5 @@
-//! Diagnosis of the running order: does a slice remember who ran before it? It informs and never
-//! excludes a block; it does not know what a switch does to a contender.
+//! Diagnosis of the running order: carry-over from the contender that ran before. It informs and never excludes a
+//! block.
 
 use crate::compare::BlockSlices;
 use crate::error::{StatsError, open_fraction};

@@ -22,7 +22,7 @@ use crate::error::{StatsError, all_finite, all_positive, at_least, open_fraction
 use crate::estimate::Estimate;
 use crate::moments::t_half_width;
 
-/// What one machine showed.
+/// Effect on one machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stratum {
     /// The effect, such as a log ratio.
@@ -31,7 +31,7 @@ pub struct Stratum {
     pub error: f64,
 }
 
-/// What several machines show together.
+/// Pooled effect of several machines.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pooled {
     /// The mean effect of machines like these, with its `1 − alpha` interval.
@@ -40,9 +40,10 @@ pub struct Pooled {
     pub error: f64,
     /// Standard deviation of the effect between machines (τ).
     pub deviation: f64,
-    /// Share of the scatter that is between machines and not error of each (I², Higgins and Thompson 2002).
+    /// Share of the scatter that is between machines and not error within each (I², Higgins and Thompson 2002).
     pub between_share: f64,
-    /// Where the effect of one more machine is expected (Higgins, Thompson and Spiegelhalter 2009); `None` for two machines.
+    /// Prediction interval of the effect on one more machine (Higgins, Thompson and Spiegelhalter 2009); `None` for
+    /// two machines.
     pub prediction: Option<(f64, f64)>,
 }
 
@@ -92,7 +93,7 @@ pub fn pool(strata: &[Stratum], alpha: f64) -> Result<Pooled, StatsError> {
     })
 }
 
-/// Sums over strata with the weights of a variance between them.
+/// Sums over strata with weights for a variance between them.
 struct Weighted {
     mean: f64,
     /// Sum of the weights.
@@ -223,7 +224,7 @@ mod tests {
         assert!((pooled.error - 0.3 / 3_f64.sqrt()).abs() < 1e-12);
     }
 
-    /// Share of intervals that hold the truth: of the mean, and of one more machine.
+    /// Share of intervals that hold the truth: for the mean, and for one more machine.
     fn coverage(machines: usize, deviation: f64, errors: &[f64]) -> (f64, f64) {
         const RUNS: usize = 2000;
         let mut random = RandomStream::new(24, machines as u64);

@@ -7,7 +7,7 @@ use statrs::distribution::{Beta, ContinuousCDF as _};
 use crate::error::{StatsError, at_least, bounded, open_fraction};
 use crate::estimate::Estimate;
 
-/// Halvings of the unit interval; more do not move a float.
+/// Halvings of the unit interval; more do not change the result.
 const HALVINGS: usize = 60;
 
 /// The exact interval of a share after `successes` of `trials` (Clopper & Pearson 1934). It covers with

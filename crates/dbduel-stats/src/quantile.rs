@@ -16,10 +16,10 @@ use crate::slow_movement::half_width;
 /// episode does not pass for the bulk.
 pub const EPISODES_MIN: usize = 20;
 
-/// Quiet intervals inside an episode that do not end it.
+/// Longest run of quiet intervals inside an episode that does not end it.
 const GAP_MAX: usize = 2;
 
-/// From this share of short intervals with an exceedance on, the quantile may belong to the bulk.
+/// Share of short intervals with an exceedance from which on the quantile may belong to the bulk.
 const BULK_SHARE: f64 = 0.2;
 
 /// Share of the batches that have requests beyond a quantile of the bulk, at least.
@@ -39,24 +39,24 @@ pub struct BatchCount {
 pub enum NotCertifiable {
     /// Too few requests to reach beyond the quantile with 97.5 % probability.
     Requests {
-        /// The least number that would do.
+        /// The least sufficient number.
         needed: u64,
-        /// The number there was.
+        /// The actual number.
         got: u64,
     },
-    /// Too few short intervals to tell one visit to the tail from several ([`EPISODES_MIN`]).
+    /// Too few short intervals to distinguish one visit to the tail from several ([`EPISODES_MIN`]).
     Steps {
-        /// Short intervals there were.
+        /// The number of short intervals.
         got: usize,
     },
-    /// The tail was visited in too few separate episodes ([`EPISODES_MIN`]), and is not the bulk.
+    /// The tail was visited in too few separate episodes ([`EPISODES_MIN`]), and the quantile is not in the bulk.
     Episodes {
-        /// Episodes seen.
+        /// The number of episodes.
         got: usize,
     },
 }
 
-/// A quantile, with an interval where the data can carry one.
+/// A quantile, with an interval where the data allow one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct QuantileEstimate {
     /// The quantile of the merged data.
@@ -153,7 +153,7 @@ fn refusal(
     (!is_certifiable).then_some(NotCertifiable::Episodes { got: episodes })
 }
 
-/// True when the quantile is exceeded all over the run, and often enough to say so.
+/// True when the quantile is exceeded throughout the run, and often enough to say so.
 fn is_bulk(batches: &[BatchCount], exceeds: &[bool]) -> bool {
     let steps = exceeds.iter().filter(|exceeds| **exceeds).count();
     let beyond = batches
@@ -212,7 +212,7 @@ mod tests {
         vec![BatchCount { total, at_or_below }; 10]
     }
 
-    /// One second in `every` has a request that took longer than all others.
+    /// Maxima in which one second in `every` has a request that took longer than all others.
     fn maxima(count: usize, every: usize) -> Vec<f64> {
         let largest = |second: usize| {
             if second.is_multiple_of(every) {

@@ -1,13 +1,12 @@
-//! Seeded random numbers whose values are fixed for ever: xoshiro256++ (Blackman & Vigna 2019), seeded
-//! through SplitMix64.
+//! Seeded random numbers whose values never change: xoshiro256++ (Blackman & Vigna 2019), seeded through SplitMix64.
 //!
-//! Verdicts are recomputed from records years later, so neither the generator nor the way a number is made from its
-//! bits may change.
+//! Verdicts are recomputed from records years later, so neither the generator nor the conversion of its bits to
+//! numbers may change.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// A stream of random numbers, named by a seed and a stream number.
+/// A stream of random numbers, identified by a seed and a stream number.
 #[derive(Debug, Clone)]
 pub struct RandomStream {
     generator: Xoshiro256PlusPlus,

@@ -29,17 +29,17 @@ use std::f64::consts::PI;
 use crate::moments::{t_p_value, t_point};
 use crate::waves::cosine_coefficients;
 
-/// Coefficients that are looked at, at most.
+/// Maximum number of coefficients that are used.
 const COSINES: usize = 12;
 
-/// After so many values the correlation of the slow movement with itself has fallen to 1/e.
+/// Number of values after which the autocorrelation of the slow movement has fallen to 1/e.
 const MEMORY: f64 = 8.0;
 
-/// What may be true, and how likely each is before the series: variances of the slow movement as multiples of that of the
-/// independent scatter.
+/// Hypotheses with their prior probabilities: variances of the slow movement as multiples of that of the independent
+/// scatter.
 const HYPOTHESES: [(f64, f64); 3] = [(0.0, 0.5), (1.0, 0.25), (4.0, 0.25)];
 
-/// What the coefficients say under one hypothesis.
+/// Evidence of the coefficients for one hypothesis.
 struct Hypothesis {
     log_likelihood: f64,
     /// Standard error of the mean.
@@ -112,7 +112,7 @@ impl Hypothesis {
     }
 }
 
-/// The least number from `low` to `high` that is enough, found from above by halving.
+/// The least sufficient number from `low` to `high`, found from above by halving.
 fn halved(mut low: f64, mut high: f64, is_enough: impl Fn(f64) -> bool) -> f64 {
     const HALVINGS: usize = 50;
     if !high.is_finite() {

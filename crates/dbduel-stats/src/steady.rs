@@ -1,4 +1,4 @@
-//! When a warming-up system has reached its steady state, from a growing series of equal intervals.
+//! Detects when a warming-up system has reached its steady state, from a growing series of equal intervals.
 //!
 //! MSER-5 (White 1997; White, Cobb & Spratt 2000) proposes where the transient ends; the rest must then be long enough
 //! to hold several maintenance cycles, and its halves must be *shown* to agree. Noise cannot pass this gate by being
@@ -15,16 +15,16 @@ use crate::moments::{mean, root_of_squares, t_half_width};
 /// short retained parts, with their few batches, from passing by luck.
 const EQUIVALENCE_ALPHA: f64 = 0.09;
 
-/// Values that two halves need for batches of their own.
+/// Least number of values for batches in both halves.
 pub const HALVES_MIN: usize = 8;
 
-/// Least autocorrelation that is taken for a period.
+/// Least autocorrelation that counts as a period.
 const PERIOD_CORRELATION_MIN: f64 = 0.2;
 
-/// What counts as steady. Lengths are numbers of intervals; the defaults suit intervals of a second.
+/// Criteria of a steady state. Lengths are numbers of intervals; the defaults suit intervals of a second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SteadyRule {
-    /// Intervals averaged into one batch before anything is judged.
+    /// Intervals averaged into one batch.
     pub batch: usize,
     /// Intervals before the first look.
     pub first_look: usize,
@@ -60,7 +60,7 @@ impl Default for SteadyRule {
     }
 }
 
-/// Where the search stands.
+/// State of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SteadyState {
     /// Keep warming up.
@@ -72,11 +72,11 @@ pub enum SteadyState {
         /// Intervals to drop from the start.
         transient: usize,
     },
-    /// The limit was reached without evidence of a steady state. Measure on, and say so.
+    /// The limit was reached without evidence of a steady state. Continue to measure, and report it.
     NotCertified,
 }
 
-/// The search while the series grows. The outcome, once reached, is final.
+/// The search over a growing series. The outcome, once reached, is final.
 #[derive(Debug, Clone)]
 pub struct SteadyDetector {
     rule: SteadyRule,
@@ -137,7 +137,7 @@ impl SteadyDetector {
         Ok(self.state)
     }
 
-    /// Where the search stands.
+    /// State of the search.
     #[must_use]
     pub fn state(&self) -> SteadyState {
         self.state

@@ -1,4 +1,4 @@
-//! Does a sequence of differences drift? A straight line through them, by least squares.
+//! Drift of a sequence of differences: a least-squares line through them.
 //!
 //! Drift common to all contenders cancels within blocks and is harmless; drift of the *ratio* is not: then there is no
 //! single ratio to report.

@@ -1,5 +1,5 @@
-//! A series taken apart into its waves: cosines of rising frequency, nearly independent of each other, each with the
-//! spectral density at its frequency for a variance (Müller and Watson 2016).
+//! Decomposition of a series into waves: cosines of rising frequency, nearly independent of each other, each with the
+//! spectral density at its frequency as variance (Müller and Watson 2016).
 
 use std::f64::consts::PI;
 

@@ -1,4 +1,4 @@
-//! The test `fileio`: its options, its commands and what is said about it.
+//! The test `fileio`: its options, commands and output.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ const MODES: &[(&str, Mode)] = &[
     ("rndrw", Mode::RandomMix),
 ];
 
-/// Carries out the command of the job; returns the exit code.
+/// Executes the command of the job; returns the exit code.
 ///
 /// # Errors
-/// What is wrong with the options or the files.
+/// Errors in the options or the files.
 pub fn run(job: &Job, rest: Vec<Written>) -> Result<u8, Stop> {
     let specs = [table::FILE_IO];
     let voice = job.general.voice;
@@ -158,11 +158,7 @@ fn drive(job: &Job, given: &ParsedOptions) -> Result<u8, Stop> {
         .iter()
         .find(|(word, _)| *word == text)
         .map(|(_, method)| *method)
-        .ok_or_else(|| {
-            Stop::Fatal(format!(
-                "unknown I/O mode: {text}; there are sync, async and mmap"
-            ))
-        })?;
+        .ok_or_else(|| Stop::Fatal(format!("unknown I/O mode: {text}; use sync, async or mmap")))?;
     let spec = FileIoSpec {
         files: files(job, given)?,
         mode,

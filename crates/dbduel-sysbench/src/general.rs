@@ -1,4 +1,4 @@
-//! What every run needs to know, with nothing left to default.
+//! The general options of a run, with every default resolved.
 
 use std::time::Duration;
 
@@ -25,19 +25,19 @@ const STACK_BYTES_MIN: u64 = 64 << 10;
 pub struct General {
     /// Clients.
     pub threads: u32,
-    /// When the run is over.
+    /// Limits of events, time and rate.
     pub limits: Limits,
-    /// When it ends after its beginning, whatever is running.
+    /// Time after its start at which it ends, whatever is running.
     pub forced_shutdown: Option<Duration>,
     /// Time for all clients to be ready.
     pub init_timeout: Duration,
-    /// From one intermediate line to the next.
+    /// Interval of intermediate reports.
     pub report_interval: Option<Duration>,
     /// Times of full reports after the beginning, ascending.
     pub checkpoints: Vec<Duration>,
-    /// Whether more is said.
+    /// Whether debugging messages are printed.
     pub debug: bool,
-    /// Whether what is read is proved.
+    /// Whether data that are read are validated.
     pub validate: bool,
     /// Percentile of the latencies; 0 for none.
     pub percentile: u32,
@@ -47,15 +47,15 @@ pub struct General {
     pub seed_given: u64,
     /// Root of the random streams.
     pub seed: u64,
-    /// How ids are drawn.
+    /// Distributions of ids.
     pub shapes: Shapes,
     /// Stack of a thread.
     pub stack_bytes: usize,
-    /// How much is said.
+    /// The logger, with the verbosity.
     pub voice: Logger,
 }
 
-/// How much is said, which must be known before anything can be.
+/// The logger, which must exist before any message.
 pub fn voice(given: &ParsedOptions) -> Logger {
     let verbosity = if given.switch("debug") {
         5
@@ -69,7 +69,7 @@ impl General {
     /// Reads the options, and warns of old ones.
     ///
     /// # Errors
-    /// A value that makes no sense.
+    /// An invalid value.
     pub fn read(given: &ParsedOptions, fresh_seed: u64) -> Result<Self, Stop> {
         let voice = voice(given);
         let renamed = |old: &str, new: &'static str, none: f64| {
@@ -140,7 +140,7 @@ impl General {
     }
 }
 
-/// When the run ends whatever is running, counted from its beginning.
+/// Time after its start at which the run ends, whatever is running.
 fn forced_shutdown(
     given: &ParsedOptions,
     time_s: u64,
@@ -152,7 +152,7 @@ fn forced_shutdown(
     }
     if time_s == 0 {
         return Err(Stop::Fatal(
-            "--forced-shutdown requires a time limit; say --time".to_owned(),
+            "--forced-shutdown requires a time limit; give --time".to_owned(),
         ));
     }
     let invalid = || {
@@ -235,7 +235,8 @@ fn shapes(given: &ParsedOptions) -> Result<Shapes, Stop> {
         "zipfian" => zipfian,
         other => {
             return Err(Stop::Fatal(format!(
-                "Invalid random numbers distribution: {other}; there are uniform, gaussian, special, pareto and zipfian"
+                "Invalid random numbers distribution: {other}; use uniform, gaussian, special, \
+                 pareto or zipfian"
             )));
         }
     };

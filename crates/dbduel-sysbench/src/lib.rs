@@ -1,8 +1,7 @@
 //! `dbduel sysbench`: sysbench's own command line, tests, scripts and output.
 //!
-//! Not a contest: nothing is recorded and nothing judged. People put `dbduel` in front of a command that they have, and
-//! what reads its output goes on working. The command's process is the load process here, because nothing else goes on
-//! in it.
+//! Not a contest: nothing is recorded or judged. `dbduel` is put in front of an existing command, and parsers of its
+//! output keep working. The command's own process is the load process, because it does nothing else.
 //!
 //! ```text
 //! parsed_options ─► general ─┬► machine_tests (cpu, memory, threads, mutex) ┐
@@ -35,21 +34,21 @@ use general::General;
 use logger::Logger;
 use parsed_options::{ParsedOptions, Words};
 
-/// The version whose command line this is.
+/// The version of sysbench whose command line this is.
 const VERSION: &str = "1.0.20";
 
-/// Why a command cannot be carried out. Both end it with exit code 1; they differ in who says it.
+/// Why a command cannot be executed. Both end it with exit code 1; they differ in where the message goes.
 #[derive(Debug, thiserror::Error)]
 enum Stop {
     /// The command line is wrong; goes to standard error.
     #[error("{0}")]
     Usage(String),
-    /// Something else is; goes where the report would have gone.
+    /// Any other error; goes to standard output, in place of the report.
     #[error("{0}")]
     Fatal(String),
 }
 
-/// Runs the words behind `dbduel sysbench`, and prints what sysbench would. Returns the exit code, with sysbench's meaning: 0
+/// Runs the arguments of `dbduel sysbench`, with sysbench's output. Returns the exit code, with sysbench's meaning: 0
 /// done, 1 failed, 2 took too long.
 pub fn sysbench(words: &[String]) -> u8 {
     let mut voice = Logger { verbosity: 3 };
@@ -66,12 +65,12 @@ pub fn sysbench(words: &[String]) -> u8 {
     }
 }
 
-/// What a test needs besides its own options.
+/// Input of a test besides its own options.
 struct Job {
     general: General,
     /// General options and those of databases.
     given: ParsedOptions,
-    /// All words, for scripts that look at them.
+    /// All arguments, for scripts that read them.
     words: Vec<String>,
     command: Option<String>,
 }
@@ -121,7 +120,7 @@ fn command<'a>(test: &str, job: &'a Job) -> Result<&'a str, Stop> {
     })
 }
 
-/// What a test says to a command that it has not.
+/// Error for a command that a test does not have.
 fn no_command(test: &str, command: &str) -> Stop {
     Stop::Usage(match command {
         "prepare" | "cleanup" | "help" | "run" => {

@@ -1,4 +1,4 @@
-//! A run's load as the one sees it who reports about it: the gate that its workers go through and what they count.
+//! A run's load for its reports: the gate that its workers pass, and their counts.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,19 +11,19 @@ use super::general::General;
 
 /// A load that is ready to begin, or running.
 pub struct Load {
-    /// Who may begin an event.
+    /// Gate that allows events to begin.
     pub gate: Arc<Gate>,
-    /// What is counted.
+    /// The counts.
     pub metrics: Arc<RunMetrics>,
-    /// The event loops that must hear of changes; none for machine tests.
+    /// The event loops to notify of changes; none for machine tests.
     pub threads: Option<LoadThreads>,
     queue: Option<Queue>,
-    /// Nothing reached a server, so nothing was read or written.
+    /// True for a dry run: nothing reached a server, so nothing was read or written.
     pub is_dry: bool,
 }
 
 impl Load {
-    /// A load of as many workers as there are to be clients, on so many threads.
+    /// A load with one worker per client, on `threads` threads.
     pub fn new(general: &General, threads: u32) -> Self {
         Load {
             gate: Arc::new(Gate::new(general.limits, general.threads)),
@@ -51,7 +51,7 @@ impl Load {
         self.gate.wait_until_finished(until).is_some() || self.gate.has_failed()
     }
 
-    /// Begins no event any more.
+    /// Begins no further event.
     pub fn stop(&self) {
         self.gate.close();
         self.ring();
@@ -66,7 +66,7 @@ impl Load {
         }
     }
 
-    /// What each client did since the last reset.
+    /// Each client's share since the last reset.
     pub fn shares(&self) -> Vec<Share> {
         self.metrics.shares()
     }
@@ -76,7 +76,7 @@ impl Load {
         self.metrics.reset_shares();
     }
 
-    /// Events that are due and not begun after so long, and those that are running.
+    /// Number of events due and not begun after `elapsed`, and number of running ones.
     pub fn queue(&mut self, elapsed: Duration) -> (u64, u32) {
         let waiting = match &mut self.queue {
             Some(queue) => queue.length(elapsed, &self.gate),

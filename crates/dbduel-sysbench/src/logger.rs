@@ -1,17 +1,17 @@
-//! The only voice of the command: what is printed depends on `--verbosity`, and everything goes to standard output,
-//! where sysbench's messages go too.
+//! All output of the command. `--verbosity` decides what is printed; everything goes to standard output, as in
+//! sysbench.
 
 use std::sync::{Mutex, PoisonError};
 
 use dbduel_text::terminal;
 
-/// The last line that was said, and how often it would have been said again since.
+/// The last printed line, and the number of repetitions suppressed since.
 static LAST: Mutex<(String, u64)> = Mutex::new((String::new(), 0));
 
-/// The level of what was asked for.
+/// The level of the requested output.
 const NOTICE: u64 = 3;
 
-/// How much is said.
+/// Prints messages up to a verbosity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Logger {
     /// 0 fatal, 1 alerts, 2 warnings, 3 notices, 4 information, 5 debugging.
@@ -19,7 +19,7 @@ pub struct Logger {
 }
 
 impl Logger {
-    /// For what sysbench says of its options before it looks at their verbosity.
+    /// For messages on options that sysbench prints before it reads the verbosity.
     pub const ALWAYS: Logger = Logger { verbosity: 2 };
 
     fn say(self, level: u64, text: &str) {
@@ -44,27 +44,27 @@ impl Logger {
         let _ = terminal::print(&lines);
     }
 
-    /// Something that ends the run.
+    /// Prints an error that ends the run.
     pub fn fatal(self, text: &str) {
         self.say(0, &format!("FATAL: {text}\n"));
     }
 
-    /// Wrong use of the script interface.
+    /// Prints an error in the use of the script interface.
     pub fn alert(self, text: &str) {
         self.say(1, &format!("ALERT: {text}\n"));
     }
 
-    /// Something that is probably not meant so.
+    /// Prints a warning.
     pub fn warning(self, text: &str) {
         self.say(2, &format!("WARNING: {text}\n"));
     }
 
-    /// A line of what was asked for.
+    /// Prints a line of the requested output.
     pub fn notice(self, line: &str) {
         self.say(NOTICE, &format!("{line}\n"));
     }
 
-    /// For the curious.
+    /// Prints a debugging message.
     pub fn debug(self, text: &str) {
         self.say(5, &format!("DEBUG: {text}\n"));
     }

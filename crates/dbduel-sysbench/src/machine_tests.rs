@@ -1,4 +1,4 @@
-//! The tests `cpu`, `memory`, `threads` and `mutex`: their options and what is said about them.
+//! The tests `cpu`, `memory`, `threads` and `mutex`: their options and output.
 
 use std::sync::Arc;
 
@@ -25,10 +25,10 @@ pub fn has(test: &str) -> bool {
     TESTS.iter().any(|(name, _)| *name == test)
 }
 
-/// Carries out the command of the job for a test; returns the exit code.
+/// Executes the command of the job for a test; returns the exit code.
 ///
 /// # Errors
-/// What is wrong with the options, or failed.
+/// Errors in the options, or a failed run.
 pub fn run(test: &str, job: &Job, rest: Vec<Written>) -> Result<u8, Stop> {
     let specs = TESTS.iter().find(|(name, _)| *name == test);
     let (_, specs) = specs.ok_or_else(|| Stop::Fatal(format!("there is no test {test}")))?;

@@ -18,7 +18,7 @@ use super::load::Load;
 use super::page::{self, Style};
 use super::run_loop::{self, Reports};
 
-/// The exit code of clients that did not get ready in time.
+/// Exit code when the clients were not ready in time.
 const TIMED_OUT: u8 = 2;
 
 /// Runs a machine test; returns the exit code.
@@ -86,7 +86,7 @@ pub fn script(
     follow(general, &mut load, reports)
 }
 
-/// What was asked for.
+/// Prints the options of the run.
 pub fn announce(general: &General) {
     let text = page::options(general);
     general
@@ -94,7 +94,7 @@ pub fn announce(general: &General) {
         .notice(text.strip_suffix('\n').unwrap_or(&text));
 }
 
-/// Threads of the system that carry the clients.
+/// Number of load threads for the clients.
 fn load_threads(general: &General, busy_clients: u32) -> u32 {
     threads_among_others(host::cpus(), general.threads, busy_clients).clamp(1, general.threads)
 }
@@ -103,7 +103,7 @@ fn no_threads(count: u32, error: &std::io::Error) -> Stop {
     Stop::Fatal(format!("cannot start {count} load threads: {error}"))
 }
 
-/// Waits until everyone is ready, and follows the run.
+/// Waits until all clients are ready, then follows the run.
 fn follow(general: &General, load: &mut Load, reports: &mut dyn Reports) -> Result<u8, Stop> {
     let deadline = Instant::now() + general.init_timeout;
     if !load.gate.wait_until_ready(general.threads, deadline) {

@@ -1,4 +1,4 @@
-//! The loop of a run: it begins, is reported about, and ends.
+//! The loop of a run: start, reports and end.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -13,46 +13,47 @@ use super::general::General;
 use super::load::Load;
 use super::page::{self, Style, View};
 
-/// The exit code of a run that was forced to end, or did not get ready.
+/// Exit code of a run that was forced to end, or was not ready in time.
 const TIMED_OUT: u8 = 2;
 /// The exit code of a run that the user ended.
 pub const INTERRUPTED: u8 = 130;
-/// Longest time without a look at the run, and at whether the user still wants it.
+/// Longest time between two checks of the run and of signals.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Longest time for a hook that is being called when the user wants an end.
+/// Longest time for a running hook after the user interrupts.
 const HOOK: Duration = Duration::from_secs(3);
-/// Longest time for the events that are running then.
+/// Longest time for the events that are running at an interrupt.
 const RUNNING_EVENTS: Duration = Duration::from_secs(4);
-/// Longest time until the process ends then, whatever holds it up.
+/// Longest time from an interrupt until the process ends, whatever holds it up.
 const END: Duration = Duration::from_secs(5);
 /// The same after a second request.
 const END_AT_ONCE: Duration = Duration::from_millis(500);
 
 /// Events that may wait for a worker at a rate, as in sysbench.
 const QUEUE_MAX: u64 = 131_072;
-/// sysbench's words for a rate that the workers cannot keep.
+/// sysbench's message for a rate that the workers cannot keep.
 const OVERLOADED: &str = "The event queue is full. This means the worker threads are unable to keep up with the specified event generation rate";
 
-/// Who prints the reports of a run.
+/// Printer of the reports of a run.
 pub trait Reports {
-    /// Which lines they have.
+    /// Kind of lines in the reports.
     fn style(&self) -> Style;
 
-    /// The run begins that is reported about.
+    /// Called when the run begins.
     fn belong_to(&mut self, _gate: &Arc<Gate>) {}
 
-    /// Gives up what a report waits for.
+    /// A cancel that ends a report's wait.
     fn cancel(&self) -> Cancel {
         Cancel::never()
     }
 
-    /// There are no more intermediate reports: what they have opened is closed, before anything else is printed.
+    /// Called after the last intermediate report, before anything else is printed: closes what these reports have
+    /// opened.
     fn end_intermediate(&mut self) {}
 
-    /// Takes a report to print it in its own way; false when it is to be printed as always.
+    /// Prints a report in its own way; false when the standard one is to be printed.
     ///
     /// # Errors
-    /// What a script raises.
+    /// An error raised by a script.
     fn report(&mut self, kind: Report, stat: &[(&str, f64)]) -> Result<bool, Stop>;
 }
 
@@ -75,10 +76,10 @@ pub enum Report {
     Final,
 }
 
-/// Drives a load that is ready to its end and says what came of it; returns the exit code.
+/// Drives a ready load to its end and prints its reports; returns the exit code.
 ///
 /// # Errors
-/// Why it failed. There are no final figures then, since they would be those of another run than was asked for.
+/// Why it failed. There are no final figures then, since they would not be those of the requested run.
 pub fn run(general: &General, load: &mut Load, reports: &mut dyn Reports) -> Result<u8, Stop> {
     interrupt::install()
         .map_err(|error| Stop::Fatal(format!("cannot install the handler of signals: {error}")))?;
@@ -117,11 +118,11 @@ pub fn run(general: &General, load: &mut Load, reports: &mut dyn Reports) -> Res
     run.follow()
 }
 
-/// What ends a run when the user wants an end.
+/// Ends a run after the user interrupts.
 struct Ending {
     gate: Arc<Gate>,
     reports: Cancel,
-    /// Since when.
+    /// Time of the interrupt.
     asked_at: OnceLock<Instant>,
 }
 
@@ -130,7 +131,8 @@ impl Ending {
         *self.asked_at.get_or_init(Instant::now)
     }
 
-    /// Looks at signals on a thread of its own until the process ends, for a hook of a script may hold up everything else.
+    /// Checks for signals on its own thread until the process ends, because a hook of a script may hold up everything
+    /// else.
     fn watch(self: &Arc<Self>) -> std::io::Result<()> {
         let ending = Arc::clone(self);
         let thread = std::thread::Builder::new().name("signals".to_owned());
@@ -156,7 +158,8 @@ impl Ending {
                     // The reader of the output may be gone.
                     std::thread::spawn(|| {
                         terminal::status_line(
-                            "dbduel: interrupted, and the script or a server holds up the end; the final report is left out",
+                            "dbduel: interrupted, but the script or a server did not end in time; \
+                             the final report is left out",
                         );
                     });
                     std::thread::sleep(PAUSE);
@@ -176,7 +179,7 @@ struct RunLoop<'a> {
     began: Instant,
     interval: IntervalStats,
     interval_began: Instant,
-    /// Since the last checkpoint, or the end of the warm-up.
+    /// Counts since the last checkpoint, or the end of the warm-up.
     whole: IntervalStats,
     whole_began: Instant,
     fresh: IntervalStats,
@@ -241,14 +244,14 @@ impl RunLoop<'_> {
         self.general.limits.per_second.is_some() && self.load.queue(now - self.began).0 >= QUEUE_MAX
     }
 
-    /// Takes over what was counted since the last look.
+    /// Collects the counts since the last call.
     fn collect(&mut self) {
         self.load.take(&mut self.fresh);
         self.interval.merge(&self.fresh);
         self.whole.merge(&self.fresh);
     }
 
-    /// The warm-up is over: what was counted in it counts for nothing.
+    /// Ends the warm-up: discards its counts.
     fn forget(&mut self, now: Instant) {
         self.load.take(&mut self.fresh);
         self.load.reset_shares();
@@ -258,7 +261,7 @@ impl RunLoop<'_> {
         self.whole_began = now;
     }
 
-    /// Since the beginning, without the warm-up; inside of it, with it.
+    /// Time since the beginning, without the warm-up; during the warm-up, since its beginning.
     fn elapsed(&self, now: Instant) -> Duration {
         let since = now - self.began;
         since
@@ -346,7 +349,7 @@ impl RunLoop<'_> {
         Ok(())
     }
 
-    /// The user wants an end: running events are finished if they do not take long, and what was done is reported.
+    /// Ends the run after an interrupt: finishes running events if they are short, and reports what was done.
     fn interrupt(&mut self) -> Result<u8, Stop> {
         self.load.stop();
         terminal::status_line("dbduel: interrupted; a second signal ends at once");
@@ -379,7 +382,7 @@ impl RunLoop<'_> {
     }
 }
 
-/// The figures as hooks of scripts know them; latencies in seconds.
+/// The figures in the form that hooks of scripts get; latencies in seconds.
 fn stat<'a>(view: &View<'_>) -> Vec<(&'a str, f64)> {
     let IntervalStats {
         counts,

@@ -1,4 +1,4 @@
-//! Everything that is no built-in test: scripts, run by the Lua host.
+//! Scripts, run by the Lua host: every test that is not built in.
 
 use std::borrow::Cow;
 use std::io::{self, Read as _, Write as _};
@@ -29,10 +29,10 @@ pub const STANDARD_INPUT: &str = "-";
 /// The largest script that is read from standard input, bytes.
 const SCRIPT_BYTES_MAX: u64 = 64 << 20;
 
-/// Carries out the command of the job with a script; returns the exit code.
+/// Executes the command of the job with a script; returns the exit code.
 ///
 /// # Errors
-/// What is wrong with the options or the script.
+/// Errors in the options or the script.
 pub fn run(name: &str, job: &Job, rest: &[Written]) -> Result<u8, Stop> {
     let voice = job.general.voice;
     let script = find(name)?;
@@ -82,7 +82,7 @@ fn file_name(path: &str) -> Cow<'_, str> {
         .map_or(Cow::Borrowed(path), |name| name.to_string_lossy())
 }
 
-/// Gives the script its options. What it does not know and a configuration file has is for other tests.
+/// Passes the script its options. Unknown ones of a configuration file are for other tests and ignored.
 fn set_options(host: &mut Host, rest: &[Written], voice: Logger) -> Result<(), Stop> {
     let is_declared = |option: &&Written| {
         host.declared_options()
@@ -138,7 +138,7 @@ fn find(name: &str) -> Result<Script, Stop> {
     Ok(Script::from_text(STANDARD_INPUT, text))
 }
 
-/// An error in one line; the calls that led to it are for the curious.
+/// An error in one line; its stack trace goes to the debugging messages.
 fn fatal(voice: Logger, error: &ScriptError) -> Stop {
     if let Some(trace) = error.trace() {
         voice.debug(trace);
@@ -181,7 +181,7 @@ fn settings(script: Script, job: &Job) -> Result<Settings, Stop> {
     })
 }
 
-/// What scripts see in `sysbench.opt` besides their own options.
+/// The content of `sysbench.opt` besides a script's own options.
 fn options(job: &Job) -> std::collections::BTreeMap<String, dbduel_lua::OptionValue> {
     let mut options = job.given.values().clone();
     let number = |value: u64| dbduel_lua::OptionValue::Number(value as f64);
@@ -233,9 +233,9 @@ fn drive(host: &mut Host, general: &General) -> Result<u8, Stop> {
 /// The hooks of a script that print reports.
 struct Hooks<'a> {
     host: &'a mut Host,
-    /// The state that intermediate reports are printed by.
+    /// Lua state that prints intermediate reports.
     reporter: Option<Host>,
-    /// A hook was given up: they are not called again.
+    /// True when a hook was cancelled: hooks are not called again.
     given_up: bool,
     cancel: Cancel,
     voice: Logger,

@@ -1,4 +1,4 @@
-//! Counts as people write them: the one formatter for messages, findings and reports.
+//! Counts for readers: the one formatter for messages, findings and reports.
 
 /// A count with thousands separated: `12,346`.
 #[must_use]

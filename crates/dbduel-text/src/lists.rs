@@ -1,6 +1,6 @@
-//! Lists as sentences have them.
+//! Lists in sentences.
 
-/// Texts with commas and an "and".
+/// Texts joined by commas and a final "and".
 #[must_use]
 pub fn joined_texts(texts: &[String]) -> String {
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();

@@ -5,7 +5,7 @@ use crate::{counts, percent};
 /// Ratios that are written as percentages.
 pub const NEAR_ONE: std::ops::Range<f64> = 0.5..2.0;
 
-/// Multiples with three decimals: with fewer, differences of a percent would look like none.
+/// Range of multiples with three decimals: with fewer, a difference of a percent would not show.
 const DISTINCT: std::ops::Range<f64> = 0.9..1.1;
 
 /// A number with about three significant digits and separated thousands.
@@ -31,7 +31,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// A large number with its power of a thousand in a word: `32.6 million`.
+/// A large number with a word for its power of a thousand: `32.6 million`.
 #[must_use]
 pub fn large(value: f64) -> String {
     for (factor, word) in [(1e12, "trillion"), (1e9, "billion"), (1e6, "million")] {
@@ -42,14 +42,14 @@ pub fn large(value: f64) -> String {
     number(value)
 }
 
-/// A duration given in microseconds, with the unit that suits it.
+/// A duration given in microseconds, with a suitable unit.
 #[must_use]
 pub fn latency(us: f64) -> String {
     let (factor, unit) = latency_unit(us);
     format!("{} {unit}", number(us / factor))
 }
 
-/// Microseconds per unit, and the unit that suits a latency of this size.
+/// Microseconds per unit, and a suitable unit for a latency of this size.
 #[must_use]
 pub fn latency_unit(us: f64) -> (f64, &'static str) {
     match us {
@@ -59,14 +59,14 @@ pub fn latency_unit(us: f64) -> (f64, &'static str) {
     }
 }
 
-/// A latency on an axis: `5 ms`, without needless digits.
+/// A latency on an axis: `5 ms`, without trailing zeros.
 #[must_use]
 pub fn latency_tick(us: f64) -> String {
     let (factor, unit) = latency_unit(us * 1.0001);
     format!("{} {unit}", trimmed(us / factor))
 }
 
-/// A number on an axis: no digits beyond those that it needs.
+/// A number on an axis, without trailing zeros.
 #[must_use]
 pub fn trimmed(value: f64) -> String {
     if value.abs() >= 1000.0 {
@@ -87,12 +87,12 @@ pub fn trimmed_fine(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// What belongs to the number before it.
+/// Units that stay with the number before them.
 const UNITS: [&str; 13] = [
     "%", "ns", "µs", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "TiB", "million",
 ];
 
-/// A space at which no line breaks.
+/// A non-breaking space.
 pub const FIRM_SPACE: char = '\u{a0}';
 
 /// The text with [`FIRM_SPACE`] between every number and its unit.
@@ -141,7 +141,7 @@ pub fn bytes(bytes: u64) -> String {
     format!("{} {unit}", number(bytes as f64 / factor))
 }
 
-/// Bytes that are a mean and need not be whole: `31.4 KiB`, `0.250 B`.
+/// Mean number of bytes, which need not be whole: `31.4 KiB`, `0.250 B`.
 #[must_use]
 pub fn bytes_of(value: f64) -> String {
     if value < 1024.0 {
@@ -151,14 +151,14 @@ pub fn bytes_of(value: f64) -> String {
     }
 }
 
-/// Bytes on an axis: `512 MiB`, without needless digits.
+/// Bytes on an axis: `512 MiB`, without trailing zeros.
 #[must_use]
 pub fn bytes_tick(value: f64) -> String {
     let (factor, unit) = bytes_unit(value * 1.0001);
     format!("{} {unit}", trimmed(value / factor))
 }
 
-/// Bytes per unit, and the binary unit that suits so many.
+/// Bytes per unit, and a suitable binary unit for this many.
 #[must_use]
 pub fn bytes_unit(value: f64) -> (f64, &'static str) {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -172,7 +172,7 @@ pub fn bytes_unit(value: f64) -> (f64, &'static str) {
     (factor, units[units.len() - 1])
 }
 
-/// A ratio as people say it: `+4.1 %` near one, `2.41×` far from it.
+/// A ratio for readers: `+4.1 %` near one, `2.41×` far from it.
 #[must_use]
 pub fn ratio(ratio: f64) -> String {
     if !ratio.is_finite() {

@@ -1,7 +1,7 @@
-//! Percentages as people write them: the one formatter for messages, findings and reports.
+//! Percentages for readers: the one formatter for messages, findings and reports.
 //!
-//! Digits are those that tell something: no zeros at the end, no rounding to nothing and none to a hundred.
-//! Columns whose numbers must stand below each other keep a fixed number of decimals and are not from here.
+//! Only significant digits: no trailing zeros, no rounding to 0 or 100. Columns of aligned numbers keep a fixed number
+//! of decimals and are formatted elsewhere.
 
 /// A share of one, unsigned: `2 %`, `0.5 %`, `93.4 %`, `99.99 %`, `0.00036 %`.
 #[must_use]
@@ -21,7 +21,7 @@ pub fn of(share: f64) -> String {
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// More decimals than any share that is spoken of has.
+/// Maximum number of decimals of a share.
 const DECIMALS_MAX: usize = 9;
 
 /// A signed relative difference: `+4.1 %`, `−0.35 %`.

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 
 use crate::{visible, visible_inked};
 
-/// A line on standard error. A closed standard error is no reason to end a contest.
+/// Writes a line to standard error. A closed standard error does not end a contest.
 pub fn status_line(line: &str) {
     #[cfg(feature = "silence")]
     if silence::is_kept() {
@@ -13,7 +13,8 @@ pub fn status_line(line: &str) {
     let _ = writeln!(io::stderr(), "{}", visible(line));
 }
 
-/// Writes a result to standard output, with nothing in it that drives a terminal but the ornaments of reports. A reader that went away early is no error.
+/// Writes a result to standard output, without control sequences except the reports' own. A reader that has closed the
+/// pipe is not an error.
 ///
 /// # Errors
 /// When standard output cannot be written.
@@ -32,7 +33,7 @@ pub fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Threads that show nothing, for tests.
+/// Threads without output, for tests.
 #[cfg(feature = "silence")]
 pub mod silence {
     use std::cell::Cell;
@@ -41,7 +42,7 @@ pub mod silence {
         static IS_KEPT: Cell<bool> = const { Cell::new(false) };
     }
 
-    /// Keeps this thread from the terminal until it is dropped.
+    /// Suppresses this thread's output until it is dropped.
     #[derive(Debug)]
     pub struct Silence(());
 
@@ -51,14 +52,14 @@ pub mod silence {
         }
     }
 
-    /// Begins it.
+    /// Begins to suppress output.
     #[must_use]
     pub fn keep() -> Silence {
         IS_KEPT.set(true);
         Silence(())
     }
 
-    /// Whether this thread is kept from it.
+    /// Whether this thread's output is suppressed.
     #[must_use]
     pub fn is_kept() -> bool {
         IS_KEPT.get()

@@ -1,29 +1,28 @@
-//! Text from servers, files and records as it may be shown: without what drives a terminal or turns the direction of a
-//! line around.
+//! Text from servers, files and records, made safe to show: without terminal control sequences and marks that change
+//! the direction of a line.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Stands for a character that is not shown.
+/// Replacement for a character that is not shown.
 const STAND_IN: char = '\u{fffd}';
 
-/// The ornaments that reports put around text on a terminal; the last ends each of the others.
+/// Control sequences that reports use for emphasis on a terminal; the last ends each of the others.
 pub const ORNAMENTS: [&str; 6] = ["1", "2", "1;32", "1;31", "1;33", "0"];
 
-/// The text with its control characters but line breaks and tabs, its marks of direction and its invisible line ends
-/// replaced.
+/// The text with control characters (except line breaks and tabs), direction marks and invisible line ends replaced.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     replaced(text, |_| None)
 }
 
-/// As [`visible`], and [`ORNAMENTS`] stay.
+/// As [`visible`], but keeps [`ORNAMENTS`].
 #[must_use]
 pub fn visible_inked(text: &str) -> Cow<'_, str> {
     replaced(text, ornament)
 }
 
-/// A document in JSON with the same characters written as escapes, which mean the same there.
+/// A JSON document with the same characters written as escapes, which have the same meaning there.
 #[must_use]
 pub fn escaped_json(document: String) -> String {
     if !document.chars().any(is_unfit) {

@@ -2,7 +2,7 @@
 
 use crate::error::WireError;
 
-/// The first `limit` bytes as text that may be shown to people: control characters would drive their terminal.
+/// The first `limit` bytes as text for display: control characters are replaced, since they would control a terminal.
 pub(crate) fn printable(bytes: &[u8], limit: usize) -> String {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(limit)]);
     let shown = |letter: char| if letter.is_control() { ' ' } else { letter };
@@ -141,7 +141,7 @@ pub(crate) fn put_length_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Appends a string and a NUL. A NUL inside would end the string early at the other side, so it ends here too.
+/// Appends a string and a NUL. A NUL inside would end the string early on the other side, so it ends here too.
 pub(crate) fn put_nul_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     let end = bytes
         .iter()

@@ -9,7 +9,7 @@ use std::ops::{BitAnd, BitOr};
 pub struct Capabilities(pub u64);
 
 impl Capabilities {
-    /// Set by every MySQL; MariaDB from 10.2 leaves it out to say that its extended bits are in the greeting.
+    /// Set by every MySQL; MariaDB from 10.2 clears it to announce that its extended bits are in the greeting.
     pub const LONG_PASSWORD: Self = Self(1);
     /// Affected rows counts rows that matched, not rows that changed.
     pub const FOUND_ROWS: Self = Self(1 << 1);
@@ -39,10 +39,10 @@ impl Capabilities {
     pub const LONG_AUTH_ANSWER: Self = Self(1 << 21);
     /// No EOF packet between columns and rows; rows end with an OK packet.
     pub const DEPRECATE_EOF: Self = Self(1 << 24);
-    /// MariaDB: `COM_STMT_BULK_EXECUTE` is understood.
+    /// MariaDB: supports `COM_STMT_BULK_EXECUTE`.
     pub const BULK_EXECUTE: Self = Self(1 << 34);
 
-    /// The 32 bits that every server knows and MariaDB's extended ones, in the order of the wire.
+    /// The 32 bits common to all servers and MariaDB's extended ones, in the order of the wire.
     pub(crate) fn halves(self) -> ([u8; 4], [u8; 4]) {
         let [a, b, c, d, e, f, g, h] = self.0.to_le_bytes();
         ([a, b, c, d], [e, f, g, h])

@@ -1,6 +1,6 @@
-//! Requests of the client, appended to a buffer that is used again and again.
+//! Requests of the client, appended to a reused buffer.
 //!
-//! Each function appends whole frames, so that several requests may be written with one system call; none allocates
+//! Each function appends whole frames, so that several requests can be written with one system call; none allocates
 //! unless the buffer must grow.
 
 use crate::packet;
@@ -21,28 +21,28 @@ pub mod code {
     pub const STMT_PREPARE: u8 = 0x16;
     /// Executes a prepared statement.
     pub const STMT_EXECUTE: u8 = 0x17;
-    /// Forgets a prepared statement; there is no reply.
+    /// Deallocates a prepared statement; there is no reply.
     pub const STMT_CLOSE: u8 = 0x19;
-    /// Gives the session its initial state again; unknown to MySQL before 5.7.3 and MariaDB before 10.2.4.
+    /// Resets the session to its initial state; not supported by MySQL before 5.7.3 and MariaDB before 10.2.4.
     pub const RESET_CONNECTION: u8 = 0x1F;
     /// MariaDB: executes a prepared statement for many rows of parameters.
     pub const STMT_BULK_EXECUTE: u8 = 0xFA;
 }
 
-/// A request that cannot be written down.
+/// A request that cannot be encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
-    /// As many values must be given as the statement has placeholders.
+    /// The number of values differs from the number of placeholders.
     #[error("statement {statement} takes {expected} parameters but {got} were given")]
     ParameterCount {
-        /// The statement's number.
+        /// The statement's id.
         statement: u32,
         /// Its placeholders.
         expected: usize,
         /// The values given.
         got: usize,
     },
-    /// In a bulk request all rows must have the types that its head declares.
+    /// In a bulk request all rows must have the types declared in its header.
     #[error(
         "row {row}, parameter {parameter}: its type is not the one declared for the bulk request"
     )]
@@ -55,22 +55,22 @@ pub enum CommandError {
     /// A bulk request without rows is refused by the server.
     #[error("a bulk request for statement {statement} has no rows")]
     NoRows {
-        /// The statement's number.
+        /// The statement's id.
         statement: u32,
     },
 }
 
-/// Whether an execution tells the server the types of its parameters.
+/// Whether an execution sends the types of its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Types {
-    /// Send them. Always right.
+    /// Send them. Always correct.
     Send,
-    /// The server still has the right ones from an earlier execution of the same statement; shorter. If they are
-    /// not right the server reads other values than were meant, and may not notice: let [`SentTypes`] decide.
+    /// Omit them, because the server has the right ones from an earlier execution of the same statement; shorter. If
+    /// they are not right the server reads other values than intended, and may not notice: let [`SentTypes`] decide.
     AsBefore,
 }
 
-/// What the server has received about the types of one statement's parameters.
+/// The parameter types of one statement that the server has received.
 ///
 /// A NULL fits any type, but a parameter that has only been NULL so far has no type yet: its first value must
 /// bring one.
@@ -90,7 +90,7 @@ pub struct SentTypes {
 }
 
 impl SentTypes {
-    /// Whether an execution with these values must send types; remembers them if so. Allocates the first time only.
+    /// Whether an execution with these values must send types; if so, remembers them. Allocates the first time only.
     #[inline]
     pub fn choose(&mut self, values: &[Value<'_>]) -> Types {
         let fits = |(value, kind): (&Value<'_>, &ColumnKind)| {
@@ -104,7 +104,7 @@ impl SentTypes {
         Types::Send
     }
 
-    /// To be called when an execution failed: whether the server took the types is not known then.
+    /// To be called when an execution failed: the server may not have taken the types.
     pub fn forget(&mut self) {
         self.kinds.clear();
     }
@@ -183,12 +183,12 @@ pub(crate) fn type_bytes(kind: ColumnKind) -> [u8; 2] {
     [kind.column_type.0, if kind.unsigned { 0x80 } else { 0 }]
 }
 
-/// Appends a request to forget a prepared statement. There is no reply.
+/// Appends a request to deallocate a prepared statement. There is no reply.
 pub fn close(out: &mut Vec<u8>, statement: &Statement) {
     plain(out, code::STMT_CLOSE, &statement.id.to_le_bytes());
 }
 
-/// Appends the polite end of the connection. There is no reply.
+/// Appends a request to quit the connection. There is no reply.
 pub fn quit(out: &mut Vec<u8>) {
     plain(out, code::QUIT, &[]);
 }

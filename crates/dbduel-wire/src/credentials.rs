@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// Who logs in. Its debug output leaves the password out, so that it cannot reach a log.
+/// A user and password. Debug output omits the password, so that it cannot reach a log.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Credentials {
     /// User name.
     pub user: String,
-    /// Password in clear; empty for users without one.
+    /// Password in clear text; empty for users without one.
     pub password: String,
 }
 

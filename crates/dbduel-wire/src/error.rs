@@ -1,6 +1,6 @@
-//! What can be wrong with bytes that arrived, and what a server may answer instead of a result.
+//! Errors in received bytes, and errors that a server answers.
 //!
-//! A connection that breaks is an error of the caller's socket, not one of these.
+//! A broken connection is an error of the caller's socket, not one of these.
 
 use std::fmt;
 
@@ -14,27 +14,27 @@ pub enum WireError {
         "a packet of at least {length} bytes is over the limit of {limit}; ask for smaller rows"
     )]
     TooLong {
-        /// Bytes announced so far.
+        /// Length announced so far, bytes.
         length: usize,
-        /// The limit that was set, in bytes.
+        /// The limit, bytes.
         limit: usize,
     },
-    /// The packets' running number jumped: bytes were lost, or request and reply are out of step.
+    /// The sequence number jumped: bytes were lost, or request and reply are out of step.
     #[error(
-        "packet number {got} arrived where {expected} was due; request and reply are out of step"
+        "packet number {got} arrived where {expected} was expected; request and reply are out of step"
     )]
     OutOfStep {
-        /// The number that should have come.
+        /// The expected number.
         expected: u8,
-        /// The number in the header.
+        /// The number received.
         got: u8,
     },
     /// A packet's content contradicts the protocol.
     #[error("malformed {packet}: {problem}")]
     Malformed {
-        /// Which packet was being read.
+        /// The packet being read.
         packet: &'static str,
-        /// What was wrong with it.
+        /// The problem.
         problem: &'static str,
     },
 }
@@ -52,12 +52,12 @@ pub struct ServerError {
     pub code: u16,
     /// SQLSTATE, five ASCII characters; `HY000` where the server sent none.
     pub sqlstate: [u8; 5],
-    /// The server's words, at most [`ServerError::MESSAGE_LIMIT`] bytes of them, with spaces for control characters.
+    /// The server's text, at most [`ServerError::MESSAGE_LIMIT`] bytes of it, with spaces for control characters.
     pub message: String,
 }
 
 impl ServerError {
-    /// Longer messages are cut; servers themselves stop at 512 bytes.
+    /// Longest message kept, bytes; servers themselves stop at 512.
     pub const MESSAGE_LIMIT: usize = 4096;
 
     /// SQLSTATE as text.
@@ -66,7 +66,7 @@ impl ServerError {
         std::str::from_utf8(&self.sqlstate).unwrap_or("HY000")
     }
 
-    /// Reads a whole ERR packet, the leading 0xFF included.
+    /// Parses a whole ERR packet, the leading 0xFF included.
     ///
     /// # Errors
     /// [`WireError::Malformed`] when the packet is not an ERR packet or ends inside the error number.

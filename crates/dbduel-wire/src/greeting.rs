@@ -1,23 +1,23 @@
-//! The server's first packet: who it is and what it can do.
+//! The server's first packet: identity and capabilities.
 
 use crate::bytes::{Cursor, printable};
 use crate::capability::{Capabilities, Status};
 use crate::error::WireError;
 
-/// Prefix that MariaDB 10 puts before its version so that old replicas accept it.
+/// Prefix of MariaDB 10's version for compatibility with old replicas.
 const REPLICATION_PREFIX: &str = "5.5.5-";
 
-/// How much of the version text is kept, in bytes.
+/// Longest version text kept, bytes.
 const VERSION_TEXT_LIMIT: usize = 256;
 
-/// The facts in a greeting.
+/// The fields of a greeting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Greeting {
     /// The version text as sent, its first 256 bytes, with spaces for control characters.
     pub version_text: String,
-    /// The server's number for this connection, as in the process list.
+    /// The server's id of this connection, as in the process list.
     pub connection_id: u32,
-    /// What the server can do.
+    /// Capabilities of the server.
     pub capabilities: Capabilities,
     /// Number of the server's default collation.
     pub collation: u8,
@@ -25,7 +25,7 @@ pub struct Greeting {
     pub status: Status,
     /// The authentication method the server proposes; empty when it names none.
     pub auth_method: String,
-    /// Random bytes that the password is mixed with.
+    /// Random challenge for the password.
     pub challenge: Vec<u8>,
 }
 
@@ -85,7 +85,7 @@ impl Greeting {
         self.version_text.to_ascii_lowercase().contains("mariadb")
     }
 
-    /// The version text without the prefix that MariaDB 10 puts before it; equals `SELECT VERSION()`.
+    /// The version text without MariaDB 10's compatibility prefix; equals `SELECT VERSION()`.
     #[must_use]
     pub fn version(&self) -> &str {
         let text = self.version_text.as_str();

@@ -1,10 +1,10 @@
 //! The MySQL client/server protocol as a pure codec: bytes in, packets out, for MySQL 5.5 to 9 and MariaDB 10.1 to 11. The
 //! client's side of PostgreSQL's is in [`postgresql`].
 //!
-//! This crate knows no sockets, files, clocks or SQL, and starts nothing. A driver moves the bytes: it hands
-//! whatever arrived to [`Login`], [`PrepareParser`] or [`ReplyParser`] and sends whatever [`command`] appended to
-//! its buffer. Bytes from outside can neither panic nor hang the codec, and make it hold no more memory than what
-//! really arrived, up to a limit.
+//! This crate uses no sockets, files, clocks or SQL, and starts nothing. A driver moves the bytes: it passes
+//! received bytes to [`Login`], [`PrepareParser`] or [`ReplyParser`] and sends the bytes that [`command`] appended to
+//! its buffer. Bytes from outside can neither panic nor hang the codec, and its memory use is bounded by the bytes
+//! received, up to a limit.
 //!
 //! A session against the null server, so that it needs no socket; with one, the bytes go through it instead:
 //!

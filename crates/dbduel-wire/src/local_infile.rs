@@ -1,10 +1,10 @@
-//! The content of a file that `LOAD DATA LOCAL INFILE` asked for.
+//! The content of a file requested by `LOAD DATA LOCAL INFILE`.
 //!
 //! Opens no file: the caller decides whether and what to send.
 
 use crate::packet;
 
-/// Appends one packet of content and returns the next packet's running number. The first has the number in
+/// Appends one packet of content and returns the next sequence number. The first one's is in
 /// [`crate::reply::LocalInfile`]. Empty content is not written, since it would end the transfer.
 pub fn content(out: &mut Vec<u8>, sequence: u8, bytes: &[u8]) -> u8 {
     if bytes.is_empty() {
@@ -13,7 +13,7 @@ pub fn content(out: &mut Vec<u8>, sequence: u8, bytes: &[u8]) -> u8 {
     packet::append(out, sequence, |out| out.extend_from_slice(bytes))
 }
 
-/// Appends the empty packet that ends the transfer, also one refused from the start.
+/// Appends the empty packet that ends the transfer, including one that was refused.
 pub fn end(out: &mut Vec<u8>, sequence: u8) {
     packet::append(out, sequence, |_| {});
 }

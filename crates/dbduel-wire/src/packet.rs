@@ -1,7 +1,7 @@
-//! Framing: payloads to frames and back.
+//! Framing: conversion between payloads and frames.
 //!
-//! A frame is a header (3 bytes of length, 1 byte of running number) and up to 2^24 − 1 bytes. A payload that fills a
-//! frame exactly goes on in the next one, so a payload of 2^24 − 1 bytes is followed by an empty frame.
+//! A frame is a header (3 bytes of length, 1 byte of sequence number) and up to 2^24 − 1 bytes. A payload that fills a
+//! frame exactly continues in the next one, so a payload of 2^24 − 1 bytes is followed by an empty frame.
 
 use crate::error::WireError;
 
@@ -15,13 +15,12 @@ pub const FRAME_LIMIT: usize = 0xFF_FFFF;
 /// announces to the server.
 pub const PAYLOAD_LIMIT: usize = 64 << 20;
 
-/// Assembly memory above this is given back before the next packet.
+/// Assembly memory above this is released before the next packet.
 const KEPT_CAPACITY: usize = 1 << 20;
 
-/// Appends one packet: whatever `write` appends becomes the payload, headers are added around it.
+/// Appends one packet: the bytes appended by `write` become the payload, headers are added around it.
 ///
-/// Returns the running number that the next packet of the same exchange must carry. Memory is only allocated
-/// when `out` must grow.
+/// Returns the sequence number of the next packet of the same exchange. Memory is only allocated when `out` must grow.
 #[inline]
 pub fn append(out: &mut Vec<u8>, sequence: u8, write: impl FnOnce(&mut Vec<u8>)) -> u8 {
     let start = out.len();
@@ -40,7 +39,7 @@ fn put_header(out: &mut [u8], at: usize, length: usize, sequence: u8) {
     out[at..at + HEADER_LENGTH].copy_from_slice(&[a, b, c, sequence]);
 }
 
-/// Spreads an oversized payload over several frames, moving each part once, from the back.
+/// Splits an oversized payload into several frames, moving each part once, from the back.
 #[cold]
 fn split(out: &mut Vec<u8>, start: usize, length: usize, sequence: u8) -> u8 {
     let frames = length / FRAME_LIMIT + 1;
@@ -60,19 +59,19 @@ fn split(out: &mut Vec<u8>, start: usize, length: usize, sequence: u8) -> u8 {
     sequence.wrapping_add(frames.to_le_bytes()[0])
 }
 
-/// What a [`PacketReader`] found.
+/// Result of a [`PacketReader`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// All bytes were used up and the packet is not complete.
+    /// All bytes were consumed and the packet is incomplete.
     NeedMore,
     /// A complete payload.
     Packet {
         /// Its bytes, without headers.
         payload: &'a [u8],
-        /// The running number of the packet that answers it.
+        /// The sequence number of the packet that answers it.
         next_sequence: u8,
     },
-    /// A complete payload went by that the caller did not want.
+    /// A complete payload that the caller did not want.
     Skipped,
 }
 
@@ -81,7 +80,7 @@ pub enum Event<'a> {
 pub struct Start {
     /// First byte of the payload.
     pub first: u8,
-    /// Length of the payload's first frame; [`FRAME_LIMIT`] means that the payload goes on after it.
+    /// Length of the payload's first frame; [`FRAME_LIMIT`] means that the payload continues after it.
     pub frame_length: usize,
 }
 
@@ -92,10 +91,10 @@ enum Stage {
     Body,
 }
 
-/// Cuts a stream of bytes, arriving in pieces of any size, into payloads.
+/// Splits a stream of bytes, arriving in pieces of any size, into payloads.
 ///
-/// A payload that lies complete in one piece is returned as a slice of that piece. Only one that is spread over
-/// pieces or frames is copied together, and one that is skipped never is.
+/// A payload that is complete in one piece is returned as a slice of that piece. Only one that is spread over pieces
+/// or frames is copied, and a skipped one never is.
 #[derive(Debug)]
 pub struct PacketReader {
     header: [u8; HEADER_LENGTH],
@@ -130,7 +129,7 @@ impl PacketReader {
         }
     }
 
-    /// Prepares for a new exchange: forgets a half-read packet and takes the next running number as it comes.
+    /// Prepares for a new exchange: discards a half-read packet and accepts any next sequence number.
     #[inline]
     pub fn restart(&mut self) {
         self.header_filled = 0;
@@ -140,7 +139,7 @@ impl PacketReader {
         self.check = false;
     }
 
-    /// Takes the next packet's running number as it comes, because the other side's packets count too now.
+    /// Accepts any next sequence number, because packets of the other side count too now.
     pub(crate) fn skip_sequence_check(&mut self) {
         self.check = false;
     }
@@ -150,19 +149,19 @@ impl PacketReader {
         self.stage == Stage::Header && self.header_filled == 0 && !self.continued
     }
 
-    /// The running number that the next packet of this exchange must carry, 0 before the first.
+    /// The sequence number of the next packet of this exchange, 0 before the first.
     #[must_use]
     pub fn next_sequence(&self) -> u8 {
         self.expected
     }
 
-    /// Reads on from `bytes[*position]` and moves `position` past what was used.
+    /// Continues to read at `bytes[*position]` and moves `position` past the consumed bytes.
     ///
-    /// `skip` is asked once per payload, when its first byte is known; an empty payload is never skipped.
+    /// `skip` is called once per payload, when its first byte is known; an empty payload is never skipped.
     ///
     /// # Errors
-    /// [`WireError::OutOfStep`] on a jump of the running number, [`WireError::TooLong`] on a wanted payload over
-    /// the limit. The reader must then be restarted or dropped.
+    /// [`WireError::OutOfStep`] on a jump of the sequence number, [`WireError::TooLong`] on a wanted payload over the
+    /// limit. The reader must then be restarted or dropped.
     #[inline]
     pub fn next<'a>(
         &'a mut self,

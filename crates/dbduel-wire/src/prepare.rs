@@ -8,11 +8,11 @@ use crate::packet::{Event, PacketReader};
 /// A statement that the server has prepared. It lives until it is closed or its connection ends or is reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Statement {
-    /// The server's number for it.
+    /// The server's id of it.
     pub id: u32,
-    /// Placeholders.
+    /// Number of placeholders.
     pub parameters: u16,
-    /// Columns of its result set; 0 if it returns none.
+    /// Number of columns of its result set; 0 if it returns none.
     pub columns: u16,
     /// Warnings that preparing it raised.
     pub warnings: u16,
@@ -42,17 +42,17 @@ impl Statement {
     }
 }
 
-/// How far a [`PrepareParser`] got.
+/// State of a [`PrepareParser`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Prepared {
-    /// More bytes are needed. All that were fed are consumed.
+    /// More bytes are needed. All bytes fed are consumed.
     NeedMore,
     /// The reply is complete.
     Done(Result<Statement, ServerError>),
 }
 
-/// The longest packet of the answer that is read; only the first and an ERR packet are, the descriptions of
-/// parameters and columns are skipped.
+/// Longest packet of the answer that is read; only the first and an ERR packet are, the descriptions of parameters and
+/// columns are skipped.
 const LIMIT: usize = 1 << 16;
 
 /// Parses one answer. Descriptions of parameters and columns are skipped: executions describe their columns again.
@@ -86,10 +86,10 @@ impl PrepareParser {
         self.failed = None;
     }
 
-    /// Takes bytes that arrived; returns how many belong to this answer, and how far it is.
+    /// Takes bytes that arrived; returns the number of bytes of this answer, and its state.
     ///
     /// # Errors
-    /// [`WireError`] when the bytes break the protocol; the same error is returned until the next `begin`.
+    /// [`WireError`] when the bytes violate the protocol; the same error is returned until the next `begin`.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(usize, Prepared), WireError> {
         if let Some(error) = self.failed {
             return Err(error);

@@ -1,13 +1,13 @@
 //! Values of parameters and columns, and their binary form.
 //!
-//! A date is three numbers and is not checked.
+//! Dates are three numbers and are not validated.
 
 use std::fmt;
 
 use crate::bytes::{Cursor, put_length_bytes};
 use crate::error::WireError;
 
-/// A column's or parameter's type code as it stands on the wire. Unknown codes travel as byte strings.
+/// Type code of a column or parameter on the wire. Unknown codes are read as byte strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ColumnType(pub u8);
 
@@ -112,9 +112,9 @@ pub struct Time {
 pub enum Value<'a> {
     /// SQL NULL.
     Null,
-    /// A signed integer, BIGINT on the way to the server.
+    /// A signed integer, sent as BIGINT.
     Signed(i64),
-    /// An unsigned integer, BIGINT UNSIGNED on the way to the server.
+    /// An unsigned integer, sent as BIGINT UNSIGNED.
     Unsigned(u64),
     /// Single precision.
     Float(f32),
@@ -153,7 +153,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The value as an integer: a number that fits, or text that is one.
+    /// The value as an integer: a number that fits, or numeric text.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match *self {
@@ -165,7 +165,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The value as a floating-point number: a number, or text that is one (decimals are sent as text).
+    /// The value as a floating-point number: a number, or numeric text (decimals are sent as text).
     #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         match *self {
@@ -189,7 +189,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Appends the binary form; NULL has none, it is a bit elsewhere.
+    /// Appends the binary form; NULL has none, since it is a bit elsewhere.
     #[inline]
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         match *self {
@@ -256,7 +256,7 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// A value in PostgreSQL's binary form; none when a number has the length of another type.
+    /// A value in PostgreSQL's binary form; `None` when a number has the length of another type.
     #[inline]
     pub(crate) fn from_big_endian(bytes: &'a [u8], kind: ColumnKind) -> Option<Self> {
         Some(match kind.column_type {
@@ -275,14 +275,14 @@ impl<'a> Value<'a> {
     }
 }
 
-/// As it stands in SQL, between the quotes.
+/// As in an SQL literal, without the quotes.
 impl fmt::Display for Date {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
     }
 }
 
-/// As it stands in SQL, between the quotes.
+/// As in an SQL literal, without the quotes.
 impl fmt::Display for DateTime {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let DateTime {
@@ -299,7 +299,7 @@ impl fmt::Display for DateTime {
     }
 }
 
-/// As it stands in SQL, between the quotes: in hours, also beyond a day.
+/// As in an SQL literal, without the quotes: in hours, even beyond a day.
 impl fmt::Display for Time {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.negative { "-" } else { "" };
@@ -351,7 +351,7 @@ fn put_time(out: &mut Vec<u8>, span: &Time) {
     }
 }
 
-/// A date-time is sent as short as it can be: 0, 4, 7 or 11 bytes after the length.
+/// A date-time is sent in the shortest form: 0, 4, 7 or 11 bytes after the length.
 fn read_datetime(cursor: &mut Cursor<'_>) -> Result<DateTime, WireError> {
     let length = cursor.u8()?;
     let mut moment = DateTime::default();

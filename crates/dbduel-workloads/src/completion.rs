@@ -1,8 +1,8 @@
-//! Parameters as people give them: by name, as a line of `-D` options, or in the configuration file of the
-//! program that a workload comes from.
+//! Parameters as users give them: by name, as a line of `-D` options, or in the configuration file of the program that
+//! a workload comes from.
 //!
-//! Reads files and knows no workload's keys; what a key means is the workload's business. What stands nearer
-//! wins: a name before `options` before the file before the file that it refers to.
+//! Reads files only; the workload defines the keys. The nearer source wins: a name before `options` before the file
+//! before the file that it refers to.
 
 use std::path::{Path, PathBuf};
 
@@ -20,12 +20,12 @@ pub const OPTIONS: &str = "options";
 /// Largest configuration file, bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// What a configuration says.
+/// Content of a configuration.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Import {
-    /// Parameters of the workload, each with the line that it stands in, counted from 1.
+    /// Parameters of the workload, each with its line number, from 1.
     pub parameters: Vec<(String, Value, usize)>,
-    /// A further file, whose values stand behind those of this one.
+    /// A further file, whose values apply where this one has none.
     pub next_file: Option<String>,
     /// Clients.
     pub clients: Option<u32>,
@@ -33,7 +33,7 @@ pub struct Import {
     pub rate_each: Option<f64>,
 }
 
-/// A line of a configuration that cannot be used.
+/// An invalid line of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct ImportError {
@@ -46,17 +46,17 @@ pub struct ImportError {
 /// Parameters that cannot be completed.
 #[derive(Debug, thiserror::Error)]
 pub enum CompletionError {
-    /// One of them is wrong.
+    /// One of them is invalid.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
     /// The workload has no configuration files.
-    #[error("workload `{workload}` has no configuration files or options of its own to import")]
+    #[error("workload `{workload}` cannot import configuration files or options")]
     NothingToImport {
-        /// Its name.
+        /// Name of the workload.
         workload: &'static str,
     },
     /// A value that must be text is not.
-    #[error("`{key}` takes a text")]
+    #[error("`{key}` must be a text")]
     NoText {
         /// The key.
         key: &'static str,
@@ -64,22 +64,22 @@ pub enum CompletionError {
     /// A file cannot be read.
     #[error("could not read the configuration file `{}`: {why}", path.display())]
     Read {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the system said. Part of the text, since this error is shown without its source too.
+        /// Error of the operating system. Part of the text, since this error is also shown without its source.
         why: std::io::Error,
     },
-    /// A line of a file is wrong.
+    /// A line of a file is invalid.
     #[error("{}:{line}: {why}", path.display())]
     File {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Which line.
+        /// The line.
         line: usize,
         /// What is wrong.
         why: String,
     },
-    /// One of the `-D` options is wrong.
+    /// One of the `-D` options is invalid.
     #[error("option {number} of `options`: {why}")]
     Option {
         /// Its number, from 1.
@@ -89,21 +89,22 @@ pub enum CompletionError {
     },
 }
 
-/// Complete parameters, and what else the configuration said.
+/// Complete parameters, and the configuration's settings for the load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Completed {
     /// Every parameter of the workload.
     pub parameters: Parameters,
-    /// Clients that the configuration asks for.
+    /// Clients that the configuration sets.
     pub clients: Option<u32>,
-    /// Transactions per second of each client that it asks for.
+    /// Transactions per second of each client that the configuration sets.
     pub rate_each: Option<f64>,
 }
 
-/// Completes parameters. A relative path is taken from `directory`; a script may be run with `access` for its options.
+/// Completes parameters. A relative path is resolved against `directory`; a script is run with `access` to find its
+/// options.
 ///
 /// # Errors
-/// [`CompletionError`]; a wrong line of a file is told with file and line.
+/// [`CompletionError`]; an invalid line of a file is reported with file and line.
 pub fn complete(
     workload: &dyn Workload,
     given: &Parameters,
@@ -132,7 +133,7 @@ pub fn complete(
 }
 
 impl Completed {
-    /// Takes what a file says about what is not said yet; returns the file that it refers to.
+    /// Adds the values of a file that are not set yet; returns the file that it refers to.
     fn take_file(
         &mut self,
         workload: &dyn Workload,
@@ -150,7 +151,7 @@ impl Completed {
         self.take(workload, &text, wrong)
     }
 
-    /// Takes options, one per word, with or without the `-D` of the original command line.
+    /// Adds options, one per word, with or without the `-D` of the original command line.
     fn take_options(
         &mut self,
         workload: &dyn Workload,
@@ -219,8 +220,8 @@ fn take_text(given: &mut Parameters, key: &'static str) -> Result<Option<String>
     }
 }
 
-/// A file that another one refers to: from the directory of that file, or else from the one above, since
-/// programs keep configurations in a folder of their home and name files from there.
+/// Path of a file that another one refers to: relative to that file's directory, or else to its parent, since programs
+/// keep configurations in a folder of their home and name files from there.
 fn beside(path: &Path, file: &str) -> PathBuf {
     let directory = path.parent().unwrap_or_else(|| Path::new(""));
     let near = directory.join(file);

@@ -1,6 +1,6 @@
 //! The two workloads of sysbench that read one table through its secondary index.
 //!
-//! Each client draws from a part of the range of its own: with n clients, client i draws between
+//! Each client draws from its own part of the range: with n clients, client i draws between
 //! i·(`table_size` / n) and (i + 1)·(`table_size` / n), both ends included and truncated to whole numbers.
 
 use dbduel_client::distributions::Distribution;
@@ -116,13 +116,13 @@ impl Clients for SelectRandom {
     }
 }
 
-/// All that the clients have in common.
+/// State common to all clients.
 #[derive(Clone)]
 pub(super) struct Options {
     sbtest: Sbtest,
     /// Points or ranges per query.
     terms: usize,
-    /// Width of a range; none for points.
+    /// Width of a range; `None` for points.
     delta: Option<i64>,
 }
 
@@ -132,7 +132,7 @@ pub(super) struct SelectRandomClient {
     values: Distribution,
     random: Random,
     statement: Statement,
-    /// The values of one query, used again for the next.
+    /// The values of one query; the buffer is reused.
     bound: Vec<Value<'static>>,
 }
 

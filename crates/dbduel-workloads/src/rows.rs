@@ -1,6 +1,4 @@
-//! Reads what queries return, field by field, and writes decimals.
-//!
-//! Knows no workload's tables. Nothing is allocated.
+//! Reads the fields of rows, and writes decimals, without allocation.
 
 use dbduel_driver::{
     ClientConnection, Completion, Dialect, Group, LostError, Row, Sink, Statement, StatementError,
@@ -18,13 +16,13 @@ impl<'a> Fields<'a> {
         self.values.next()?.ok()
     }
 
-    /// A whole number; none when it is NULL or something else.
+    /// A whole number; `None` when it is NULL or of another type.
     #[inline]
     pub(super) fn integer(&mut self) -> Option<u64> {
         self.next()?.as_i64()?.try_into().ok()
     }
 
-    /// A decimal in units of its last place, of which there are so many. SQLite keeps it in these units.
+    /// A decimal in units of its last place, for a number of places. SQLite stores it in these units.
     #[inline]
     pub(super) fn decimal(&mut self, places: usize) -> Option<i64> {
         match self.next()? {
@@ -74,8 +72,8 @@ fn parse_decimal(text: &[u8], places: usize) -> Option<i64> {
     Some(if negative { -number } else { number })
 }
 
-/// An amount of money as text, so that the server takes it as an exact number; for SQLite, which has no decimals, as a whole
-/// number of cents.
+/// An amount of money as text, so that the server reads it as an exact number; for SQLite, which has no decimals, as a
+/// whole number of cents.
 pub(super) struct Money {
     dialect: Dialect,
     cents: i64,
@@ -84,7 +82,7 @@ pub(super) struct Money {
 }
 
 impl Money {
-    /// So many hundredths.
+    /// An amount of hundredths.
     pub(super) fn new(dialect: Dialect, cents: i64) -> Self {
         let mut money = Money {
             dialect,
@@ -114,7 +112,7 @@ impl Money {
         self.text[self.start] = byte;
     }
 
-    /// With a point and two places.
+    /// The amount with a point and two places.
     pub(super) fn text(&self) -> &[u8] {
         &self.text[self.start..]
     }
@@ -133,8 +131,7 @@ pub(super) fn text(bytes: &[u8]) -> Value<'_> {
     std::str::from_utf8(bytes).map_or(Value::Bytes(bytes), Value::Text)
 }
 
-/// Hands rows to a closure, with the position of their statement in its group, and remembers if one of them was not as
-/// expected.
+/// Passes rows to a closure, with the index of their statement in its group, and remembers if one of them was invalid.
 struct Reader<F> {
     read: F,
     dialect: Dialect,
@@ -152,11 +149,11 @@ impl<F: FnMut(usize, &mut Fields<'_>) -> Option<()>> Reader<F> {
         }
     }
 
-    /// What else the statements did, unless a row made no sense.
+    /// The summary of the statements, unless a row was invalid.
     fn checked(&self, summary: Summary) -> Result<Summary, StatementError> {
         match self.broken {
             true => Err(unusable(
-                "a row has NULL or no number where one is expected",
+                "a row has NULL or text where a number is expected",
             )),
             false => Ok(summary),
         }
@@ -184,8 +181,7 @@ impl<F: FnMut(usize, &mut Fields<'_>) -> Option<()>> Sink for Reader<F> {
     }
 }
 
-/// Runs a query and hands every row to `read`, which returns none for a row that makes no sense. Returns
-/// how many rows there were.
+/// Runs a query and passes every row to `read`, which returns `None` for an invalid row. Returns the number of rows.
 pub(super) async fn each(
     conn: &mut ClientConnection,
     statement: &mut Statement,
@@ -197,8 +193,8 @@ pub(super) async fn each(
     Ok(reader.checked(summary)?.rows)
 }
 
-/// Runs a group and hands every row to `read`, with the position of its statement in the group; none for
-/// a row that makes no sense.
+/// Runs a group and passes every row to `read`, with the index of its statement in the group; `None` for an invalid
+/// row.
 pub(super) async fn each_of(
     conn: &mut ClientConnection,
     group: &Group,
@@ -218,7 +214,7 @@ pub(super) fn add(
     Ok(group.add(statement, values)?)
 }
 
-/// A row of `table` that must be there.
+/// A row of `table` that must exist.
 pub(super) fn present<T>(row: Option<T>, table: &str) -> Result<T, StatementError> {
     row.ok_or_else(|| unusable(&format!("a row of table `{table}` is missing")))
 }
@@ -239,7 +235,7 @@ pub(super) async fn maybe<T>(
     Ok(found)
 }
 
-/// Runs a query that returns one row; `table` is named when it does not.
+/// Runs a query that returns one row; the error names `table`.
 pub(super) async fn one<T>(
     conn: &mut ClientConnection,
     statement: &mut Statement,
@@ -250,7 +246,7 @@ pub(super) async fn one<T>(
     present(maybe(conn, statement, values, read).await?, table)
 }
 
-/// The data are not what they must be; nothing can be measured with them.
+/// An error for data that are not what they must be; nothing can be measured with them.
 pub(super) fn unusable(why: &str) -> StatementError {
     StatementError::Lost(LostError::Data {
         why: why.to_owned(),

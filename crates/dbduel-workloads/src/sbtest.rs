@@ -1,4 +1,4 @@
-//! The table that all workloads of sysbench share: its definition, its content and how ids are drawn.
+//! The table shared by all workloads of sysbench: its definition, its content and the distribution of ids.
 
 use std::fmt::Write as _;
 
@@ -48,16 +48,16 @@ const fn choice(
 /// The largest table: ids are a signed INTEGER.
 const TABLE_SIZE_MAX: i64 = i32::MAX as i64;
 
-/// Parameters that say how the tables are stored and not what they hold.
+/// Parameters that set how the tables are stored, not their content.
 pub(super) const TABLE_PARAMETERS: &[&str] = &["engine", "create_table_options"];
 
-/// How the table is made, how ids are drawn, how statements travel.
+/// Parameters of the tables, the distribution of ids, and the protocol.
 pub(super) const COMMON: &[ParameterSpec] = &[
     integer("table_size", 1, TABLE_SIZE_MAX, 10_000, "Rows per table."),
     switch(
         "auto_inc",
         true,
-        "Whether the server numbers the rows; if not, the client does.",
+        "Whether the server assigns the ids; if not, the client does.",
     ),
     switch(
         "secondary",
@@ -85,14 +85,14 @@ pub(super) const COMMON: &[ParameterSpec] = &[
         "rand_type",
         &["uniform", "gaussian", "special", "pareto", "zipfian"],
         "special",
-        "How ids are drawn; sysbench 1.0 draws `special` unless told otherwise, its unreleased head `uniform`.",
+        "Distribution of ids; the default is `special` in sysbench 1.0, `uniform` in its unreleased head.",
     ),
     integer(
         "rand_spec_iter",
         1,
         1_000,
         12,
-        "Uniform numbers summed up by `gaussian` and by the bell of `special`.",
+        "Uniform numbers summed by `gaussian` and by the bell of `special`.",
     ),
     integer(
         "rand_spec_pct",
@@ -126,7 +126,7 @@ pub(super) const COMMON: &[ParameterSpec] = &[
         "compatibility",
         &["1.0.20", "head"],
         "1.0.20",
-        "Which sysbench is followed where they differ: `head` draws uniform ids unless told otherwise and has no `special`.",
+        "sysbench version to follow where they differ: `head` draws uniform ids by default and has no `special`.",
     ),
 ];
 
@@ -137,7 +137,7 @@ pub(super) const RANGE_SIZE: ParameterSpec = integer(
     1,
     TABLE_SIZE_MAX,
     100,
-    "Ids that a range query spans.",
+    "Number of ids in the range of a range query.",
 );
 
 /// Parameters of the scripts that use several tables in transactions.
@@ -212,7 +212,7 @@ pub(super) const OLTP: &[ParameterSpec] = &[
         true,
         "Whether there are range queries of any kind.",
     ),
-    switch("skip_trx", false, "Whether BEGIN and COMMIT are left out."),
+    switch("skip_trx", false, "Whether BEGIN and COMMIT are omitted."),
 ];
 
 pub(super) const RANDOM_POINTS: ParameterSpec = integer(
@@ -222,13 +222,13 @@ pub(super) const RANDOM_POINTS: ParameterSpec = integer(
     10,
     "Values in the IN list of a statement.",
 );
-/// Refuses what head does not have.
+/// Refuses features that `head` lacks.
 pub(super) fn check(parameters: &Parameters) -> Result<(), ParameterError> {
     let parameters = Resolved(parameters);
     if parameters.text("compatibility") == "head" && parameters.text("rand_type") == "special" {
         return Err(ParameterError {
             parameter: "rand_type".to_owned(),
-            why: "cannot be `special` with compatibility `head`, which has dropped it; say `rand_type = \"uniform\"`"
+            why: "cannot be `special` with compatibility `head`, which removed it; set `rand_type = \"uniform\"`"
                 .to_owned(),
             nearest: None,
         });
@@ -236,7 +236,7 @@ pub(super) fn check(parameters: &Parameters) -> Result<(), ParameterError> {
     Ok(())
 }
 
-/// The parameters that clients and fill share, in their types.
+/// The parameters shared by clients and fill, in their types.
 #[derive(Debug, Clone)]
 pub(super) struct Sbtest {
     pub table_size: i64,
@@ -330,8 +330,8 @@ impl Sbtest {
         )
     }
 
-    /// The statement that creates the table, and those that belong to its ids. PostgreSQL has no engines, and makes an
-    /// index that is no constraint by a statement of its own.
+    /// The statement that creates the table, and those for its ids. PostgreSQL has no engines, and creates a
+    /// non-unique index in a separate statement.
     fn create_postgresql(
         &self,
         parameters: Resolved<'_>,
@@ -362,8 +362,8 @@ impl Sbtest {
     }
 }
 
-/// The statement that creates the table, and that for its ids when they are not its key. SQLite numbers the rows of a table
-/// whose key is one INTEGER, and has no other way.
+/// The statement that creates the table, and that for its ids when they are not its key. SQLite assigns ids only in a
+/// table whose key is one INTEGER.
 fn create_sqlite(parameters: Resolved<'_>, number: u64, name: &str) -> (String, Vec<String>) {
     let options = parameters.text("create_table_options");
     let (id, finish) = match parameters.switch("secondary") {

@@ -1,4 +1,4 @@
-//! Short forms for the tables of parameters that workloads have.
+//! Short constructors for the parameter tables of workloads.
 
 use super::parameters::{Default, Kind, ParameterSpec};
 
@@ -79,7 +79,7 @@ pub(super) const fn text(
 /// The engine of all tables.
 pub(super) const ENGINE: ParameterSpec = text("engine", "innodb", "Storage engine of the tables.");
 
-/// How rows are stored in all tables.
+/// Row format of all tables.
 pub(super) const ROW_FORMAT: ParameterSpec = choice(
     "row_format",
     &["default", "dynamic", "compact", "redundant", "compressed"],

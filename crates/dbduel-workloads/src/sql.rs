@@ -1,6 +1,6 @@
-//! SQL that has no text which is valid for every product: types of columns, tables, words, catalogues.
+//! SQL that differs between products: types of columns, tables, keywords, catalogues.
 //!
-//! A workload writes in one text what all products understand, and asks here for the rest.
+//! A workload writes SQL common to all products itself, and gets the rest here.
 
 use std::borrow::Cow;
 
@@ -23,8 +23,8 @@ const TYPES: &[(&str, &str)] = &[
     ("DATETIME", "TIMESTAMP(0)"),
 ];
 
-/// SQLite's types. It has no decimals, so amounts and rates are whole numbers of their last place. A column of text compares
-/// texts byte by byte.
+/// SQLite's types. It has no decimals, so amounts and rates are whole numbers of their last place. A text column
+/// compares texts byte by byte.
 const SQLITE_TYPES: &[(&str, &str)] = &[
     (
         "BIGINT UNSIGNED NOT NULL AUTO_INCREMENT",
@@ -44,7 +44,7 @@ const SQLITE_TYPES: &[(&str, &str)] = &[
     ("DATETIME", "TEXT"),
 ];
 
-/// The definitions of columns, written with MySQL's types, with those of this dialect.
+/// Definitions of columns, written with MySQL's types, converted to this dialect.
 pub(super) fn columns(dialect: Dialect, definitions: &str) -> String {
     let types = match dialect {
         Dialect::MySql => &[],
@@ -58,8 +58,8 @@ pub(super) fn columns(dialect: Dialect, definitions: &str) -> String {
         })
 }
 
-/// A statement, written for MySQL, as this dialect has it. SQLite locks the file when a transaction begins, so it has no locking
-/// reads, and its amounts are whole numbers already.
+/// A statement written for MySQL, converted to this dialect. SQLite locks the file when a transaction begins, so it
+/// has no locking reads, and its amounts are whole numbers already.
 pub(super) fn statement(dialect: Dialect, sql: &str) -> Cow<'_, str> {
     if dialect != Dialect::Sqlite {
         return sql.into();
@@ -69,8 +69,8 @@ pub(super) fn statement(dialect: Dialect, sql: &str) -> Cow<'_, str> {
     sql.replace("CAST(? AS DECIMAL(12,2))", "?").into()
 }
 
-/// The columns of these definitions that MySQL has decimals in and this dialect whole numbers of their last place, with the
-/// number of places.
+/// The columns that are decimals in MySQL and whole numbers of their last place in this dialect, with the number of
+/// places.
 pub(super) fn scaled(dialect: Dialect, definitions: &'static str) -> Vec<(&'static str, u32)> {
     if dialect != Dialect::Sqlite {
         return Vec::new();
@@ -83,17 +83,18 @@ pub(super) fn scaled(dialect: Dialect, definitions: &'static str) -> Vec<(&'stat
     decimals.collect()
 }
 
-/// How a table is divided.
+/// Partitioning of a table.
 pub(super) struct Partitions {
-    /// MySQL's method, HASH or KEY. PostgreSQL has one by hash, from 11 on.
+    /// MySQL's method, HASH or KEY. PostgreSQL has hash partitioning, from 11 on.
     pub mysql_method: &'static str,
-    /// The column whose values decide.
+    /// The partitioning column.
     pub column: &'static str,
-    /// How many there are.
+    /// Number of partitions.
     pub count: u64,
 }
 
-/// The statement that creates a table; with PostgreSQL several in one text when it has partitions, which are tables there.
+/// The statement that creates a table; for PostgreSQL several in one text when it has partitions, which are tables
+/// there.
 pub(super) fn create_table(
     dialect: Dialect,
     name: &str,
@@ -131,7 +132,7 @@ pub(super) fn create_table(
     }
 }
 
-/// With PostgreSQL, the statement that lets the server number rows behind those that are in, whose numbers it did not draw.
+/// For PostgreSQL, the statement that moves a sequence past the existing rows, whose ids it did not assign.
 pub(super) fn continue_numbers(table: &str, column: &str) -> String {
     let dialect = Dialect::PostgreSql;
     let quoted = [table, column].map(|name| dialect.identifier(name).to_string());
@@ -155,8 +156,8 @@ pub(super) fn set_isolation(dialect: Dialect, level: &str) -> String {
     }
 }
 
-/// What stands between an INSERT and the assignments for a row whose `key` is taken. In these, PostgreSQL wants the columns of
-/// that row with the name of their table.
+/// Clause between an INSERT and the assignments for a row whose `key` exists. In these, PostgreSQL needs the columns
+/// of that row qualified with the name of their table.
 pub(super) fn on_taken_key(dialect: Dialect, key: &str) -> String {
     match dialect {
         Dialect::MySql => "ON DUPLICATE KEY UPDATE".to_owned(),
@@ -164,7 +165,7 @@ pub(super) fn on_taken_key(dialect: Dialect, key: &str) -> String {
     }
 }
 
-/// An expression with one parameter: the column with that number, counted from 1.
+/// An expression with one parameter that returns the column with that number, counted from 1.
 pub(super) fn nth_column(dialect: Dialect, columns: &[&str]) -> String {
     match dialect {
         Dialect::MySql => format!("ELT(?, {})", columns.join(", ")),
@@ -176,7 +177,7 @@ pub(super) fn nth_column(dialect: Dialect, columns: &[&str]) -> String {
     }
 }
 
-/// What makes a query use an index of the table before it; PostgreSQL chooses one itself.
+/// Hint to use an index of the table before it; empty for PostgreSQL, which has none.
 pub(super) fn force_index(dialect: Dialect, name: &str) -> String {
     match dialect {
         Dialect::MySql => format!(" FORCE INDEX ({name})"),
@@ -185,8 +186,7 @@ pub(super) fn force_index(dialect: Dialect, name: &str) -> String {
     }
 }
 
-/// What joins two tables in the order in which they are written, as SQLite does with CROSS JOIN; PostgreSQL chooses the order
-/// itself.
+/// Join of two tables in the written order, as SQLite's CROSS JOIN does; PostgreSQL chooses the order itself.
 pub(super) fn join_in_order(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::MySql => "STRAIGHT_JOIN",

@@ -1,4 +1,4 @@
-//! What a workload says of a table: how it is made, and what its rows are.
+//! A workload's definition of a table: how it is created, and its rows.
 
 use dbduel_client::random::Random;
 use dbduel_driver::Dialect;
@@ -8,7 +8,7 @@ use crate::fill::{FillError, FillReport, FillWatch, Place};
 
 /// A table to be created and filled.
 pub struct Table {
-    /// Its name as it is, without quotes.
+    /// Its name, unquoted.
     pub name: String,
     /// The statement that creates it.
     pub create: String,
@@ -33,7 +33,7 @@ impl Table {
         self.columns.split(',').map(str::trim)
     }
 
-    /// The table with the columns that are filled, as a statement that fills them has both.
+    /// The table with its filled columns, as in a statement that fills them.
     pub(crate) fn filled(&self, dialect: Dialect) -> String {
         let (table, columns) = (
             dialect.identifier(&self.name),
@@ -48,21 +48,20 @@ pub type RowWriter<'a> = Box<dyn FnMut(&mut Random, &mut String) + 'a>;
 
 /// The content of a table.
 pub trait RowContent: Send + Sync {
-    /// The seed of the whole dataset, told before the first row; for content that several tables or
-    /// chunks must agree on.
+    /// Sets the seed of the whole dataset before the first row; for content that several tables or chunks share.
     fn seed(&mut self, seed: u64) {
         let _ = seed;
     }
 
-    /// Appends the values of row `row`, counted from 1, as a parenthesised SQL list, or as several with
-    /// commas between them. The same stream and row give the same text.
+    /// Appends the values of row `row`, counted from 1, as a parenthesised SQL list, or as several separated by
+    /// commas. The same stream and row give the same text.
     ///
-    /// A value is a number, `NULL`, a string of printable ASCII in single quotes without quote and
-    /// backslash in it, or bytes in hexadecimal (`x'c3a4'`): so LOAD DATA can read from the text what INSERT does.
+    /// A value is a number, `NULL`, a string of printable ASCII in single quotes without quote and backslash in it, or
+    /// bytes in hexadecimal (`x'c3a4'`): so LOAD DATA reads the text like INSERT.
     fn write(&self, row: u64, random: &mut Random, sql: &mut String);
 
-    /// Writes the rows from `first` on, one with each call. For content that finds the next row more
-    /// cheaply than any row, or whose rows have something in common within a chunk.
+    /// Writes the rows from `first` on, one with each call. For content that computes the next row more cheaply than
+    /// any row, or whose rows share state within a chunk.
     fn writer(&self, first: u64) -> RowWriter<'_> {
         let mut row = first;
         Box::new(move |random, sql| {
@@ -74,7 +73,7 @@ pub trait RowContent: Send + Sync {
 
 /// A workload that makes its tables itself.
 pub trait OwnData {
-    /// Makes the tables and fills them.
+    /// Creates and fills the tables.
     ///
     /// # Errors
     /// [`FillError`].
@@ -85,7 +84,7 @@ pub trait OwnData {
         watch: &FillWatch,
     ) -> Result<FillReport, FillError>;
 
-    /// Takes the tables away.
+    /// Drops the tables.
     ///
     /// # Errors
     /// [`FillError`].

@@ -1,4 +1,4 @@
-//! What a look at a workload's data brings, and how conditions are looked at. Knows no workload.
+//! Checks of a workload's data, and their results.
 
 use std::error::Error;
 use std::time::Instant;
@@ -7,10 +7,10 @@ use dbduel_driver::{Connection, Dialect, QueryError, ResultSet};
 
 use super::sql::set_isolation;
 
-/// Violations that a query returns at most.
+/// Maximum number of violations that a query returns.
 const VIOLATIONS_MAX: u64 = 1_000;
 
-/// When the data are looked at.
+/// State of the data at the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     /// Nothing has changed since the tables were filled.
@@ -19,18 +19,18 @@ pub enum Moment {
     AfterLoad,
 }
 
-/// One statement about the data that must be true.
+/// One condition on the data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
     /// Its name, unique in its workload.
     pub name: &'static str,
-    /// What must hold, in a sentence.
+    /// The condition, in a sentence.
     pub about: &'static str,
-    /// How often it does not hold, as far as they were counted.
+    /// Number of violations, as far as they were counted.
     pub violations: u64,
     /// The first violation: columns and values.
     pub example: Option<String>,
-    /// Time that the queries took, seconds.
+    /// Duration of the queries, seconds.
     pub seconds: f64,
 }
 
@@ -42,21 +42,21 @@ impl Condition {
     }
 }
 
-/// What became of acknowledged commits.
+/// Acknowledged commits compared with the data.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommitCheck {
     /// Numbers in the log, each counted once.
     pub acknowledged: u64,
-    /// How many of them are not in the data.
+    /// Number of them missing in the data.
     pub lost: u64,
-    /// The first that is lost, in words.
+    /// The first missing one, in words.
     pub example: Option<String>,
-    /// Numbers in the data that are not in the log. A commit whose acknowledgement did not arrive is
-    /// among them, so after a crash there may be as many as there were clients.
+    /// Numbers in the data that are not in the log. They include commits whose acknowledgement did not arrive, so
+    /// after a crash there may be as many as there were clients.
     pub beyond: u64,
 }
 
-/// What a look at the data brought.
+/// Result of a check of the data.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Verification {
     /// Every condition that must hold at this moment.
@@ -73,35 +73,35 @@ impl Verification {
     }
 }
 
-/// Why the data could not be looked at, or not be used.
+/// Why the data could not be checked, or cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
     /// A statement failed.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// The data are not what they must be; the error is the workload's own and says what to do.
+    /// The data are not what they must be; the workload's own error says what to do.
     #[error(transparent)]
     Unusable(Box<dyn Error + Send + Sync>),
-    /// The durability log is of something else.
+    /// The durability log belongs to another workload.
     #[error(
-        "the durability log has a series `{series}`, which is {expected}; is it of another workload?"
+        "the durability log has a series `{series}`, which is {expected}; is it from another workload?"
     )]
     Series {
-        /// What it has.
+        /// The series in the log.
         series: String,
-        /// What the workload names its series by, as `no …`.
+        /// Form of the workload's series, as `no …`.
         expected: &'static str,
     },
 }
 
 impl VerifyError {
-    /// The data are not what they must be.
+    /// An error for data that are not what they must be.
     pub(super) fn unusable(why: impl Error + Send + Sync + 'static) -> Self {
         VerifyError::Unusable(Box::new(why))
     }
 }
 
-/// Lets `check` see one state of the data, even if others change them meanwhile.
+/// Runs `check` on one snapshot of the data, even if others change them meanwhile.
 pub(super) fn on_one_state<T>(
     connection: &mut Connection,
     check: impl FnOnce(&mut Connection) -> Result<T, QueryError>,
@@ -120,8 +120,7 @@ pub(super) fn on_one_state<T>(
     Ok(result)
 }
 
-/// Runs the statements of one condition, each for a part of the data; the rows that they return are its
-/// violations.
+/// Runs the statements of one condition, each for a part of the data; their rows are its violations.
 pub(super) fn check_condition(
     connection: &mut Connection,
     name: &'static str,

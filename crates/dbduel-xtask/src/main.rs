@@ -1,4 +1,4 @@
-//! `cargo xtask`: files that packages, shells and the documentation's site take from the definitions of the program.
+//! `cargo xtask`: files generated from the program's definitions, for packages, shells and the documentation's site.
 
 mod reference;
 
@@ -11,7 +11,7 @@ use clap_complete::Shell;
 
 use dbduel_text::terminal;
 
-/// Makes files of the definitions of dbduel's command line, workloads, facts and rules.
+/// Generate files from the definitions of dbduel's command line, workloads, facts and rules.
 #[derive(Debug, Parser)]
 #[command(name = "xtask")]
 enum Action {
@@ -21,7 +21,7 @@ enum Action {
         /// The shell.
         shell: Shell,
     },
-    /// Write man pages, one for each verb.
+    /// Write man pages, one per verb.
     Man {
         /// Folder for the pages; made where it is missing.
         dir: PathBuf,

@@ -1,4 +1,4 @@
-//! Reference pages in Markdown, of what the program knows of itself: verbs, workloads, facts and rules.
+//! Reference pages in Markdown on verbs, workloads, facts and rules, generated from the program's definitions.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -40,8 +40,8 @@ fn cell(text: &str) -> String {
 
 fn workload_parameters() -> Result<String> {
     let mut page = String::from(
-        "# Workloads and their parameters\n\nWhat `dbduel workloads NAME` prints. A script written for sysbench can be a \
-         workload too ([scripts](../scripts.md)).\n",
+        "# Workloads and their parameters\n\nThe output of `dbduel workloads NAME`. A script \
+         written for sysbench can be a workload too ([scripts](../scripts.md)).\n",
     );
     for workload in dbduel_workloads::WORKLOADS {
         writeln!(
@@ -70,8 +70,9 @@ fn workload_parameters() -> Result<String> {
 
 fn facts() -> Result<String> {
     let mut page = String::from(
-        "# Facts of the audit\n\nWhat the audit compares: D durability, S semantics, P performance, I information. `about` and \
-         `[waivers]` take the names of facts and of classes ([fairness](../fairness.md)).\n",
+        "# Facts of the audit\n\nThe facts that the audit compares: D durability, S semantics, P \
+         performance, I information. `about` and `[waivers]` take the names of facts and of \
+         classes ([fairness](../fairness.md)).\n",
     );
     let mut facts: Vec<_> = table().facts.iter().collect();
     facts.sort_by_key(|fact| (fact.class.weight() == Weight::Information, fact.class.id));
@@ -102,8 +103,9 @@ fn facts() -> Result<String> {
 
 fn rule_list() -> Result<String> {
     let mut page = String::from(
-        "# Rules\n\nWhat is checked beside the facts, and why. Findings have the rule's name. Those with a class belong to the \
-         audit and can be waived by it; the others are about a run.\n\n| rule | class | why it matters |\n| --- | --- | --- |\n",
+        "# Rules\n\nChecks beside the facts, and the reason for each. Findings carry the rule's \
+         name. Those with a class belong to the audit and can be waived by it; the others are \
+         about a run.\n\n| rule | class | why it matters |\n| --- | --- | --- |\n",
     );
     let of_servers = RULES.iter().map(|rule| (rule.id, rule.class, rule.why));
     for (id, class, why) in of_servers.chain(rules().map(|rule| (rule.id, "", rule.why))) {
@@ -112,11 +114,11 @@ fn rule_list() -> Result<String> {
     Ok(page)
 }
 
-/// The help of every verb that help shows.
+/// The help of every visible verb.
 fn verbs(command: Command) -> Result<String> {
     let mut page = String::from(
-        "# Command line\n\nWhat `--help` prints; the exit codes are at the end of the first part. [Commands](../commands.md) \
-         explains the verbs.\n",
+        "# Command line\n\nThe output of `--help`; the exit codes are at the end of the first \
+         part. [Commands](../commands.md) explains the verbs.\n",
     );
     let mut command = command.term_width(COLUMNS);
     command.build();

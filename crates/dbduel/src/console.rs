@@ -1,5 +1,5 @@
-//! What the program shows: results on standard output, progress on standard error, as bars where a person watches and as
-//! plain lines elsewhere.
+//! The program's output: results on standard output, progress on standard error, as bars on a terminal and as plain
+//! lines elsewhere.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::Mutex;
@@ -18,10 +18,10 @@ use dbduel_report::words;
 /// Least time between two plain progress lines of one stage.
 const LINE_PAUSE: Duration = Duration::from_secs(10);
 
-/// A rate over less time than this says little.
+/// No rate is shown before this time has passed.
 const RATE_AFTER: Duration = Duration::from_secs(2);
 
-/// Shows what is going on.
+/// Progress of the program.
 #[derive(Debug)]
 pub struct Console {
     bar: Option<ProgressBar>,
@@ -157,7 +157,7 @@ impl Progress for Console {
     }
 }
 
-/// How far a stage is, how fast, and how long it still takes at that rate.
+/// Progress of a stage, its rate, and the time left at that rate.
 fn progress_line(
     stage: &str,
     done: u64,
@@ -199,7 +199,7 @@ fn clock(seconds: f64) -> String {
     format!("{}:{:02}", seconds / 60, seconds % 60)
 }
 
-/// A document as programs read it.
+/// A document as indented JSON text with a final newline.
 ///
 /// # Errors
 /// When it cannot be written as JSON.
@@ -207,7 +207,7 @@ pub fn json(document: &impl Serialize) -> serde_json::Result<String> {
     Ok(escaped_json(serde_json::to_string_pretty(document)? + "\n"))
 }
 
-/// Writes a document for programs to standard output.
+/// Writes a document as JSON to standard output.
 ///
 /// # Errors
 /// When it cannot be written.

@@ -1,13 +1,13 @@
-//! Exit codes: what a script can learn without reading the output.
+//! Exit codes, for scripts.
 
 use std::process::{ExitCode, Termination};
 
-/// How dbduel ended.
+/// Exit code of dbduel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// What was asked was done; of a contest: every duel is decided.
+    /// Done; of a contest: every duel is decided.
     Done,
-    /// Something in the surroundings failed: a download, a server, a disk.
+    /// The environment failed: a download, a server, a disk.
     Environment,
     /// The command line or the experiment file is wrong.
     Usage,
@@ -15,16 +15,16 @@ pub enum Exit {
     Undecided,
     /// The contest ended and at least one duel is void.
     Void,
-    /// A rule of `--fail-if` is hit.
+    /// A rule of `--fail-if` matched.
     RuleHit,
     /// The user stopped it.
     Interrupted,
-    /// What `dbduel sysbench` ends with has sysbench's meaning: 0 done, 1 failed, 2 took too long.
+    /// Exit code of `dbduel sysbench`, with sysbench's meaning: 0 done, 1 failed, 2 took too long.
     Sysbench(u8),
 }
 
 impl Exit {
-    /// The number that the shell sees. `--help` and README list these.
+    /// The process exit code; `--help` and README list them.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {

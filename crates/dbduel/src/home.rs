@@ -1,4 +1,4 @@
-//! Where dbduel keeps what it fetches and what its servers write.
+//! The home directory: fetched servers, datasets and sandboxes.
 
 use std::path::PathBuf;
 
@@ -6,14 +6,14 @@ use anyhow::{Context as _, Result};
 
 use dbduel_server::Home;
 
-/// The place that the user named, or the one that the desktop conventions give.
+/// The directory that the user named, or the default of the XDG conventions.
 ///
 /// # Errors
 /// When there is no home directory to fall back on.
 pub fn find(named: Option<PathBuf>) -> Result<Home> {
     let root = match named {
         Some(root) => std::path::absolute(&root)
-            .with_context(|| format!("`{}` is no usable path", root.display()))?,
+            .with_context(|| format!("`{}` is not a usable path", root.display()))?,
         None => default_root()
             .context("neither HOME nor XDG_DATA_HOME is set; name a place with `--home DIR`")?,
     };

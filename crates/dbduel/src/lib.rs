@@ -30,13 +30,13 @@ use dbduel_lab::contest::NotComparable;
 use dbduel_server::NameError;
 pub use exit::Exit;
 
-/// The command line, for what is made of its definitions.
+/// The definitions of the command line, for man pages, completions and reference pages.
 #[must_use]
 pub fn command() -> clap::Command {
     CommandLine::command()
 }
 
-/// Does what the command line says.
+/// Parses the command line and runs its verb.
 #[must_use]
 pub fn main() -> Exit {
     CommandLine::parse().execute().unwrap_or_else(|error| {
@@ -59,7 +59,7 @@ pub fn main() -> Exit {
     })
 }
 
-/// True when what was typed or written is wrong, and not the surroundings.
+/// True when the command line or the experiment file is wrong, not the environment.
 fn is_usage(error: &anyhow::Error) -> bool {
     error.is::<Troubles>()
         || error.is::<AddressError>()

@@ -1,4 +1,4 @@
-//! The program; what it does is in the library of the same name.
+//! The program; its code is in the library of the same name.
 
 fn main() -> dbduel::Exit {
     dbduel::main()

@@ -1,4 +1,4 @@
-//! The judge as the referee of a contest: stopping and judging are one piece of code.
+//! The judge as the referee of a contest: the same code decides when to stop and gives the verdict.
 
 use dbduel_record::event::ContinuityRound;
 use dbduel_record::late::LateShares;
@@ -10,7 +10,7 @@ use dbduel_judge::levels::search;
 use dbduel_judge::{self as judge, Limit};
 use dbduel_lab::contest::{ComparisonStanding, DepartureStanding, LevelStanding, Referee};
 
-/// The judge, with the limits that a contest is to decide besides.
+/// The judge, with further limits for a contest to decide.
 #[derive(Debug, Default)]
 pub struct Judge {
     /// Limits of `--fail-if`.

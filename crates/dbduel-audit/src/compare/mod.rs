@@ -30,7 +30,7 @@ pub struct Comparison {
     pub class: String,
     /// Name of the fact.
     pub fact: String,
-    /// What it is.
+    /// Title of the fact.
     pub title: String,
     /// How the two relate.
     pub outcome: Outcome,
@@ -305,7 +305,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// What only one of two lists has; `None` where values are no lists.
+    /// Entries that only one of two lists has; `None` where a value is not a list.
     fn list_difference(&self) -> Option<String> {
         if !matches!(self.fact.compare, Compare::List | Compare::Flags) {
             return None;
@@ -331,8 +331,7 @@ impl<'a> Pair<'a> {
             true => Severity::Note,
             false => self.fact.weight.severity_unread(),
         };
-        let remedy =
-            "Provide the whole of SHOW GLOBAL VARIABLES; an unreadable value is not equal.";
+        let remedy = "Provide the full output of SHOW GLOBAL VARIABLES; an unreadable value does not count as equal.";
         let finding = self.about_fact(severity, &claim, remedy);
         finding.of(FindingKind::Unreadable)
     }
@@ -346,7 +345,8 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// What to set: both sides to the table's target, or the other to the baseline, or the reverse.
+    /// The settings that remove a difference: both sides to the table's target, or the other to the baseline, or the
+    /// reverse.
     fn remedy(&self) -> (String, Vec<RemedySetting>) {
         let none = "No setting makes them equal; say so beside the result.";
         let unsettled = self.fact.remedy.as_deref().unwrap_or(none).to_owned();

@@ -1,4 +1,4 @@
-//! How two readings of one fact relate: what is the same in meaning, and what is near enough.
+//! Comparison of two readings of one fact: equal in meaning, near enough, or different.
 
 use std::collections::BTreeSet;
 
@@ -21,9 +21,9 @@ pub enum Outcome {
     Differs,
     /// Only one of the servers has anything of the kind.
     OneSided,
-    /// Not read where it would be seen.
+    /// Unknown: its source was not examined on a side.
     NotSeen,
-    /// It should be there and is not.
+    /// Expected on a side, but missing.
     Unreadable,
 }
 

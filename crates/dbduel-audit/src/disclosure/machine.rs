@@ -1,4 +1,4 @@
-//! What must be told of the machine.
+//! Disclosure items about the machine.
 
 use dbduel_record::store;
 
@@ -25,7 +25,7 @@ impl List<'_> {
             ("microcode", host.microcode.is_some()),
             ("mitigations", !host.mitigations.is_empty()),
             ("memory", host.memory_bytes.is_some()),
-            ("speed of the memory", false),
+            ("memory speed", false),
             // A machine that shows its processor's flags and none of a hypervisor is a real one.
             (
                 "virtualisation",
@@ -53,7 +53,7 @@ impl List<'_> {
             ),
             ("file system", host.file_system.is_some()),
             ("mount options", host.mount_options.is_some()),
-            ("how full it was", host.file_system_free_bytes.is_some()),
+            ("free space", host.file_system_free_bytes.is_some()),
             // Facts that are not collected are named all the same, for the reader.
             ("measured speed of the bare device", false),
         ];
@@ -61,12 +61,9 @@ impl List<'_> {
         let system = [
             ("distribution", host.distribution.is_some()),
             ("kernel", host.kernel.is_some()),
+            ("kernel command line", host.kernel_command_line.is_some()),
             (
-                "parameters of the kernel",
-                host.kernel_command_line.is_some(),
-            ),
-            (
-                "settings of the kernel (swappiness, dirty pages, asynchronous I/O)",
+                "kernel settings (swappiness, dirty pages, asynchronous I/O)",
                 !host.kernel_settings.is_empty(),
             ),
             (
@@ -75,8 +72,8 @@ impl List<'_> {
             ),
             ("clock source", host.clock_source.is_some()),
             ("swap space", host.swap_bytes.is_some()),
-            ("limit of open files", host.open_files_limit.is_some()),
-            ("limits of the control group", host.cgroup_version.is_some()),
+            ("open file limit", host.open_files_limit.is_some()),
+            ("control group limits", host.cgroup_version.is_some()),
         ];
         self.add_host("operating system", &system);
     }

@@ -1,6 +1,6 @@
-//! The disclosure checklist: what a reader of a result must be told, and whether a record tells it.
+//! Disclosure checklist: facts that a reader of a result needs, and whether a record has them.
 //!
-//! Looks at the record only; it does not judge what is told.
+//! It checks that they are present in the record, not their content.
 
 mod machine;
 
@@ -16,15 +16,15 @@ use serde::{Deserialize, Serialize};
 pub struct Item {
     /// Heading that it belongs to.
     pub section: String,
-    /// What must be told.
+    /// The fact to disclose.
     pub item: String,
-    /// Whether it is there.
+    /// True when the record has it.
     pub present: bool,
-    /// Where it is, or where it would be.
+    /// Where the record has it, or would have it.
     pub place: String,
 }
 
-/// Files of a contender that PostgreSQL has no content for: it has one engine, which tells of itself by counters alone.
+/// Files of a contender that PostgreSQL has no content for: its only engine reports by counters alone.
 const NOT_OF_POSTGRESQL: &[&str] = &[
     "engines.tsv",
     "engine-status.before.txt",
@@ -67,7 +67,7 @@ impl List<'_> {
         is_filled(&self.record.dir.join(name))
     }
 
-    /// True when every contender has the file whose product has such a thing.
+    /// True when every contender has the file, except contenders whose product has no such file.
     fn all_have(&self, file: &str) -> bool {
         let contenders = self.record.plan.contenders.iter();
         let mut contenders = contenders.zip(&self.record.contenders);
@@ -87,18 +87,18 @@ impl List<'_> {
     fn question(&mut self) {
         let section = "question";
         let asked = !self.record.plan.question.trim().is_empty();
-        self.add(section, "what is asked", asked, store::PLAN);
+        self.add(section, "question of the experiment", asked, store::PLAN);
         let given = self.has_file(store::EXPERIMENT);
         self.add(
             section,
-            "the experiment as it was given",
+            "the original experiment file",
             given,
             store::EXPERIMENT,
         );
         let rule = &self.record.plan.decision;
         self.add(
             section,
-            "when contenders count as equivalent, set before the run",
+            "horizon of equivalence, set before the run",
             rule.horizon > 0.0,
             store::PLAN,
         );
@@ -106,11 +106,11 @@ impl List<'_> {
             section,
             "who ran it, and in whose interest",
             false,
-            "not kept in records; say it beside the result",
+            "not kept in records; state it beside the result",
         );
     }
 
-    /// What follows from the variables of every contender.
+    /// Adds an item that follows from the variables of every contender.
     fn add_derived(&mut self, section: &'static str, item: &'static str) {
         let present = self.all_have("variables.before.tsv");
         self.add(
@@ -268,7 +268,7 @@ impl List<'_> {
         });
         self.add(
             section,
-            "length of warm-up and how its end was found",
+            "length of warm-up and how its end was determined",
             warm,
             store::EVENTS,
         );
@@ -291,7 +291,7 @@ impl List<'_> {
     fn results(&mut self) {
         self.add(
             "procedure",
-            "digests of all files, so that an edit shows",
+            "digests of all files, which reveal edits",
             self.record.manifest_digest.is_some(),
             manifest::MANIFEST,
         );
@@ -304,7 +304,7 @@ impl List<'_> {
         );
         self.add(
             section,
-            "latency distributions, from the moment that work was due",
+            "latency distributions, counted from when work was due",
             !self.record.latencies.is_empty(),
             store::LATENCY,
         );

@@ -6,9 +6,9 @@
 //! first(status.innodb_redo_log_capacity_resized, innodb_redo_log_capacity)
 //! ```
 //!
-//! A name is a global variable; a prefix says where else to look (`status.`, `session.`, `host.`,
-//! `fact.` …). What is not known makes the whole expression unknown, except inside `first` and
-//! `known`. The language has no loops and every evaluation ends. It knows no server and no fact.
+//! A name is a global variable; a prefix says where else to look (`status.`, `session.`, `host.`, `fact.` …). An
+//! unknown name makes the whole expression unknown, except inside `first` and `known`. The language has no loops and
+//! every evaluation ends.
 
 mod parse;
 

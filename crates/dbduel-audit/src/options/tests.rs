@@ -69,10 +69,10 @@ fn forms_of_names_are_taken_as_servers_take_them() {
         taken(server, "skip-external-locking", "external_locking", Off);
         assert_eq!(fate(server, "loose-nonsense"), OptionFate::Ignored);
         assert_eq!(fate(server, "skip-loose-nonsense"), OptionFate::Ignored);
-        refused(server, "nonsense", "no option of it");
-        refused(server, "skip-nonsense", "no option of it");
-        refused(server, "tx_isolation", "no option of it");
-        refused(server, "version-comment", "no option of it");
+        refused(server, "nonsense", "not an option of this server");
+        refused(server, "skip-nonsense", "not an option of this server");
+        refused(server, "tx_isolation", "not an option of this server");
+        refused(server, "version-comment", "not an option of this server");
         taken(
             server,
             "transaction-isolation",
@@ -127,9 +127,17 @@ fn a_key_cache_s_name_may_stand_before_an_option() {
         taken(server, "foo.max_connections", "max_connections", Plain);
         taken(server, "foo.skip-log-bin", "log_bin", Off);
         assert_eq!(fate(server, "foo.loose-nonsense"), OptionFate::Ignored);
-        refused(server, "loose-foo.nonsense", "no option of it");
-        refused(server, "foo.bar.max_connections", "no option of it");
-        refused(server, "validate_password.policy", "no option of it");
+        refused(server, "loose-foo.nonsense", "not an option of this server");
+        refused(
+            server,
+            "foo.bar.max_connections",
+            "not an option of this server",
+        );
+        refused(
+            server,
+            "validate_password.policy",
+            "not an option of this server",
+        );
     }
     for server in ["mysql-5.6.24", "mariadb-10.11.19", "mysql-8.0.33"] {
         taken(server, "hot.key_buffer_size", "key_buffer_size", Bound);

@@ -1,4 +1,4 @@
-//! What makes a contest unfair or its result less relevant: rules are rows of one [table].
+//! Rules about what makes a contest unfair or its result less relevant; they are rows of one [table].
 
 pub(crate) mod servers;
 mod table;
@@ -13,7 +13,7 @@ use servers::{Contender, Hit};
 
 pub use table::RULES;
 
-/// The rule about option files that their servers do not take. What else is said of such a server is moot.
+/// The rule about option files that their servers reject. It makes other findings about such a server moot.
 pub const REFUSED_OPTION_FILE: &str = "R46";
 
 /// A rule about servers.
@@ -26,18 +26,18 @@ pub struct Rule {
     pub weight: Weight,
     /// Why it matters, one sentence.
     pub why: &'static str,
-    /// What it looks at, and how.
+    /// The scope of the rule, and its check.
     pub(crate) check: Check,
 }
 
-/// What a rule looks at. The name, class and reason of its findings are filled in from its row.
+/// The scope of a rule and its check. The name, class and reason of its findings are filled in from its row.
 #[derive(Clone, Copy)]
 pub(crate) enum Check {
     /// Each server: what is wrong with it, if anything.
     Server(fn(&Contender<'_>) -> Option<Hit>),
     /// All servers together.
     Servers(fn(&Case) -> Vec<Finding>),
-    /// Nothing: the comparison of its class's facts finds it.
+    /// Nothing: the comparison of its class's facts makes the findings.
     Facts,
 }
 

@@ -194,7 +194,7 @@ fn periodic_work_that_did_not_come_is_said_with_its_period_in_own_load() {
             .contains("no checkpoint (every 300 s of its load")
             && found
                 .claim
-                .contains("no autovacuum (looked for every 60 s of its load)"),
+                .contains("no autovacuum (checked every 60 s of its load)"),
         "{}",
         found.claim
     );

@@ -1,8 +1,7 @@
-//! The key distributions of sysbench, to the constant.
+//! The key distributions of sysbench, with its constants.
 //!
-//! A distribution draws whole numbers from a closed range. It knows nothing of tables or clients. The
-//! formulas are those of sysbench 1.0.20; the hot keys of `special`, `pareto` and `zipfian` are adjacent
-//! numbers, not scattered ones, because that is what sysbench does.
+//! A distribution draws whole numbers from a closed range. The formulas are those of sysbench 1.0.20; the hot keys of
+//! `special`, `pareto` and `zipfian` are adjacent numbers, not scattered ones, as in sysbench.
 
 mod zipf;
 
@@ -19,7 +18,7 @@ pub enum Shape {
         /// Uniform numbers per draw; sysbench: 12.
         iterations: u32,
     },
-    /// Mostly a narrow band in the middle, otherwise a bell over the whole range.
+    /// A narrow band in the middle for most draws, otherwise a bell over the whole range.
     Special {
         /// Uniform numbers per draw of the bell; sysbench: 12.
         iterations: u32,
@@ -28,7 +27,7 @@ pub enum Shape {
         /// Draws that fall into the band, percent; sysbench: 75.
         band_share_percent: f64,
     },
-    /// A power of a uniform number: `h` of the range gets `1 − h` of the draws, again and again.
+    /// A power of a uniform number: `h` of the range gets `1 − h` of the draws, recursively.
     Pareto {
         /// The share, in (0, 1); sysbench: 0.2.
         h: f64,
@@ -71,8 +70,7 @@ enum Rule {
 }
 
 impl Distribution {
-    /// The distribution of `shape` over `low..=high`. A range that ends before it begins is taken for
-    /// the single number `low`.
+    /// The distribution of `shape` over `low..=high`. If `high` is below `low`, the single number `low`.
     #[must_use]
     pub fn new(shape: Shape, low: i64, high: i64) -> Self {
         let high = high.max(low);

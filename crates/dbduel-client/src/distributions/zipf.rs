@@ -13,7 +13,7 @@ pub(super) struct Zipf {
     integral_first: f64,
     /// H(count + 0.5), the integral at the right end.
     integral_last: f64,
-    /// Ranks so close to the inverse are accepted without evaluating H again.
+    /// Ranks this close to the inverse are accepted without evaluating H again.
     shortcut: f64,
 }
 

@@ -3,7 +3,7 @@
 use std::ops::{AddAssign, Sub};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Counters. What a test does not have stays 0.
+/// Counters. Those that a test does not have stay 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Events that were done.
@@ -14,9 +14,9 @@ pub struct Counts {
     pub writes: u64,
     /// Statements that did neither; a file's syncs.
     pub others: u64,
-    /// Errors after which an event was tried again.
+    /// Errors after which an event was retried.
     pub errors: u64,
-    /// Connections made again.
+    /// Reconnects.
     pub reconnects: u64,
     /// Bytes read.
     pub bytes_read: u64,
@@ -37,7 +37,7 @@ impl Counts {
         bytes_written: 0,
     };
 
-    /// Both counters by counter. Taken apart by name, so that a new one cannot be forgotten.
+    /// Combines both, counter by counter. Destructured by name, so that a new counter cannot be forgotten.
     fn zip(self, other: Counts, with: impl Fn(u64, u64) -> u64) -> Counts {
         let Counts {
             events,
@@ -71,7 +71,7 @@ impl AddAssign for Counts {
 impl Sub for Counts {
     type Output = Counts;
 
-    /// What was counted since an earlier look.
+    /// Difference to an earlier reading.
     fn sub(self, earlier: Counts) -> Counts {
         self.zip(earlier, u64::saturating_sub)
     }
@@ -91,7 +91,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Counts.
+    /// Adds to the counters.
     #[inline]
     pub fn add(&self, counts: Counts) {
         let Counts {
@@ -120,7 +120,7 @@ impl Meter {
         add(&self.bytes_written, bytes_written);
     }
 
-    /// All that was counted so far.
+    /// Current counters.
     #[must_use]
     pub fn counts(&self) -> Counts {
         Counts {

@@ -1,6 +1,4 @@
-//! Decides who may begin the next event, and when; knows when all are done.
-//!
-//! Knows neither what an event is nor what came of it.
+//! Controls when workers may begin events, and detects the end of a run.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -9,31 +7,32 @@ use std::time::{Duration, Instant};
 use super::Limits;
 use crate::schedule::Schedule;
 
-/// Leave to begin an event.
+/// Permission to begin an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticket {
     /// Running number over all workers, from 0.
     pub number: u64,
-    /// When the event is due; its latency counts from here. None: when the worker is free, which is now.
+    /// When the event is due; its latency counts from here. `None` in a closed loop: when the worker is free, which is
+    /// now.
     pub due: Option<Instant>,
 }
 
-/// What the workers and the one who reports about them share.
+/// State shared by the workers and the reporter.
 #[derive(Debug)]
 pub struct Gate {
     limits: Limits,
     started: OnceLock<Instant>,
-    /// Tickets given out.
+    /// Tickets issued.
     taken: AtomicU64,
     /// Tickets that count towards the limit.
     counted: AtomicU64,
     /// Events that were begun.
     begun: AtomicU64,
-    /// Events inside of which a worker is.
+    /// Events in progress.
     busy: AtomicU32,
-    /// Since when no more tickets are given out, if that was ordered.
+    /// When issuing tickets was stopped by order, if it was.
     closed: OnceLock<Instant>,
-    /// There is a failure in the state, for those who ask often.
+    /// True when the state has a failure; cheap to poll.
     failed: AtomicBool,
     schedule: Option<Mutex<Schedule>>,
     state: Mutex<State>,
@@ -52,7 +51,7 @@ struct State {
 }
 
 impl Gate {
-    /// A closed gate for so many workers.
+    /// A closed gate for this many workers.
     #[must_use]
     pub fn new(limits: Limits, workers: u32) -> Self {
         Gate {
@@ -84,26 +83,26 @@ impl Gate {
         started
     }
 
-    /// When the gate was opened.
+    /// When the gate was opened; `None` before.
     #[must_use]
     pub fn started(&self) -> Option<Instant> {
         self.started.get().copied()
     }
 
-    /// When nothing new is begun any more, whatever the number of events.
+    /// When no new event begins any more because of the time, independent of the number of events.
     #[must_use]
     pub fn end(&self) -> Option<Instant> {
         Some(*self.started.get()? + self.limits.warm_up + self.limits.time?)
     }
 
-    /// From when on nothing new is begun, by the time or by order; none while that is not known.
+    /// When no new event begins any more, by the time or by order; `None` while unknown.
     #[must_use]
     pub fn over_at(&self) -> Option<Instant> {
         let ends = [self.end(), self.closed.get().copied()];
         ends.into_iter().flatten().min()
     }
 
-    /// Leave for a worker that is free now; none when the run is over.
+    /// A ticket for a worker that is free now; `None` when the run is over.
     #[inline]
     pub fn take(&self, now: Instant) -> Option<Ticket> {
         if self.is_over(now) {
@@ -128,49 +127,49 @@ impl Gate {
         Some(Ticket { number, due })
     }
 
-    /// No more tickets are given out.
+    /// Stops issuing tickets.
     pub fn close(&self) {
         self.closed.get_or_init(Instant::now);
     }
 
-    /// True when no more tickets are given out, whatever the time.
+    /// True when issuing tickets was stopped, independent of the time.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.closed.get().is_some()
     }
 
-    /// True when nothing is begun any more at `now`, so that an event which cannot end is not tried again.
+    /// True when no event begins any more at `now`, so that an event which cannot end is not retried.
     #[must_use]
     pub fn is_over(&self, now: Instant) -> bool {
         self.is_closed() || self.end().is_some_and(|end| now >= end)
     }
 
-    /// A worker begins an event.
+    /// Called when a worker begins an event.
     #[inline]
     pub fn begin(&self) {
         self.begun.fetch_add(1, Ordering::Relaxed);
         self.go_on();
     }
 
-    /// A worker resumes an event that it had begun and could not end.
+    /// Called when a worker resumes an event that it had begun and could not end.
     #[inline]
     pub fn go_on(&self) {
         self.busy.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A worker has ended an event.
+    /// Called when a worker has ended an event.
     #[inline]
     pub fn done(&self) {
         self.busy.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// A worker can begin.
+    /// Called when a worker is ready to begin.
     pub fn ready(&self) {
         self.state().ready += 1;
         self.changed.notify_all();
     }
 
-    /// A worker has ended.
+    /// Called when a worker has ended.
     pub fn finish(&self) {
         let mut state = self.state();
         state.running = state.running.saturating_sub(1);
@@ -180,7 +179,7 @@ impl Gate {
         self.changed.notify_all();
     }
 
-    /// A worker cannot continue, so none does. The first reason is kept.
+    /// Called when a worker cannot continue, which ends the run. The first reason is kept.
     pub fn fail(&self, why: String) {
         self.close();
         self.state().failure.get_or_insert(why);
@@ -188,7 +187,7 @@ impl Gate {
         self.changed.notify_all();
     }
 
-    /// True when [`Gate::failure`] has something to say.
+    /// True when [`Gate::failure`] has a reason.
     #[inline]
     #[must_use]
     pub fn has_failed(&self) -> bool {
@@ -231,7 +230,7 @@ impl Gate {
         }
     }
 
-    /// Waits until all workers have ended or the run has failed, but not beyond `deadline`. Returns when the last one
+    /// Waits until all workers have ended or the run has failed, at most until `deadline`. Returns when the last one
     /// ended.
     #[must_use]
     pub fn wait_until_finished(&self, deadline: Instant) -> Option<Instant> {
@@ -275,7 +274,7 @@ impl Gate {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Time after the start from which on no arrival is an event any more; none while that is not known.
+    /// Time after the start from which on arrivals are no longer events; `None` while unknown.
     pub(super) fn last_arrival(&self) -> Option<Duration> {
         Some(
             self.over_at()?
@@ -283,8 +282,8 @@ impl Gate {
         )
     }
 
-    /// The most events that there can be, those that were begun included, by what is known `elapsed` after the start;
-    /// none for no limit.
+    /// Largest possible number of events, including those begun, as known `elapsed` after the start; `None` for no
+    /// limit.
     pub(super) fn events_max(&self, elapsed: Duration) -> Option<u64> {
         let limit = self
             .limits

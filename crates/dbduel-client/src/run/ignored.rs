@@ -1,22 +1,23 @@
-//! Which errors do not end a run.
+//! Errors that do not end a run.
 
 use dbduel_driver::sqlstate_code;
 
-/// `CR_SERVER_GONE_ERROR`, `CR_TCP_CONNECTION`, `CR_SERVER_LOST`, `CR_SERVER_LOST_EXTENDED`: the numbers that
-/// libmysqlclient gives to connections that broke. A user who ignores one of them wants to be connected again.
+/// `CR_SERVER_GONE_ERROR`, `CR_TCP_CONNECTION`, `CR_SERVER_LOST`, `CR_SERVER_LOST_EXTENDED`: the numbers of
+/// libmysqlclient for broken connections. Ignoring one of them means to reconnect.
 const BROKEN: [u32; 4] = [2006, 2011, 2013, 2055];
 
-/// Errors after which an event is tried again.
+/// Errors after which an event is retried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IgnoredErrors {
     /// Every error.
     All,
-    /// Errors with these [numbers](dbduel_driver::ServerError::code); the numbers of broken connections (2006, 2011, 2013, 2055) mean: connect again.
+    /// Errors with these [numbers](dbduel_driver::ServerError::code); the numbers of broken connections (2006, 2011,
+    /// 2013, 2055) mean: reconnect.
     Codes(Vec<u32>),
 }
 
 impl IgnoredErrors {
-    /// Reads a list as `mysql-ignore-errors` has it: numbers, or `all`.
+    /// Parses a list in the format of `mysql-ignore-errors`: numbers, or `all`.
     ///
     /// # Errors
     /// The word that is neither.
@@ -33,8 +34,8 @@ impl IgnoredErrors {
         Ok(IgnoredErrors::Codes(codes))
     }
 
-    /// Those that sysbench's driver for PostgreSQL ignores: a deadlock, a key that is taken, a transaction that cannot be
-    /// serialised. Lost connections are not among them.
+    /// The errors that sysbench's driver for PostgreSQL ignores: deadlock, duplicate key, serialization failure. Lost
+    /// connections are not among them.
     #[must_use]
     pub fn of_postgresql() -> Self {
         IgnoredErrors::Codes(["40P01", "23505", "40001"].map(sqlstate_code).to_vec())
@@ -48,12 +49,12 @@ impl IgnoredErrors {
         }
     }
 
-    /// True for the number of a broken connection that is to be made again.
+    /// True for the number of a broken connection after which to reconnect.
     pub fn reconnects_after(&self, code: u32) -> bool {
         BROKEN.contains(&code) && self.contains(code)
     }
 
-    /// True when lost connections are made again, whatever they were lost by.
+    /// True when lost connections are reconnected whatever the cause.
     pub(crate) fn reconnects(&self) -> bool {
         BROKEN.iter().any(|code| self.contains(*code))
     }

@@ -1,4 +1,4 @@
-//! What happened in an interval of a run, and what each worker's share in it is.
+//! Statistics of an interval of a run, and each worker's share of it.
 
 use dbduel_record::latency::new_histogram;
 use hdrhistogram::Histogram;
@@ -33,7 +33,7 @@ impl Default for IntervalStats {
 }
 
 impl IntervalStats {
-    /// Counts an event that took so long.
+    /// Counts an event with its latency.
     #[inline]
     pub(super) fn count(&mut self, latency_ns: u64) {
         self.counts.events += 1;
@@ -70,7 +70,7 @@ impl IntervalStats {
         self.latencies.reset();
     }
 
-    /// The latency that `percent` of the events do not exceed, nanoseconds; 0 when there are none.
+    /// The latency that `percent` of the events do not exceed, nanoseconds; 0 without events.
     #[must_use]
     pub fn quantile_ns(&self, percent: u32) -> u64 {
         if self.latencies.is_empty() {
@@ -82,7 +82,7 @@ impl IntervalStats {
     }
 }
 
-/// What one worker did since the last reset.
+/// Statistics of one worker since the last reset.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Share {
     /// Events.

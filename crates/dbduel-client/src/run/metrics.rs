@@ -1,33 +1,33 @@
-//! What the workers of a run count, readable while they run.
+//! Metrics of a run's workers, readable while they run.
 //!
 //! A meter per worker and a page of latencies per thread, so that two threads never wait for each other; the reporter
-//! takes what is new and adds it up itself. Knows no clock and no text.
+//! takes the new entries and adds them up itself.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::counts::{Counts, Meter};
 use super::interval_stats::{IntervalStats, Share};
 
-/// What the workers count.
+/// Metrics of a run.
 #[derive(Debug)]
 pub struct RunMetrics {
-    /// By number of the worker.
+    /// By worker number.
     meters: Vec<Arc<Meter>>,
     pages: Vec<Mutex<Page>>,
-    /// What the meters showed at the last look.
+    /// Counters at the last call of [`RunMetrics::take`].
     taken: Mutex<Counts>,
 }
 
 #[derive(Debug, Default)]
 struct Page {
-    /// Events and their latencies alone.
+    /// Events and latencies only.
     fresh: IntervalStats,
     /// Of the workers `page`, `page + pages`, …
     shares: Vec<Share>,
 }
 
 impl RunMetrics {
-    /// An empty metrics for so many workers on so many threads; worker n is on thread n mod `threads`.
+    /// Empty metrics for this many workers on this many threads; worker n is on thread n mod `threads`.
     #[must_use]
     pub fn new(workers: u32, threads: u32) -> Self {
         let (workers, threads) = (workers as usize, threads.max(1) as usize);
@@ -47,7 +47,7 @@ impl RunMetrics {
         }
     }
 
-    /// What a worker counts with between the ends of its events.
+    /// The counters of a worker for use between the ends of its events.
     #[must_use]
     pub fn meter(&self, worker: u32) -> Arc<Meter> {
         let meter = self.meters.get(worker as usize);
@@ -59,7 +59,7 @@ impl RunMetrics {
         page.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A worker has done an event; `counts` is what it has not yet counted, without the event itself.
+    /// Called when a worker has done an event; `counts` are the counters not yet added, without the event itself.
     #[inline]
     pub fn event(&self, worker: u32, counts: Counts, latency_ns: u64) {
         self.add(worker, counts);
@@ -71,7 +71,7 @@ impl RunMetrics {
         }
     }
 
-    /// A worker has counted something outside of an event.
+    /// Called when a worker has counted something outside an event.
     #[inline]
     pub fn add(&self, worker: u32, counts: Counts) {
         if let Some(meter) = self.meters.get(worker as usize) {
@@ -79,7 +79,7 @@ impl RunMetrics {
         }
     }
 
-    /// What was counted since the last call, moved into `fresh`, which is emptied first.
+    /// Moves the counts since the last call into `fresh`, which is emptied first.
     pub fn take(&self, fresh: &mut IntervalStats) {
         fresh.clear();
         for page in &self.pages {

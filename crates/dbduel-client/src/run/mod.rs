@@ -1,15 +1,15 @@
-//! A run as sysbench understands it: who may begin an event and when, what was counted, and when it is over.
+//! A run in sysbench's sense: permission to begin events, metrics, and the end of the run.
 //!
-//! An *event* is sysbench's word for what everything else in the project calls a transaction; the tests of the machine
-//! (`dbduel-sysbench`) have events that are no transactions, so the word is kept here. A run differs from a slice of a
-//! contest in what people's scripts rely on: the number of events can be limited, an event that is running when the
-//! time is over is finished and counted, an error that is not on a list ends the run.
+//! An *event* is sysbench's word for a transaction; the tests of the machine (`dbduel-sysbench`) have events that are not
+//! transactions, so the word is kept here. A run differs from a slice of a contest in behaviour that users' scripts rely
+//! on: the number of events can be limited, an event in progress when the time is over is finished and counted, and an
+//! error that is not on a list ends the run.
 //!
 //! ```text
 //! schedule ─► gate ─► a worker's events ─► metrics
 //! ```
 //!
-//! Knows neither what an event is nor which threads carry the workers: that is in `dbduel-sysbench`.
+//! Events themselves and the threads of the workers are in `dbduel-sysbench`.
 
 mod counts;
 mod gate;
@@ -30,23 +30,23 @@ pub use interval_stats::{IntervalStats, Share};
 pub use metrics::RunMetrics;
 pub use queue::Queue;
 
-/// When a run is over, and how its events come.
+/// Limits of a run, and the arrival of its events.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Events of all workers; none for no limit.
+    /// Events of all workers; `None` for no limit.
     pub events: Option<u64>,
-    /// Time after the warm-up; none for no limit. An event that is running then is finished.
+    /// Time after the warm-up; `None` for no limit. An event in progress then is finished.
     pub time: Option<Duration>,
-    /// Events that fall due per second in a Poisson process; none when each worker takes the next one at once.
+    /// Poisson arrival rate, events per second; `None` for a closed loop.
     pub per_second: Option<f64>,
-    /// Time in which events are not counted towards the limit.
+    /// Time in which events do not count towards the limit.
     pub warm_up: Duration,
-    /// Root of the random stream that the arrivals come from.
+    /// Root of the random stream of the arrivals.
     pub seed: u64,
 }
 
 impl Limits {
-    /// When the events of all workers fall due; none when each worker takes the next one at once.
+    /// Due instants of all workers' events; `None` for a closed loop.
     fn schedule(&self) -> Option<Schedule> {
         let end = self.time.map_or(Duration::MAX, |time| self.warm_up + time);
         let arrival = Arrival::Poisson {
@@ -62,14 +62,14 @@ impl Limits {
     }
 }
 
-/// In nanoseconds; of more than 584 years as many as fit.
+/// A duration in nanoseconds; saturates at 584 years.
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
 impl Limits {
-    /// Of a run that ends on request.
+    /// Limits of a run that ends on request.
     pub(crate) const ENDLESS: Limits = Limits {
         events: None,
         time: None,

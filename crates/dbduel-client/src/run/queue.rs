@@ -1,4 +1,4 @@
-//! How many events of a run with a rate wait.
+//! Number of waiting events in a run with a rate.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use super::gate::Gate;
 use super::{Limits, nanoseconds};
 use crate::schedule::{COUNTED_MAX, Schedule};
 
-/// How many events have fallen due, counted on the same schedule as their instants. More than can be counted are estimated
-/// from the rate.
+/// Counts events that have fallen due, on the same schedule as the run's. Beyond a limit the count is estimated from
+/// the rate.
 #[derive(Debug)]
 pub struct Queue {
     schedule: Schedule,
@@ -26,8 +26,8 @@ impl Queue {
         })
     }
 
-    /// Events that are due `elapsed` after the start and have not been begun. What falls due after the end is no event of
-    /// the run, nor what exceeds their number.
+    /// Number of events that are due `elapsed` after the start and have not begun. Arrivals after the end, or beyond
+    /// the limit of events, do not count.
     pub fn length(&mut self, elapsed: Duration, gate: &Gate) -> u64 {
         let events_max = gate.events_max(elapsed).unwrap_or(u64::MAX);
         let last = gate.last_arrival();

@@ -44,10 +44,10 @@ impl ClassTally {
     }
 }
 
-/// How often each error code came up, with the text of the first.
+/// Error codes with their counts and the text of the first.
 #[derive(Debug, Default)]
 pub struct Errors {
-    /// Few codes come up in one slice, so a list beats a map. Bounded by the number of codes.
+    /// Few codes occur in one slice, so a list beats a map. Bounded by the number of codes.
     by_code: Vec<ErrorTally>,
 }
 
@@ -56,16 +56,16 @@ pub struct Errors {
 pub struct ErrorTally {
     /// The server's error number.
     pub code: u32,
-    /// Other clients were in the way, so it came of the load itself.
+    /// True for conflicts with other clients, which the load itself causes.
     pub is_conflict: bool,
-    /// How often it came up.
+    /// Number of occurrences.
     pub count: u64,
     /// Text of the first.
     pub example: String,
 }
 
 impl Errors {
-    /// Adds `count` errors of a code. Allocates only for a code that was not seen before.
+    /// Adds `count` errors of a code. Allocates only for a new code.
     pub fn count(&mut self, code: u32, is_conflict: bool, count: u64, message: &str) {
         match self.by_code.iter_mut().find(|error| error.code == code) {
             Some(error) => error.count += count,

@@ -3,16 +3,16 @@
 use dbduel_record::latency::{HIGHEST_NS, LOWEST_NS};
 use hdrhistogram::Histogram;
 
-/// Significant decimal digits: enough to look at while the load runs.
+/// Significant decimal digits: enough for display while the load runs.
 const DIGITS: u8 = 2;
 
-/// Gathers the latencies of the tick that is running. Recording neither fails nor allocates.
+/// Gathers the latencies of the current tick. Recording neither fails nor allocates.
 #[derive(Debug)]
 pub(super) struct Gatherer {
     histogram: Histogram<u64>,
 }
 
-/// The latencies of a tick that is over, as counts of distinguishable values in ascending order.
+/// The latencies of a finished tick, as counts of distinguishable values in ascending order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TickLatencies {
     counts: Vec<(u64, u64)>,
@@ -31,7 +31,7 @@ impl Gatherer {
         self.histogram.saturating_record(latency_ns);
     }
 
-    /// Returns what was gathered and resets it. One allocation per tick, none when it is empty.
+    /// Returns the latencies gathered and resets. One allocation per tick, none when it is empty.
     pub(super) fn take(&mut self) -> TickLatencies {
         if self.histogram.is_empty() {
             return TickLatencies::default();
@@ -67,7 +67,7 @@ impl TickLatencies {
         0
     }
 
-    /// Adds what another thread recorded in the same tick.
+    /// Adds the same tick of another thread.
     pub(super) fn merge(&mut self, other: &TickLatencies) {
         if self.counts.is_empty() {
             self.counts.clone_from(&other.counts);

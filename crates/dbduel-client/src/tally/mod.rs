@@ -1,13 +1,12 @@
-//! What a slice brings: counters that obey an identity, latencies, ticks and errors.
+//! Results of a slice: counters that obey an identity, latencies, ticks and errors.
 //!
-//! Knows no sockets, no SQL and no clock: it is given instants, in nanoseconds since the start of the
-//! slice, that never go back. Recording neither fails nor allocates, except at the end of a tick and for
-//! the first error of a code; a tally is used again for the next slice.
+//! Instants are given, in nanoseconds since the start of the slice, and never go back. Recording neither fails nor
+//! allocates, except at the end of a tick and for the first error of a code; a tally is reused for the next slice.
 //!
-//! A transaction belongs to the measured part when it ends there. The measured part lasts until everything has ended that was due
-//! in its planned length, so that nothing is hidden that takes longer than a turn; what is due afterwards and ends before that
-//! counts as well, and what is still in flight then goes on in the next turn, and counts there. How many transactions that
-//! must be is counted separately, when they begin:
+//! A transaction belongs to the measured part when it ends there. The measured part lasts until every transaction due in
+//! its planned length has ended, so that none is hidden by taking longer than a turn; transactions that are due
+//! afterwards and end before that count as well, and those still in flight then continue in the next turn, and count
+//! there. The expected number is counted separately, when transactions begin:
 //!
 //! > due = running at the end of the guard + begun, of those due in the planned length + never sent, of those due there
 //! >       + ended, of those due afterwards or in an earlier slice
@@ -30,9 +29,9 @@ use ticks::Ticks;
 /// The stretches of a slice, nanoseconds since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// End of the guard: from here on transactions count.
+    /// End of the guard: transactions count from here on.
     pub open_ns: u64,
-    /// End of the measured part, at the latest.
+    /// Latest end of the measured part.
     pub close_ns: u64,
     /// Length of a tick.
     pub tick_ns: u64,
@@ -47,18 +46,18 @@ pub struct Class(pub usize);
 pub enum Outcome {
     /// Committed.
     Ok,
-    /// Given up.
+    /// Failed for good.
     Failed,
 }
 
-/// All about a transaction that ended.
+/// A transaction that ended.
 #[derive(Debug, Clone, Copy)]
 pub struct Ended {
     /// Its class.
     pub class: Class,
     /// How it ended.
     pub outcome: Outcome,
-    /// From when it was due until it was done, without the time for which its server was frozen, nanoseconds.
+    /// Time from due to done, without the time for which its server was frozen, nanoseconds.
     pub latency_ns: u64,
     /// When it was done.
     pub done_ns: u64,
@@ -75,7 +74,7 @@ enum Phase {
     Over,
 }
 
-/// What one thread's clients did in one slice; merged over the threads at the end.
+/// Tally of one thread's clients in one slice; merged over the threads at the end.
 #[derive(Debug)]
 pub struct Tally {
     window: Window,
@@ -93,7 +92,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// An empty tally for a workload with so many classes.
+    /// An empty tally for a workload with this many classes.
     #[must_use]
     pub fn new(classes: usize, window: Window) -> Self {
         let mut tally = Tally {
@@ -139,7 +138,7 @@ impl Tally {
         self.drained_ns = 0;
     }
 
-    /// A transaction is sent; whether it is waited for, because it was due in the planned length of the slice.
+    /// Called when a transaction is sent; `is_awaited` if it was due in the planned length of the slice.
     #[inline]
     pub fn began(&mut self, class: Class, now_ns: u64, is_awaited: bool) {
         self.advance(now_ns);
@@ -151,7 +150,7 @@ impl Tally {
         }
     }
 
-    /// A transaction is done that is waited for, or not.
+    /// Called when a transaction is done.
     #[inline]
     pub fn ended(&mut self, ended: Ended, is_awaited: bool) {
         let Ended {
@@ -187,20 +186,21 @@ impl Tally {
         }
     }
 
-    /// The transaction that just ended was rolled back on purpose.
+    /// Marks the transaction that just ended as rolled back on purpose.
     pub fn rolled_back(&mut self) {
         if self.phase == Phase::Measured {
             self.rolled_back += 1;
         }
     }
 
-    /// Clients were inside transactions that are waited for, after the planned length of the slice and for so long in all.
+    /// Adds time of clients inside awaited transactions after the planned length of the slice, summed over the
+    /// clients.
     pub fn drained(&mut self, client_ns: u64) {
         self.drained_ns += client_ns;
     }
 
-    /// How long the server took for the transaction that just ended well, nanoseconds from sent to done. Where due is
-    /// sent, as in closed loops, that is the latency and need not be given.
+    /// Records the service time of the transaction that just succeeded, from sent to done, nanoseconds. In closed
+    /// loops, where due is sent, it equals the latency and need not be recorded.
     #[inline]
     pub fn served(&mut self, service_ns: u64) {
         if self.phase == Phase::Measured {
@@ -208,7 +208,7 @@ impl Tally {
         }
     }
 
-    /// How late the load process itself was with one transaction, nanoseconds.
+    /// Records the load process's own lag with one transaction, nanoseconds.
     #[inline]
     pub fn lagged(&mut self, lag_ns: u64) {
         if self.phase == Phase::Measured {
@@ -216,7 +216,7 @@ impl Tally {
         }
     }
 
-    /// The server answered a statement with an error; retried ones count too.
+    /// Records an error of the server to a statement; retried ones count too.
     pub fn erred(&mut self, error: &ServerError) {
         if self.phase == Phase::Measured {
             let is_conflict = error.class == ErrorClass::Conflict;
@@ -225,8 +225,8 @@ impl Tally {
         }
     }
 
-    /// Transactions that fell due in time and were never sent. A class is drawn when a transaction is
-    /// sent, so with several classes these have none, and are kept apart in [`Tally::undrawn`].
+    /// Records transactions that fell due in time and were never sent. A class is drawn when a transaction is sent, so
+    /// with several classes these have none, and are counted in [`Tally::undrawn`].
     pub fn skip(&mut self, count: u64) {
         match self.classes.as_mut_slice() {
             [only] => {
@@ -237,7 +237,7 @@ impl Tally {
         }
     }
 
-    /// Time went on to `now_ns`: passes the borders of the stretches and ticks up to there.
+    /// Advances the time to `now_ns`, passing the ends of guard, measured part and ticks up to there.
     #[inline]
     pub fn advance(&mut self, now_ns: u64) {
         if now_ns >= self.ticks.border_ns() {
@@ -245,7 +245,7 @@ impl Tally {
         }
     }
 
-    /// Every change of phase lies on a border between two ticks.
+    /// Every change of phase coincides with the border of two ticks.
     #[cold]
     fn cross(&mut self, now_ns: u64) {
         self.ticks.advance(now_ns);
@@ -275,7 +275,7 @@ impl Tally {
         self.cross(now_ns);
     }
 
-    /// Adds what another thread counted in the same slice.
+    /// Adds another thread's tally of the same slice.
     pub fn merge(&mut self, other: &Tally) {
         let Tally {
             window,
@@ -316,7 +316,7 @@ impl Tally {
         }
     }
 
-    /// True when every class balances.
+    /// True when the identity holds for every class.
     #[must_use]
     pub fn balances(&self) -> bool {
         self.classes.iter().all(|class| class.counts.balances())
@@ -328,8 +328,8 @@ impl Tally {
         self.window
     }
 
-    /// How long clients were inside transactions that were waited for, after the planned length of the slice, nanoseconds, summed
-    /// over the clients.
+    /// Time of clients inside awaited transactions after the planned length of the slice, nanoseconds, summed over the
+    /// clients.
     #[must_use]
     pub fn client_drained_ns(&self) -> u64 {
         self.drained_ns
@@ -353,18 +353,18 @@ impl Tally {
         self.rolled_back
     }
 
-    /// The next instant at which something ends: a tick, the guard or the measured part.
+    /// The next end of a tick, the guard or the measured part.
     #[must_use]
     pub fn border_ns(&self) -> u64 {
         self.ticks.border_ns()
     }
 
-    /// How many transactions were due and not sent when the last tick that is over ended.
+    /// Sets the number of transactions that were due and not sent at the end of the last finished tick.
     pub fn wait_at_tick_end(&mut self, waiting: u64) {
         self.ticks.wait_at_end(waiting);
     }
 
-    /// The ticks that are over, guard included.
+    /// The finished ticks, guard included.
     #[must_use]
     pub fn ticks(&self) -> &[TickTally] {
         self.ticks.finished()
@@ -376,13 +376,13 @@ impl Tally {
         &self.errors
     }
 
-    /// Service times that were given, of all classes together, nanoseconds.
+    /// Recorded service times of all classes together, nanoseconds.
     #[must_use]
     pub fn services(&self) -> &Histogram<u64> {
         &self.services
     }
 
-    /// How late the load process itself was, nanoseconds.
+    /// The load process's own lag, nanoseconds.
     #[must_use]
     pub fn lags(&self) -> &Histogram<u64> {
         &self.lags

@@ -1,18 +1,18 @@
-//! The series inside a slice: short pieces, all classes together.
+//! The series inside a slice: ticks, all classes together.
 
 use super::latencies::{Gatherer, TickLatencies};
 use super::{Outcome, Window};
 
-/// A piece of a slice.
+/// A tick.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TickTally {
     /// Start, nanoseconds since the start of the slice.
     pub start_ns: u64,
     /// End, likewise.
     pub end_ns: u64,
-    /// Committed in this piece.
+    /// Committed in this tick.
     pub ok: u64,
-    /// Given up in this piece.
+    /// Failed for good in this tick.
     pub failed: u64,
     /// Sum of the latencies of `ok`, nanoseconds.
     pub latency_ns_sum: u64,
@@ -24,11 +24,11 @@ pub struct TickTally {
     pub latencies: TickLatencies,
 }
 
-/// Ticks whose memory is taken before a slice, so that its end takes none; few slices have more.
+/// Ticks whose memory is allocated before a slice, so that their ends allocate nothing; few slices have more.
 const RESERVED_MAX: u64 = 100_000;
 
-/// The ticks of a slice: their borders are the end of the guard plus and minus whole tick lengths, cut
-/// off at the ends of the slice.
+/// The ticks of a slice: their borders are the end of the guard plus and minus whole tick lengths, cut off at the ends
+/// of the slice.
 #[derive(Debug)]
 pub(super) struct Ticks {
     window: Option<Window>,
@@ -74,7 +74,7 @@ impl Ticks {
         self.window = Some(window);
     }
 
-    /// End of the current tick; never, when all are over.
+    /// End of the current tick; the far future when all are finished.
     #[inline]
     pub(super) fn border_ns(&self) -> u64 {
         if self.over {
@@ -122,7 +122,7 @@ impl Ticks {
         }
     }
 
-    /// How many transactions wait at the end of the last tick that is over.
+    /// Sets the number of waiting transactions at the end of the last finished tick.
     pub(super) fn wait_at_end(&mut self, waiting: u64) {
         if let Some(last) = self.finished.last_mut() {
             last.waiting = waiting;
@@ -133,7 +133,7 @@ impl Ticks {
         &self.finished
     }
 
-    /// Adds the ticks of another thread, piece by piece.
+    /// Adds the ticks of another thread, one by one.
     pub(super) fn merge(&mut self, other: &Ticks) {
         for (index, theirs) in other.finished.iter().enumerate() {
             match self.finished.get_mut(index) {
@@ -145,7 +145,7 @@ impl Ticks {
 }
 
 impl TickTally {
-    /// Adds what another thread counted in the same piece.
+    /// Adds the same tick of another thread.
     pub fn merge(&mut self, other: &TickTally) {
         let TickTally {
             start_ns: _,

@@ -1,8 +1,9 @@
-//! The loop of a client: it takes what is due, sends it, tries again what may be tried again, and records when it was done.
+//! The loop of a client: it waits until a transaction is due, sends it, retries it if allowed, and records when it was
+//! done.
 //!
-//! Slices of contests and runs are driven by it alike. Here are the clock reads, the waits and the retries, so that a workload
-//! needs none of them. A transaction costs one clock read: the instant at which it was done is also the instant at which the
-//! next one of a closed loop is due and sent.
+//! Slices of contests and runs share it. Clock reads, waits and retries are here, so that a workload needs none of
+//! them. A transaction costs one clock read: the instant at which it was done is also the instant at which the next
+//! one of a closed loop is due and sent.
 
 use dbduel_driver::{ClientConnection, Effects, LostError, ServerError, StatementError};
 
@@ -10,40 +11,41 @@ use super::pacing::{ClientWaits, Pacing, RunClock as _};
 use super::{Client, Readiness, Trace};
 use crate::tally::{Class, Ended, Outcome};
 
-/// What records the transactions of a client, and decides what follows from their errors.
+/// Records the transactions of a client, and decides how to continue after their errors.
 pub(super) trait Recording {
-    /// What decides when they begin.
+    /// Pacing of the transactions.
     type Pacing: Pacing;
 
-    /// What decides when they begin.
+    /// Pacing of the transactions.
     fn pacing(&self) -> &Self::Pacing;
 
-    /// A transaction is sent at `now_ns`.
+    /// Called when a transaction is sent at `now_ns`.
     fn began(&self, class: Class, now_ns: u64);
 
-    /// What one attempt sent, whatever becomes of the transaction.
+    /// Called with the statements of one attempt, whether it succeeded or not.
     #[inline]
     fn attempted(&self, effects: Effects) {
         let _ = effects;
     }
 
-    /// The server refused a statement of an attempt; false when the client must not go on after such an error.
+    /// Called when the server refused a statement of an attempt; false when the client must not continue after such an
+    /// error.
     fn erred(&self, error: &ServerError) -> bool;
 
-    /// The server refused to roll an attempt back.
+    /// Called when the server refused to roll an attempt back.
     fn rollback_erred(&self, error: &ServerError) {
         let _ = error;
     }
 
-    /// Whether a transaction that ended with this error after so many attempts beyond the first has another one.
+    /// Whether a transaction that ended with this error is retried, after `retries` attempts beyond the first.
     fn tries_again(&self, error: &ServerError, retries: u64) -> bool;
 
-    /// The connection was lost in a transaction that was due at `due_ns`.
+    /// Called when the connection was lost in a transaction that was due at `due_ns`.
     fn interrupted(&self, due_ns: u64) {
         let _ = due_ns;
     }
 
-    /// Has the session of the client report to its server's statistics, where [`Pacing::wants_report`].
+    /// Makes the session of the client report to its server's statistics, where [`Pacing::wants_report`].
     ///
     /// # Errors
     /// When the connection is lost.
@@ -52,11 +54,11 @@ pub(super) trait Recording {
         std::future::ready(Ok(()))
     }
 
-    /// A transaction that was sent at `sent_ns` is done; false when the client has done enough on this connection.
+    /// Called when a transaction sent at `sent_ns` is done; false when the client has done enough on this connection.
     fn ended(&self, sent_ns: u64, ended: Ended, trace: Trace) -> bool;
 }
 
-/// All transactions of a client, until none is due any more.
+/// Runs all transactions of a client, until none is due any more.
 pub(super) async fn work<C: Client, R: Recording>(
     recording: &R,
     waits: ClientWaits<'_>,
@@ -130,9 +132,9 @@ pub(super) async fn work<C: Client, R: Recording>(
     }
 }
 
-/// Runs a transaction until it is committed or given up; returns how it ended and the attempts after the first. After every
-/// error a rollback is sent: a lock wait timeout leaves the transaction open, and what it did before would be committed by
-/// the next one.
+/// Runs a transaction until it is committed or failed; returns its end and the attempts after the first. After every
+/// error a rollback is sent: a lock wait timeout leaves the transaction open, and its earlier changes would be
+/// committed by the next one.
 #[inline]
 async fn try_until_done<C: Client>(
     recording: &impl Recording,

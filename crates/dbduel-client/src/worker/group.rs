@@ -1,4 +1,4 @@
-//! The clients of one contender on one thread: the slices that they take part in, and what the server acknowledged.
+//! The clients of one contender on one thread: their slices, and the commits that the server acknowledged.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use super::slice::SliceOfClient;
 use super::{Client, ClientContext, ClientEnd, Slice};
 use crate::commit_log::Acknowledged;
 
-/// One client of a contest: it takes part in one slice after the other.
+/// The life of one client in a contest, slice after slice.
 pub(super) async fn live<C: Client>(
     group: &Group,
     context: &ClientContext,
@@ -59,30 +59,31 @@ pub(super) async fn live<C: Client>(
 #[derive(Default)]
 pub struct Group {
     slice: RefCell<Option<Rc<Slice>>>,
-    /// How long the end of the slice's transactions is waited for after its measured part.
+    /// Longest wait for the end of the slice's transactions after its measured part.
     drain: Cell<Duration>,
-    /// From when on a transaction is not waited for that the last slice has waited for in vain; none where there is none.
+    /// When the wait for a transaction ends, which the last slice has awaited in vain; `None` without one.
     over_at: Cell<Option<Instant>>,
-    /// When the clients were last told to begin nothing more, after which their server was frozen; none while a slice runs.
+    /// When the clients were last halted, after which their server was frozen; `None` while a slice runs.
     halted: Cell<Option<Instant>>,
     /// Counts slices, so that a client takes part in each only once.
     round: Cell<u64>,
     opened: Cell<u32>,
-    /// Clients among them whose sessions report to the server's statistics when they are asked to.
+    /// Clients whose sessions report to the server's statistics on request.
     reporting: Cell<u32>,
-    /// The reports of their sessions that are waited for, since the last slice was over.
+    /// Reports of their sessions that are awaited since the last slice ended.
     reports: Cell<Option<Round>>,
-    /// What the server says of the session of the contender's first client, if that is on this thread.
+    /// The server's report on the session of the contender's first client, if that client is on this thread.
     session: RefCell<Option<Session>>,
-    /// Tasks of the clients inside a slice, which may be one that was answered: inside a transaction or waiting for one.
+    /// Tasks of the clients inside a slice, even one that was answered: inside a transaction or waiting for one.
     busy: RefCell<BTreeSet<Token>>,
-    /// Time between a halt and the next slice so far, for which the server was frozen.
+    /// Total time between halts and next slices so far, in which the server was frozen.
     frozen: Cell<Duration>,
     /// Length of all slices so far.
     awake: Cell<Duration>,
-    /// What that was when clients were first found inside a transaction at the end of a slice, since they were last outside.
+    /// Value of `awake` when clients were first found inside a transaction at the end of a slice, since they were last
+    /// outside.
     stuck: RefCell<BTreeMap<Token, Duration>>,
-    /// What the server acknowledged since it was last asked for. Emptied at every tick.
+    /// Commits acknowledged since the last hand-over. Emptied at every tick.
     acknowledged: RefCell<Vec<Acknowledged>>,
 }
 
@@ -93,14 +94,14 @@ impl Group {
         self.opened.get()
     }
 
-    /// What the server says of the session of the contender's first client; once, and only on the
-    /// thread that has this client.
+    /// The server's report on the session of the contender's first client; once, and only on the thread that has this
+    /// client.
     #[must_use]
     pub fn take_session(&self) -> Option<Session> {
         self.session.take()
     }
 
-    /// True when no client is inside a slice. After one that was halted, that may take until the server answers what is in
+    /// True when no client is inside a slice. After a halt, that may take until the server answers the transactions in
     /// flight.
     #[must_use]
     pub fn is_parked(&self) -> bool {
@@ -113,8 +114,8 @@ impl Group {
         self.busy.borrow().contains(&token)
     }
 
-    /// Begins a slice for all parked clients, which go on when they are polled next; others join when they are parked. `drain`:
-    /// longest wait for counted transactions after its measured part.
+    /// Begins a slice for all parked clients, which resume at their next poll; others join when they are parked.
+    /// `drain`: longest wait for counted transactions after its measured part.
     pub fn begin(&self, slice: Rc<Slice>, drain: Duration) {
         self.round.set(self.round.get() + 1);
         self.drain.set(drain);
@@ -126,8 +127,8 @@ impl Group {
         *self.slice.borrow_mut() = Some(slice);
     }
 
-    /// The slice is over: the sessions report to the server's statistics, those of clients that wait when these are polled next. False
-    /// where none does.
+    /// Ends a slice for the sessions: they report to the server's statistics, those of waiting clients at their next
+    /// poll. False where no session reports.
     pub fn ask_for_reports(&self) -> bool {
         self.reports.set(Some(Round {
             number: self.round.get(),
@@ -137,8 +138,8 @@ impl Group {
         self.reporting.get() > 0
     }
 
-    /// Once all sessions have reported that were asked to, transactions that were committed between their reports and those before;
-    /// none where that is not known of one.
+    /// When all requested reports are in: transactions committed between these reports and the previous ones; inner
+    /// `None` when that is unknown for a session.
     #[must_use]
     pub fn take_reports(&self) -> Option<Option<u64>> {
         let round = self.reports.get().filter(|round| round.waiting == 0)?;
@@ -146,13 +147,13 @@ impl Group {
         Some(round.committed)
     }
 
-    /// The reports that are waited for.
+    /// The reports that are awaited.
     #[inline]
     pub(super) fn round_of_reports(&self) -> Option<Round> {
         self.reports.get()
     }
 
-    /// A session has reported in a round.
+    /// Called when a session has reported in a round.
     pub(super) fn reported(&self, of: Round, committed: Option<u64>) {
         let Some(round) = self.reports.get().filter(|now| now.number == of.number) else {
             return;
@@ -164,7 +165,7 @@ impl Group {
         }));
     }
 
-    /// Hands out what the server acknowledged since the last call.
+    /// Returns the commits that the server acknowledged since the last call.
     #[must_use]
     pub fn take_acknowledged(&self) -> Vec<Acknowledged> {
         let mut kept = self.acknowledged.borrow_mut();
@@ -172,7 +173,7 @@ impl Group {
         std::mem::replace(&mut *kept, next)
     }
 
-    /// The slice is over for clients that have not begun with it.
+    /// Ends the slice for clients that have not begun with it.
     pub fn end(&self) {
         let now = Instant::now();
         if let Some(slice) = self.slice.take() {
@@ -187,23 +188,23 @@ impl Group {
         }
     }
 
-    /// The clients begin nothing more.
+    /// Halts the clients: they begin nothing more.
     pub fn halt(&self) {
         self.halted.set(Some(Instant::now()));
     }
 
-    /// The slice that runs now.
+    /// The current slice.
     pub(super) fn running(&self) -> Option<Rc<Slice>> {
         self.slice.borrow().clone()
     }
 
-    /// How long the server has been frozen between slices in all.
+    /// Total time for which the server has been frozen between slices.
     pub(super) fn frozen(&self) -> Duration {
         self.frozen.get()
     }
 
-    /// True when a client has been inside one transaction over slices that lasted as long as a transaction that counts is waited
-    /// for.
+    /// True when a client has been inside one transaction over slices that together lasted as long as the longest wait
+    /// for a counted transaction.
     #[must_use]
     pub fn is_stuck(&self) -> bool {
         let stuck = self.stuck.borrow();
@@ -213,8 +214,8 @@ impl Group {
             .any(|since| awake.saturating_sub(*since) >= self.drain.get())
     }
 
-    /// From when on a transaction is not waited for; none while that is not known: before the first slice, when clients may be
-    /// busy with their connections alone, and between slices, when what is in flight goes on in the next one.
+    /// When the wait for a transaction ends; `None` while unknown: before the first slice, when clients may only be
+    /// busy connecting, and between slices, when transactions in flight continue in the next one.
     #[must_use]
     pub fn over_at(&self) -> Option<Instant> {
         match &*self.slice.borrow() {
@@ -223,8 +224,8 @@ impl Group {
         }
     }
 
-    /// A client is connected and has prepared its statements; the contender's first one brings what the server
-    /// says of its session.
+    /// Called when a client is connected and has prepared its statements; the contender's first one passes the
+    /// server's report on its session.
     fn admit(&self, session: Option<Session>, statistics: &SessionStatistics) {
         if session.is_some() {
             self.session.replace(session);
@@ -234,8 +235,8 @@ impl Group {
         self.opened.set(self.opened.get() + 1);
     }
 
-    /// Waits for a slice that a client takes part in; none when its session is to report before. `round` is the last slice that the
-    /// client has looked at.
+    /// Waits for a slice that a client takes part in; `None` when its session must report before. `round` is the last
+    /// slice that the client has seen.
     async fn next_slice(
         &self,
         client: u32,
@@ -258,18 +259,18 @@ impl Group {
         }
     }
 
-    /// A client begins with a slice.
+    /// Called when a client begins with a slice.
     fn enter(&self, token: Token) {
         self.busy.borrow_mut().insert(token);
     }
 
-    /// A client has ended all that it did in a slice.
+    /// Called when a client has ended all its work in a slice.
     fn leave(&self, token: Token) {
         self.busy.borrow_mut().remove(&token);
         self.stuck.borrow_mut().remove(&token);
     }
 
-    /// Keeps what the server acknowledged until it is asked for.
+    /// Keeps an acknowledged commit until it is handed over.
     pub(super) fn keep(&self, acknowledged: Acknowledged) {
         self.acknowledged.borrow_mut().push(acknowledged);
     }

@@ -1,5 +1,5 @@
-//! The clients of servers: one loop (`engine`), in which they take part in the slices of a contest (`group`, `slice`) or
-//! in a run as sysbench understands it (`run`).
+//! The clients of servers: one loop (`engine`), for the slices of a contest (`group`, `slice`) or a run in sysbench's
+//! sense (`run`).
 
 mod client;
 mod engine;
@@ -32,41 +32,41 @@ pub use run::WorkloadRun;
 pub use run_events::RunEvents;
 pub use slice::{Slice, SliceSpec};
 
-/// What the clients of one server need to connect and to prepare their statements.
+/// Configuration that the clients of one server need to connect and to prepare their statements.
 pub struct ClientConfig {
-    /// What the server speaks.
+    /// The dialect.
     pub dialect: Dialect,
-    /// Where the server listens.
+    /// The server's address.
     pub address: Address,
     /// Account.
     pub credentials: Credentials,
-    /// How much TLS.
+    /// TLS mode and certificates.
     pub tls: Arc<Tls>,
     /// Database with the tables.
     pub database: String,
-    /// What the clients do.
+    /// The workload.
     pub workload: &'static dyn Clients,
     /// Its resolved parameters.
     pub parameters: Parameters,
-    /// Numbers that all clients of the contender or of the run draw from, each once.
+    /// Sequence of unique numbers shared by all clients of the contender or of the run.
     pub sequence: Arc<AtomicU32>,
-    /// Whose numbers those are: other load hosts draw others.
+    /// Share of the sequence for this load host: other hosts draw other numbers.
     pub host: HostShare,
-    /// What the workload's clients share beside it.
+    /// State shared by the workload's clients.
     pub shared: Shared,
-    /// Where they keep examples of their statements, if they do.
+    /// Store for examples of their statements, if they keep them.
     pub examples: Option<Arc<StatementExamples>>,
 }
 
-/// What a client takes part in.
+/// Assignment of a client.
 pub enum Duty {
-    /// The slices of a contest, which the group of its contender and thread begins.
+    /// The slices of a contest, begun by the group of its contender and thread.
     Slices(Rc<Group>),
-    /// A run as sysbench understands it.
+    /// A run in sysbench's sense.
     Run(Arc<RunContext>),
 }
 
-/// What the task of a client ends with: in a contest, why its connection is of no use any more.
+/// Result of a client's task: in a contest, why its connection is unusable.
 pub type ClientEnd = Result<(), LostError>;
 
 /// A client as a task.
@@ -78,15 +78,15 @@ pub struct ClientContext {
     pub client: u32,
     /// Its task.
     pub token: Token,
-    /// The waits of its thread.
+    /// The reactor of its thread.
     pub reactor: Rc<Reactor>,
     /// Its server and its workload.
     pub config: Arc<ClientConfig>,
-    /// What it takes part in.
+    /// Slices or run.
     pub duty: Duty,
 }
 
-/// Makes a client a task, which is not polled yet.
+/// Creates a client's task, which is not polled yet.
 pub fn start_client(
     client: u32,
     config: &Arc<ClientConfig>,
@@ -124,8 +124,8 @@ impl ClientContext {
         }
     }
 
-    /// The end of the wait for what the client has begun; none while that is not known. It may be moved, so
-    /// callers read it again and again.
+    /// When the wait for the client's current work ends; `None` while unknown. It may be moved, so callers read it
+    /// repeatedly.
     pub fn over_at(&self) -> Box<dyn Fn() -> Option<Instant>> {
         match &self.duty {
             Duty::Slices(group) => {

@@ -1,4 +1,4 @@
-//! When a client begins its next transaction: what decides it, and how the client waits.
+//! Pacing: when a client begins its next transaction, and how it waits.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -6,18 +6,19 @@ use std::time::{Duration, Instant};
 
 use dbduel_driver::executor::{Reactor, Token, sleep_until, turn};
 
-/// Transactions without a wait after which the other clients of the thread have their turn.
+/// Consecutive transactions without a wait after which the other clients of the thread get their turn.
 const TRANSACTIONS_PER_TURN: u32 = 16;
 
-/// The same in time, where transactions hold up their thread: the borders of slices and ticks are seen between turns.
+/// The same as a time, for transactions that block their thread: the ends of slices and ticks are noticed between
+/// turns.
 const TURN: Duration = Duration::from_millis(1);
 
 /// Nanoseconds since the start of a slice or a run.
 pub trait RunClock {
-    /// What the nanoseconds count from.
+    /// Origin of the nanoseconds.
     fn start(&self) -> Instant;
 
-    /// Reads the clock.
+    /// Current time.
     #[inline]
     fn now_ns(&self) -> u64 {
         self.ns_of(Instant::now())
@@ -37,44 +38,44 @@ pub trait RunClock {
     }
 }
 
-/// What decides when the transactions of a client begin: a slice of a contest, or a run. Instants are nanoseconds since its
+/// Decides when the transactions of a client begin: a slice of a contest, or a run. Instants are nanoseconds since its
 /// start.
 pub trait Pacing: RunClock {
-    /// When the next transaction of a client that is free at `free_ns` is due; none when nothing more is begun.
+    /// When the next transaction of a client that is free at `free_ns` is due; `None` when nothing more begins.
     fn take(&self, free_ns: u64) -> Option<u64>;
 
-    /// True when nothing more is begun from `now_ns` on.
+    /// True when nothing more begins from `now_ns` on.
     fn is_over(&self, now_ns: u64) -> bool;
 
-    /// Whether a client that waited until `now_ns` for what is due at `due_ns` is not to begin it any more.
+    /// Whether a client that waited until `now_ns` for a transaction due at `due_ns` must not begin it any more.
     fn calls_off(&self, due_ns: u64, now_ns: u64) -> bool;
 
-    /// Whether the session of a client that is between two transactions at `now_ns` is to report to its server's statistics.
+    /// Whether the session of a client between two transactions at `now_ns` must report to its server's statistics.
     #[inline]
     fn wants_report(&self, now_ns: u64) -> bool {
         let _ = now_ns;
         false
     }
 
-    /// How late the load process itself was with a transaction, nanoseconds.
+    /// Records the load process's own lag with a transaction, nanoseconds.
     #[inline]
     fn lagged(&self, lag_ns: impl FnOnce() -> u64) {
         let _ = lag_ns;
     }
 }
 
-/// The waits of one client, which hold up no other of its thread.
+/// The waits of one client, which do not block the other clients of its thread.
 pub struct ClientWaits<'a> {
     reactor: &'a Rc<Reactor>,
     token: Token,
-    /// The event loop's turn at the last transaction, and transactions since it began.
+    /// The event loop's turn at the last transaction, and the number of transactions since it began.
     seen: Cell<(Instant, u32)>,
-    /// True when its transactions hold up its thread.
+    /// True when its transactions block its thread.
     blocks: bool,
 }
 
 impl<'a> ClientWaits<'a> {
-    /// Of a client that has had no transaction. `blocks`: its transactions hold up its thread.
+    /// Waits of a client before its first transaction. `blocks`: its transactions block its thread.
     pub fn new(reactor: &'a Rc<Reactor>, token: Token, blocks: bool) -> Self {
         ClientWaits {
             reactor,
@@ -84,7 +85,7 @@ impl<'a> ClientWaits<'a> {
         }
     }
 
-    /// Counts a transaction that ended at `now_ns`; true when the client has not waited for anything for too many of them.
+    /// Counts a transaction that ended at `now_ns`; true when the client has run too many of them without a wait.
     #[inline]
     pub fn has_had_its_turn(&self, pacing: &impl Pacing, now_ns: u64) -> bool {
         let (turn, transactions) = self.seen.get();
@@ -95,21 +96,21 @@ impl<'a> ClientWaits<'a> {
             || self.blocks && now_ns.saturating_sub(pacing.ns_of(now)) > TURN.as_nanos() as u64
     }
 
-    /// Lets the other clients of the thread have their turn; returns when that was over.
+    /// Yields to the other clients of the thread; returns the time afterwards.
     pub async fn end_turn(&self, pacing: &impl Pacing) -> u64 {
         sleep_until(self.reactor, self.token, Instant::now()).await;
         pacing.now_ns()
     }
 
-    /// Waits for so long, and not on account of the server; returns when that was over.
+    /// Waits for `time`, not on account of the server; returns the time afterwards.
     #[cold]
     pub async fn pause(&self, pacing: &impl Pacing, time: Duration) -> u64 {
         sleep_until(self.reactor, self.token, Instant::now() + time).await;
         pacing.now_ns()
     }
 
-    /// Waits for what is due later; returns when the client goes on, or none when it is called off. That is earlier where its session is
-    /// to report.
+    /// Waits until `due_ns`; returns the time at which the client continues, or `None` when the transaction is called
+    /// off. Returns earlier when its session must report.
     pub async fn until_due(&self, pacing: &impl Pacing, due_ns: u64) -> Option<u64> {
         self.reactor.wake_at(self.token, pacing.instant(due_ns));
         loop {
@@ -129,7 +130,8 @@ impl<'a> ClientWaits<'a> {
         }
     }
 
-    /// Records how late a transaction was seen to be done at `now_ns`: what passed since this turn of the event loop began.
+    /// Records how late a transaction was seen to be done at `now_ns`: the time since this turn of the event loop
+    /// began.
     #[inline]
     pub fn seen_done(&self, pacing: &impl Pacing, now_ns: u64) {
         // All of it was the transaction's own.

@@ -1,4 +1,4 @@
-//! One client in a run: events until the gate gives out no more tickets, on one connection after the other.
+//! One client in a run: events until the gate issues no more tickets, on one connection after another.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -21,32 +21,32 @@ use super::{Begin, Client, ClientConfig, ClientContext, Clients, Trace};
 use crate::run::{Counts, Gate, IgnoredErrors, RunMetrics};
 use crate::tally::{Class, Ended, Outcome};
 
-/// From one attempt to connect again to the next.
+/// Pause between two attempts to reconnect.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(1);
 
-/// What the clients of a run are to do. No debug output, because it holds a password.
+/// Configuration of the clients of a run. No debug output, because it holds a password.
 pub struct WorkloadRun {
-    /// What they do.
+    /// The workload.
     pub workload: &'static dyn Clients,
     /// Its resolved parameters.
     pub parameters: Parameters,
-    /// What the servers speak.
+    /// The dialect.
     pub dialect: Dialect,
-    /// Where servers listen; client n goes to address n modulo their number.
+    /// Addresses of the servers; client n connects to address n modulo their number.
     pub addresses: Vec<Address>,
     /// Account.
     pub credentials: Credentials,
-    /// How much TLS.
+    /// TLS mode and certificates.
     pub tls: Arc<Tls>,
     /// Database with the tables.
     pub database: String,
     /// Connections.
     pub clients: u32,
-    /// Errors after which an event is begun again; any other ends the run.
+    /// Errors after which an event is retried; any other ends the run.
     pub ignored: IgnoredErrors,
     /// Events of a client after which it reconnects; 0 for never.
     pub reconnect_every: u64,
-    /// Time in which a connection must be made again.
+    /// Longest time to reconnect.
     pub reconnecting: Duration,
     /// Ends statements that a server will never answer.
     pub statement_watch: Option<StatementWatch>,
@@ -54,17 +54,17 @@ pub struct WorkloadRun {
     pub seed: u64,
 }
 
-/// A run as its clients see it.
+/// A run from its clients' view.
 pub struct RunContext {
-    /// Its workload and where its server is.
+    /// Workload and server.
     pub run: WorkloadRun,
-    /// Who begins the next event, and when.
+    /// Gate of the events.
     pub gate: Arc<Gate>,
-    /// What is counted.
+    /// Metrics.
     pub metrics: Arc<RunMetrics>,
 }
 
-/// One client from its first connection to the end of the run. The gate learns why it could not go on.
+/// One client from its first connection to the end of the run. The gate gets the reason when it cannot continue.
 pub(super) async fn live<C: Client>(
     context: &RunContext,
     client_context: &ClientContext,
@@ -90,14 +90,16 @@ struct RunClient<'a> {
     client_context: &'a ClientContext,
     events: RunEvents<'a>,
     events_of_connection: Cell<u64>,
-    /// How many it has had. Each has a random stream of its own, so that the client does not draw the same again.
+    /// Number of connections so far. Each has its own random stream, so that the client does not draw the same values
+    /// again.
     connections: u64,
-    /// Since when there is no connection, after it was lost.
+    /// When the connection was lost; `None` while there is one.
     lost_at: Option<Instant>,
 }
 
 impl RunClient<'_> {
-    /// Connects and goes on until the end of the run, or until as many events as a connection is to have; the latter is true.
+    /// Connects and runs until the end of the run, or until the connection has had its number of events; true in the
+    /// latter case.
     async fn live_on_one_connection<C: Client>(
         &mut self,
         options: &C::Options,
@@ -150,14 +152,14 @@ impl RunClient<'_> {
         Ok(false)
     }
 
-    /// True when there have been so many events on the connection that another one is to be made.
+    /// True when the connection has had its number of events, so that the client must reconnect.
     fn has_had_enough(&self) -> bool {
         let most = self.run.reconnect_every;
         most > 0 && self.events_of_connection.get() >= most
     }
 
-    /// Connects and prepares the client's statements. A connection that is made again has a deadline, and is none when the
-    /// run is over before; for the first ones the caller that waits for the clients to be ready has one.
+    /// Connects and prepares the client's statements. A reconnect has a deadline, and returns `None` when the run ends
+    /// before; for first connections the caller that waits for the clients to be ready has a deadline.
     async fn open<C: Client>(
         &self,
         options: &C::Options,
@@ -177,8 +179,8 @@ impl RunClient<'_> {
         opened.transpose()
     }
 
-    /// Whether the client connects again after its connection was lost. If it does not, the run has failed, unless it is
-    /// over: then the event is given up, as after every ignored error.
+    /// Whether the client reconnects after its connection was lost. If not, the run has failed, unless it is over:
+    /// then the event is abandoned, as after every ignored error.
     fn returns_after(&mut self, why: &LostError) -> bool {
         let was_made = self.connections > 0;
         let may_return = was_made && self.run.ignored.reconnects() && why.may_pass();
@@ -224,7 +226,7 @@ impl<'a> Recording for RunClient<'a> {
         });
     }
 
-    /// An event is begun again after errors that are ignored; any other ends the run.
+    /// An event is retried after ignored errors; any other ends the run.
     fn erred(&self, error: &ServerError) -> bool {
         let is_ignored = self.run.ignored.contains(error.code);
         match is_ignored {
@@ -234,7 +236,7 @@ impl<'a> Recording for RunClient<'a> {
         is_ignored
     }
 
-    /// Until the time is over.
+    /// Retries until the time is over.
     fn tries_again(&self, _error: &ServerError, _retries: u64) -> bool {
         !self.events.gate().is_over(Instant::now())
     }
@@ -268,20 +270,18 @@ const IGNORED: Counts = Counts {
     ..Counts::NONE
 };
 
-/// In sysbench's words, for which PostgreSQL's errors have no number.
+/// Error in sysbench's words, which have no number for PostgreSQL's errors.
 fn refusal(dialect: Dialect, error: &ServerError) -> String {
     let (code, ignored) = match dialect {
         Dialect::MySql | Dialect::Sqlite => (error.code, "--mysql-ignore-errors"),
-        Dialect::PostgreSql => (
-            0,
-            "40P01, 23505 and 40001, after which an event is begun again",
-        ),
+        Dialect::PostgreSql => (0, "40P01, 23505 and 40001, after which an event is retried"),
     };
     let (sqlstate, message) = (error.sqlstate(), &error.message);
     format!("SQL error, errno = {code}, state = '{sqlstate}': {message}; it is not among {ignored}")
 }
 
-/// What went wrong with a connection, in words that begin as sysbench's do; whether it was made before.
+/// A connection error in words that begin as sysbench's do; `was_made` tells a lost connection from one that could not
+/// be made.
 fn explain(why: &LostError, config: &ClientConfig, was_made: bool) -> String {
     let product = config.dialect.product();
     let place = match &config.address {

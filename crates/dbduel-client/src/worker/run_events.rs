@@ -1,4 +1,4 @@
-//! The events of a run as one of its clients sees them.
+//! The events of a run from the view of one of its clients.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -8,20 +8,20 @@ use dbduel_driver::executor::turn;
 use super::pacing::{Pacing, RunClock};
 use crate::run::{Counts, Gate, RunMetrics};
 
-/// The events of one client: when the next may begin, and how long the last one took.
+/// The events of one client: when the next may begin, and the duration of the last one.
 pub struct RunEvents<'a> {
     /// The client's number.
     number: u32,
     gate: &'a Gate,
     metrics: &'a RunMetrics,
-    /// When the gate was opened, once it is.
+    /// When the gate was opened, once known.
     start: Cell<Instant>,
-    /// When the event was due that a lost connection has interrupted.
+    /// Due time of the event that a lost connection has interrupted.
     interrupted: Cell<Option<u64>>,
 }
 
 impl<'a> RunEvents<'a> {
-    /// Of a client that has had none.
+    /// Events of a client that has had none.
     pub fn new(number: u32, gate: &'a Gate, metrics: &'a RunMetrics) -> Self {
         RunEvents {
             number,
@@ -32,12 +32,12 @@ impl<'a> RunEvents<'a> {
         }
     }
 
-    /// The gate that the client asks.
+    /// The gate of the client.
     pub fn gate(&self) -> &'a Gate {
         self.gate
     }
 
-    /// Waits for the beginning; false when there will be none.
+    /// Waits until the gate opens; false when it will not.
     pub async fn opened(&self) -> bool {
         loop {
             if let Some(started) = self.gate.started() {
@@ -51,13 +51,13 @@ impl<'a> RunEvents<'a> {
         }
     }
 
-    /// Counts something that is no event.
+    /// Counts something other than an event.
     #[inline]
     pub fn count(&self, counts: Counts) {
         self.metrics.add(self.number, counts);
     }
 
-    /// The event begins, or goes on after its connection was lost.
+    /// Called when the event begins, or resumes after its connection was lost.
     #[inline]
     pub fn begin(&self) {
         match self.interrupted.take() {
@@ -66,19 +66,19 @@ impl<'a> RunEvents<'a> {
         }
     }
 
-    /// The event is done; its statements have been counted one by one.
+    /// Called when the event is done; its statements are already counted.
     #[inline]
     pub fn done(&self, latency_ns: u64) {
         self.gate.done();
         self.metrics.event(self.number, Counts::NONE, latency_ns);
     }
 
-    /// The event is not counted.
+    /// Abandons the event without counting it.
     pub fn give_up(&self) {
         self.gate.done();
     }
 
-    /// The connection was lost in an event, which goes on when there is another one.
+    /// Called when the connection was lost in an event, which resumes on the next connection.
     pub(super) fn interrupt(&self, due_ns: u64) {
         self.gate.done();
         self.interrupted.set(Some(due_ns));

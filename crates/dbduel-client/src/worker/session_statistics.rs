@@ -1,9 +1,9 @@
-//! What the session of a client has not reported to its server's statistics.
+//! Activity of a client's session that its server's statistics lack.
 //!
-//! A session of PostgreSQL reports what it did at most once a second, and not while it is frozen, so that the statistics of a turn
-//! lack most of the turn. From version 15 on it reports at once when it is asked to. Each client asks its own session: in the guard,
-//! so that what a sampler reads when the turn opens is known to the transaction, and after the turn. What the statistics gained in
-//! between is what the transactions that are counted here did.
+//! A session of PostgreSQL reports its activity at most once a second, and not while it is frozen, so the statistics
+//! of a turn lack most of the turn. From version 15 on it reports at once on request. Each client requests it of its
+//! own session: in the guard, so that the transactions in a sampler's reading at the turn's opening are known, and
+//! after the turn. The increase of the statistics in between is then that of the transactions counted here.
 
 use std::cell::Cell;
 
@@ -11,42 +11,43 @@ use dbduel_driver::{ClientConnection, LostError};
 
 use super::Group;
 
-/// How long before a slice opens its sessions report. Less than the second after which they would report unasked.
+/// How long before a slice opens its sessions report. Less than the second after which they would report by
+/// themselves.
 const LEAD_NS: u64 = 500_000_000;
 
-/// The session of one client.
+/// Report state of one client's session.
 #[derive(Debug, Default)]
 pub(super) struct SessionStatistics {
-    /// Its server reports when it is asked to.
+    /// Its server reports on request.
     can_flush: bool,
-    /// Transactions that were committed since it reported last; none where that is not known.
+    /// Transactions committed since its last report; `None` where unknown.
     unreported: Cell<Option<u64>>,
     /// The last round of reports that it took part in.
     round: Cell<u64>,
 }
 
-/// Reports of one session in the guard of a slice.
+/// Report state of one session in the guard of a slice.
 #[derive(Debug, Default)]
 pub(super) struct GuardReport {
-    /// It has reported.
+    /// True when it has reported.
     is_done: Cell<bool>,
-    /// A transaction began in the guard.
+    /// True when a transaction began in the guard.
     is_used: Cell<bool>,
 }
 
 /// Reports of all sessions of a contender on one thread after a slice.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Round {
-    /// Tells it from others.
+    /// Number that identifies the round.
     pub(super) number: u64,
-    /// Sessions that have not reported.
+    /// Sessions that have not reported yet.
     pub(super) waiting: u32,
-    /// Transactions that were committed since their reports before; none where that is not known of one.
+    /// Transactions committed since their previous reports; `None` where unknown for a session.
     pub(super) committed: Option<u64>,
 }
 
 impl SessionStatistics {
-    /// Of a client that has just connected.
+    /// State of a client that has just connected.
     pub(super) fn of(conn: &ClientConnection) -> Self {
         SessionStatistics {
             can_flush: conn.flushes_statistics(),
@@ -58,13 +59,13 @@ impl SessionStatistics {
         self.can_flush
     }
 
-    /// True when the session is to report now, in this round.
+    /// True when the session must report now, in this round.
     #[inline]
     pub(super) fn is_wanted(&self, round: Option<Round>) -> bool {
         self.can_flush && round.is_some_and(|round| round.number != self.round.get())
     }
 
-    /// True when the session is to report now, before the slice opens at `open_ns`.
+    /// True when the session must report now, before the slice opens at `open_ns`.
     #[inline]
     pub(super) fn is_wanted_in_guard(
         &self,
@@ -78,7 +79,7 @@ impl SessionStatistics {
             && now_ns.saturating_add(LEAD_NS) >= open_ns
     }
 
-    /// A transaction that was sent at `sent_ns` of a slice that opens at `open_ns` has ended.
+    /// Called when a transaction that was sent at `sent_ns` of a slice that opens at `open_ns` has ended.
     #[inline]
     pub(super) fn ended(
         &self,
@@ -102,7 +103,7 @@ impl SessionStatistics {
             .set(unreported.map(|committed| committed + u64::from(is_committed)));
     }
 
-    /// Has the session report.
+    /// Makes the session report.
     ///
     /// # Errors
     /// When the connection is lost.

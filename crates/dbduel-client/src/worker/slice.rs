@@ -1,4 +1,4 @@
-//! A running slice as the clients of one thread see it.
+//! A running slice from the view of one thread's clients.
 
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
@@ -16,16 +16,16 @@ use crate::schedule::Schedule;
 use crate::share::Share;
 use crate::tally::{Class, Ended, Outcome, Tally};
 
-/// What was ordered, as far as one thread is concerned.
+/// One thread's part of a slice order.
 #[derive(Debug, Clone, Copy)]
 pub struct SliceSpec {
-    /// The instant that all nanoseconds count from; the same on all threads.
+    /// Origin of all nanoseconds; the same on all threads.
     pub start: Instant,
     /// The same instant as nanoseconds of `CLOCK_MONOTONIC`.
     pub start_ns: u64,
     /// When transactions fall due.
     pub arrival: Arrival,
-    /// The part of the load that is this thread's.
+    /// This thread's share of the load.
     pub share: Share,
     /// Attempts after the first.
     pub retries: u32,
@@ -35,10 +35,10 @@ pub struct SliceSpec {
 
 /// A running slice. Its clock counts nanoseconds since the start.
 ///
-/// It goes on until every transaction has ended that was due before its planned end, and clients begin others meanwhile, so that the
-/// server is as loaded then as before; all that ends until then counts. From then on until it is halted, clients still begin
-/// transactions: the server is to be frozen under load. What is in flight then goes on when the server is thawed, and counts in
-/// the slice in which it ends.
+/// It continues until every transaction due before its planned end has ended; clients begin others meanwhile, so that
+/// the server is as loaded as before, and all that end until then count. From then until the halt, clients still begin
+/// transactions: the server must be frozen under load. Transactions in flight then resume when the server is thawed,
+/// and count in the slice in which they end.
 #[derive(Debug)]
 pub struct Slice {
     spec: SliceSpec,
@@ -47,26 +47,26 @@ pub struct Slice {
     /// The planned end.
     close_ns: Cell<u64>,
     schedule: RefCell<Schedule>,
-    /// Gone when the slice has been answered.
+    /// `None` once the slice has been answered.
     tally: RefCell<Option<Tally>>,
-    /// Transactions that are waited for: clients have taken them, begun or not, and they have not ended.
+    /// Awaited transactions: taken by clients, begun or not, and not ended.
     awaited: Cell<u64>,
-    /// Those among them that have begun.
+    /// Awaited transactions that have begun.
     begun: Cell<u64>,
-    /// Transactions that were due before the planned end and that clients had taken when they were called off.
+    /// Transactions due before the planned end that clients had taken when they were called off.
     returned: Cell<u64>,
-    /// When everything had ended that was due before the planned end.
+    /// When every transaction due before the planned end had ended.
     drained_ns: Cell<Option<u64>>,
-    /// Nothing is begun any more.
+    /// True after the halt: nothing begins any more.
     is_halted: Cell<bool>,
-    /// Ticks that were over at the last look.
+    /// Number of ticks finished at the last look.
     ticks_seen: Cell<usize>,
-    /// All clients of the thread have done all that they have to do in a slice.
+    /// All clients of the thread have done their work in the slice.
     is_finished: Cell<bool>,
 }
 
 impl Slice {
-    /// A slice whose planned end is at `close_ns`, with a tally whose window lasts longer.
+    /// A slice with its planned end at `close_ns`, and a tally whose window lasts longer.
     #[must_use]
     pub fn new(spec: SliceSpec, close_ns: u64, tally: Tally) -> Self {
         let schedule = Schedule::new(spec.arrival, spec.share, u64::MAX, spec.seed);
@@ -86,7 +86,7 @@ impl Slice {
         }
     }
 
-    /// What was ordered.
+    /// The thread's part of the order.
     #[must_use]
     pub fn spec(&self) -> &SliceSpec {
         &self.spec
@@ -105,14 +105,15 @@ impl Slice {
         self.is_finished.get()
     }
 
-    /// The last client of the thread has ended, or there is none; before the planned end that finishes the slice.
+    /// Called when the last client of the thread has ended, or there is none; before the planned end that finishes the
+    /// slice.
     pub fn left_by_all(&self) {
         self.is_finished.set(self.now_ns() < self.close_ns.get());
     }
 
-    /// True when the planned end is past at `now_ns`, everything that was due before it has ended and, in an open loop, clients have
-    /// caught up with the arrivals since: otherwise work that a stall has delayed would be left out, and its time not. A server that
-    /// cannot catch up has as long for it as the planned length.
+    /// True when at `now_ns` the planned end has passed, every transaction due before it has ended and, in an open
+    /// loop, clients have caught up with the arrivals since: otherwise work delayed by a stall would be left out while
+    /// its time counts. A server that cannot catch up is given as long as the planned length.
     #[must_use]
     pub fn is_drained(&self, now_ns: u64) -> bool {
         let (close_ns, next_ns) = (self.close_ns.get(), self.schedule.borrow().next_ns());
@@ -124,19 +125,19 @@ impl Slice {
         next_ns > now_ns || now_ns - drained_ns >= close_ns.saturating_sub(self.open_ns)
     }
 
-    /// True when a client is inside a transaction that is waited for; of a slice that was answered, one that has not ended in
+    /// True when a client is inside an awaited transaction; for an answered slice, inside one that has not ended in
     /// time.
     #[must_use]
     pub fn is_overdue(&self) -> bool {
         self.begun.get() > 0
     }
 
-    /// Nothing is begun any more; clients learn it when they are polled.
+    /// Halts the slice: nothing begins any more; clients notice at their next poll.
     pub fn halt(&self) {
         self.is_halted.set(true);
     }
 
-    /// What a client gets when it begins with the slice.
+    /// Parameters of the slice for a client that begins with it.
     pub(super) fn begin(&self, client: u32) -> Begin {
         let SliceSpec { seed, share, .. } = self.spec;
         Begin {
@@ -146,7 +147,7 @@ impl Slice {
         }
     }
 
-    /// False when the slice has been answered, which counts nothing: a client may still be inside a transaction.
+    /// False for an answered slice, which counts nothing: a client may still be inside a transaction.
     #[inline]
     fn counted(&self, count: impl FnOnce(&mut Tally)) -> bool {
         let mut tally = self.tally.borrow_mut();
@@ -159,7 +160,7 @@ impl Slice {
         }
     }
 
-    /// Counts a transaction that has ended after so long a service.
+    /// Counts a transaction that has ended, with its service time.
     #[inline]
     fn record(
         &self,
@@ -180,12 +181,12 @@ impl Slice {
         }
     }
 
-    /// Puts the planned end to now, unless it is past.
+    /// Moves the planned end to now, unless it has passed.
     pub fn stop(&self) {
         self.close_ns.set(self.now_ns().min(self.close_ns.get()));
     }
 
-    /// Lets the tally know that time goes on, and hands it out for a look.
+    /// Advances the tally's time, and passes the tally to `look`.
     pub fn look<R>(&self, now_ns: u64, look: impl FnOnce(&Tally) -> R) -> Option<R> {
         let mut tally = self.tally.borrow_mut();
         let tally = tally.as_mut()?;
@@ -196,8 +197,8 @@ impl Slice {
         Some(look(tally))
     }
 
-    /// The final tally, once, of a slice that ends now. What was waited for and has not ended is unfinished, and what was not sent
-    /// is skipped.
+    /// The final tally of a slice that ends now; returned once. Awaited transactions that have not ended are
+    /// unfinished, those not sent are skipped.
     pub fn finish(&self, now_ns: u64) -> Option<Tally> {
         let mut tally = self.tally.borrow_mut().take()?;
         tally.close(now_ns);
@@ -217,22 +218,22 @@ impl RunClock for Slice {
     }
 }
 
-/// A running slice as one client takes part in it.
+/// A running slice from the view of one client.
 pub(super) struct SliceOfClient<'a> {
     slice: &'a Slice,
     group: &'a Group,
-    /// Whether the transaction that the client has taken is waited for.
+    /// True when the client's current transaction is awaited.
     is_awaited: Cell<bool>,
-    /// How long the server had been frozen in all when the client began with the slice.
+    /// Total freeze time of the server when the client began with the slice.
     frozen: Duration,
-    /// What the client's session has not reported.
+    /// Report state of the client's session.
     statistics: &'a SessionStatistics,
-    /// What it reported in the guard.
+    /// Report state in the guard.
     guard: GuardReport,
 }
 
 impl<'a> SliceOfClient<'a> {
-    /// Of a client that begins with it.
+    /// The view of a client that begins with the slice.
     pub(super) fn new(
         slice: &'a Slice,
         group: &'a Group,
@@ -248,7 +249,8 @@ impl<'a> SliceOfClient<'a> {
         }
     }
 
-    /// A transaction ended after its slice had been answered: it counts in the one that runs now, if there is one.
+    /// Called when a transaction ended after its slice had been answered: it counts in the current slice, if there is
+    /// one.
     #[cold]
     fn ended_later(&self, sent_ns: u64, ended: Ended, trace: Trace) {
         let Some(running) = self.group.running() else {
@@ -293,8 +295,8 @@ impl Pacing for SliceOfClient<'_> {
         self.slice.is_halted.get()
     }
 
-    /// What was due before the planned end and is not sent any more counts as skipped; what an early stop leaves behind the end is
-    /// not waited for.
+    /// A transaction due before the planned end that is not sent any more counts as skipped; those that an early stop
+    /// leaves after the end are not awaited.
     #[inline]
     fn calls_off(&self, due_ns: u64, _now_ns: u64) -> bool {
         let slice = self.slice;

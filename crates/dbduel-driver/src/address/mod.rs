@@ -1,8 +1,8 @@
-//! Where a server listens, `tcp://host:port` or `unix:/path`, or which file a database is; with what it speaks, a
+//! Addresses of databases: `tcp://host:port`, `unix:/path`, or the path of a file; with the dialect, a
 //! [`ServerAddress`].
 //!
-//! Knows no server and opens nothing. An address never holds a password; one that is written into it is refused,
-//! and the refusal does not repeat it.
+//! Parsing only; nothing is opened. An address never holds a password: one that is written into it is refused, and the
+//! error does not repeat it.
 
 mod server;
 
@@ -22,7 +22,7 @@ pub const DEFAULT_PORT: u16 = 3306;
 /// The name of the loopback address.
 const LOCALHOST: &str = "localhost";
 
-/// Where a server listens.
+/// Location of a server or a database file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "transport", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Address {
@@ -42,7 +42,7 @@ pub enum Address {
     File {
         /// The file's path.
         path: Box<Path>,
-        /// What every connection to it sets, by names of PRAGMAs.
+        /// Settings of every connection to it, by names of PRAGMAs.
         settings: Box<Settings>,
     },
 }
@@ -55,20 +55,20 @@ pub enum AddressError {
         "`{0}` is not a server address; write `tcp://host:3306`, `unix:/path/to/socket`, `postgresql://host:5432`, `postgresql:/folder/of/socket` or `sqlite:/path/to/file`"
     )]
     Scheme(String),
-    /// The part behind the last colon is no port.
+    /// The part after the last colon is not a port.
     #[error("`{0}` is not a port; write a number from 1 to 65535")]
     Port(String),
-    /// Something behind the host and the port.
-    #[error("an address names no database; leave out what is behind the host and the port")]
+    /// Text after host and port.
+    #[error("an address must not name a database; remove the part after host and port")]
     Database,
     /// No host between `tcp://` and the port.
-    #[error("the address names no host; write `tcp://host:3306`")]
+    #[error("the address has no host; write `tcp://host:3306`")]
     NoHost,
     /// A relative or empty path.
-    #[error("`{0}` is not an absolute path of a socket; write `unix:/path/to/socket`")]
+    #[error("`{0}` is not the absolute path of a socket; write `unix:/path/to/socket`")]
     Path(String),
     /// A relative or empty path of a file.
-    #[error("`{0}` is not an absolute path of a file; write `sqlite:/path/to/file`")]
+    #[error("`{0}` is not the absolute path of a file; write `sqlite:/path/to/file`")]
     File(String),
     /// A setting of SQLite without a value.
     #[error(
@@ -79,15 +79,17 @@ pub enum AddressError {
     #[error(transparent)]
     Setting(#[from] SettingError),
     /// A colon in the user part.
-    #[error("an address must not hold a password; give it in the place for passwords")]
+    #[error("an address must not contain a password; pass it separately")]
     Password,
-    /// A user where only the place is asked for.
-    #[error("the address names user `{0}` where only the place of the server is wanted")]
+    /// A user where only the location is expected.
+    #[error(
+        "the address contains user `{0}`, but only the location of the server is expected here"
+    )]
     User(String),
 }
 
 impl Address {
-    /// Reads `tcp://[user@]host[:port]`, `unix:/path` or `unix://[user@]/path`; returns the user apart.
+    /// Parses `tcp://[user@]host[:port]`, `unix:/path` or `unix://[user@]/path`; returns the user separately.
     ///
     /// # Errors
     /// [`AddressError`], which says what to write instead.
@@ -115,8 +117,9 @@ impl Address {
         ))
     }
 
-    /// True when both name one server: the same socket, the same file, or the same port of one host, whose loopback address has several
-    /// names. Two sockets, or a socket and a port, may belong to one server too, which only the server knows.
+    /// True when both name one server: the same socket, the same file, or the same port of one host; all names of the
+    /// loopback address are equal. Two sockets, or a socket and a port, may also belong to one server, which an
+    /// address does not show.
     #[must_use]
     pub fn is_same_place(&self, other: &Address) -> bool {
         match (self, other) {
@@ -132,7 +135,7 @@ impl Address {
         }
     }
 
-    /// The text of an address without a password that may be in it.
+    /// The text of an address, with any password in it removed.
     #[must_use]
     pub fn without_password(text: &str) -> String {
         let start = text.find("//").map_or(0, |slashes| slashes + 2);
@@ -145,8 +148,8 @@ impl Address {
         }
     }
 
-    /// True when what listens there presumably runs on this machine: no name but `localhost` is looked up, and what stands
-    /// behind a local port is not known.
+    /// True when the server presumably runs on this machine: no name but `localhost` is resolved, and a local port may
+    /// be forwarded elsewhere.
     #[must_use]
     pub fn is_on_this_machine(&self) -> bool {
         match self {
@@ -158,7 +161,7 @@ impl Address {
     }
 }
 
-/// One of the names that a host has: of all for the loopback address the same.
+/// Canonical name of a host: one for all names of the loopback address.
 fn one_name(host: &str) -> String {
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     match host.parse::<IpAddr>().map(|ip| ip.to_canonical()) {
@@ -168,7 +171,7 @@ fn one_name(host: &str) -> String {
     }
 }
 
-/// The user and the rest of what is behind `//`, which holds no password.
+/// User and remainder of the text after `//`, without a password.
 fn authority(rest: &str) -> Result<(Option<String>, &str), AddressError> {
     match rest.rfind('@') {
         // A password may hold a slash.

@@ -1,4 +1,4 @@
-//! A server as a person writes it: what it speaks, where it listens, and who logs in.
+//! A server as written on the command line: dialect, location and user.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::{Dialect, Settings, check_setting};
 
 /// The port of a PostgreSQL that names none.
 const POSTGRESQL_PORT: u16 = 5432;
-/// What PostgreSQL calls its sockets, before the port.
+/// Prefix of the names of PostgreSQL's sockets, before the port.
 const POSTGRESQL_SOCKET: &str = ".s.PGSQL.";
 
 /// A server's address with what it speaks.
@@ -22,16 +22,16 @@ const POSTGRESQL_SOCKET: &str = ".s.PGSQL.";
 /// | `postgresql:/folder[:port]`, `postgresql://[user@]/folder[:port]` | PostgreSQL on the socket in a folder |
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerAddress {
-    /// What it speaks.
+    /// The dialect.
     pub dialect: Dialect,
-    /// Where it listens.
+    /// The location.
     pub place: Address,
-    /// Who logs in; `None` leaves it to the caller.
+    /// The user; `None` leaves the choice to the caller.
     pub user: Option<String>,
 }
 
 impl ServerAddress {
-    /// Reads an address.
+    /// Parses an address.
     ///
     /// # Errors
     /// [`AddressError`], which says what to write instead.
@@ -79,7 +79,7 @@ impl ServerAddress {
         })
     }
 
-    /// True for a text that is meant as an address: it begins with a scheme of one.
+    /// True for a text that begins with the scheme of an address.
     #[must_use]
     pub fn is_meant_by(text: &str) -> bool {
         let prefixes = [
@@ -100,7 +100,7 @@ impl ServerAddress {
     }
 }
 
-/// A file of SQLite, with the settings of its connections behind a question mark.
+/// A SQLite file, with the settings of its connections after a question mark.
 fn file(text: &str) -> Result<Address, AddressError> {
     let (path, written) = match text.split_once('?') {
         Some((path, written)) => (path, written),
@@ -122,7 +122,7 @@ fn file(text: &str) -> Result<Address, AddressError> {
     })
 }
 
-/// The socket of a PostgreSQL in a folder with which its port may be named; the socket itself is understood too.
+/// The PostgreSQL socket in a folder, whose port may be given; the path of the socket itself is accepted too.
 fn postgresql_socket(path: &str) -> Result<Address, AddressError> {
     let name = Path::new(path).file_name();
     if name.is_some_and(|name| name.to_string_lossy().starts_with(POSTGRESQL_SOCKET)) {
@@ -142,7 +142,7 @@ fn postgresql_socket(path: &str) -> Result<Address, AddressError> {
 }
 
 impl fmt::Display for ServerAddress {
-    /// Without the user. MySQL's are written as they always were.
+    /// Without the user; MySQL addresses have no dialect prefix.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = self.place.to_string();
         match self.dialect {

@@ -13,7 +13,7 @@ use crate::{LostError, Skip, StatementError, Summary, Value};
 /// Bytes of a file that go into one packet.
 const CONTENT_BYTES: usize = 64 << 10;
 
-/// What the values of a column are in a request for many rows.
+/// Type of the values of a column in a request for many rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BulkKind {
     /// Signed integers of 64 bits.
@@ -31,8 +31,8 @@ impl BulkKind {
     }
 }
 
-/// What a server gets that asks for a file. Its type is known where statements are sent, so those that load nothing carry
-/// nothing along.
+/// Content for a server that asks for a file. The type is generic at the call, so statements without a file pay
+/// nothing for it.
 pub(super) trait FileContent {
     /// The next bytes; 0 at the end.
     fn read(&mut self, piece: &mut [u8]) -> usize;
@@ -71,10 +71,10 @@ impl FileContent for &mut Content<'_> {
     }
 }
 
-/// The content of a file that a statement loads.
+/// Content of a file that a statement loads.
 pub(crate) struct Content<'a> {
     pub(crate) reader: &'a mut dyn Read,
-    /// What cut it short.
+    /// Read error that ended the content early.
     pub(crate) failed: Option<io::Error>,
 }
 
@@ -115,7 +115,7 @@ impl<W: Waiter> Conn<W> {
         self.round_trip(&mut Skip, content).await
     }
 
-    /// Sends the content in packets, and what ends it.
+    /// Sends the content in packets, and the end marker.
     #[cold]
     pub(super) async fn send_content(
         &mut self,

@@ -1,4 +1,4 @@
-//! Statements one by one: as text, or prepared by the server.
+//! Single statements: as text, or prepared by the server.
 
 use dbduel_wire::{PrepareParser, Prepared, command};
 
@@ -10,12 +10,12 @@ use crate::{
     Dialect, ErrorClass, LostError, ServerError, Sink, Skip, StatementError, Summary, Value, mysql,
 };
 
-/// A statement whose values are written out and that was not sent yet.
+/// A statement that is written to the output buffer and not sent yet.
 pub struct Request(());
 
 impl<W: Waiter> Conn<W> {
-    /// Makes a statement ready for [`Conn::execute`]. A server that does not prepare this kind of
-    /// statement gets its text each time, as libmysqlclient's users do, and so does every one while examples are kept.
+    /// Prepares a statement for [`Conn::execute`]. If the server cannot prepare this kind of statement, its text is
+    /// sent each time, as users of libmysqlclient do; the same holds for every statement while examples are kept.
     ///
     /// # Errors
     /// The server's error, or a lost connection.
@@ -42,7 +42,7 @@ impl<W: Waiter> Conn<W> {
         }
     }
 
-    /// Has the server prepare a statement.
+    /// Prepares a statement on the server.
     pub(crate) async fn prepare_on_server(
         &mut self,
         sql: &str,
@@ -142,8 +142,8 @@ impl<W: Waiter> Conn<W> {
         self.round_trip(sink, ()).await
     }
 
-    /// Has the session report to the statistics of a server that [`Conn::flushes_statistics`]; false when the server refuses. This
-    /// is no statement of the load's, so that no example of it is kept.
+    /// Makes the session report to the server's statistics, if [`Conn::flushes_statistics`]; false when the server
+    /// refuses. Not a statement of the load, so no example of it is kept.
     ///
     /// # Errors
     /// A lost connection.
@@ -158,7 +158,7 @@ impl<W: Waiter> Conn<W> {
         }
     }
 
-    /// Lets the server forget a statement.
+    /// Deallocates a statement on the server.
     ///
     /// # Errors
     /// A lost connection.
@@ -224,7 +224,7 @@ impl<W: Waiter> Conn<W> {
         outcome
     }
 
-    /// Writes out a statement with these values; [`Conn::reply`] sends it.
+    /// Writes a statement with these values to the output buffer; [`Conn::reply`] sends it.
     #[inline]
     pub fn request(
         &mut self,
@@ -245,7 +245,7 @@ impl<W: Waiter> Conn<W> {
         })
     }
 
-    /// Sends the statement that was written out and reads its reply.
+    /// Sends the statement in the output buffer and reads its reply.
     #[inline]
     pub async fn reply<S: Sink>(
         &mut self,
@@ -261,7 +261,7 @@ impl<W: Waiter> Conn<W> {
     }
 }
 
-/// The session is of another kind than was asked for, which the callers rule out.
+/// The session has another dialect than expected, which callers rule out.
 #[cold]
 fn foreign() -> StatementError {
     LostError::from(super::session::foreign_statement(&[])).into()

@@ -19,7 +19,7 @@ pub struct Group {
     results: Results,
 }
 
-/// What comes back when statements were prepared: the columns of all results, and how many each has.
+/// Shape of the reply to prepared statements: columns of all results, and number of columns of each.
 #[derive(Debug, Default)]
 pub(crate) struct Results {
     pub(crate) columns: Vec<ColumnKind>,

@@ -1,10 +1,10 @@
-//! A connection, its request and its reply, whatever the protocol: [`Session`] has what is a protocol's own. What is sent is in
-//! the files beside: statements one by one and in groups, loading.
+//! A connection with its request and reply, for every protocol; [`Session`] holds the protocol's part. Requests are in
+//! the files beside: single statements, groups, loading.
 //!
-//! A client's connection waits on the event loop of its thread, the one of [`super::Connection`] in system calls. A statement
-//! costs one write and one read; rows are skipped without being looked at; nothing is allocated unless the server answers
-//! with an error or a statement grows beyond every earlier one. The protocol is asked for between waits and never around them,
-//! so it costs a statement a few branches and no further future.
+//! A client's connection waits on the event loop of its thread, a [`super::Connection`] in system calls. A statement
+//! costs one write and one read; rows are skipped unread; nothing is allocated unless the server answers with an error
+//! or a statement outgrows all earlier ones. The protocol is matched between waits and never around them, so it costs
+//! a statement a few branches and no further future.
 
 mod bulk;
 mod execute;
@@ -42,9 +42,9 @@ pub type ClientConnection = Conn<OnLoop>;
 /// A connection that is logged in.
 #[derive(Debug)]
 pub struct Conn<W: Waiter> {
-    /// Goes before the socket, which it may shut down.
+    /// Dropped before the socket, which it may shut down.
     watched: Option<WatchedConnection>,
-    /// None where the database is in this process.
+    /// `None` where the database is in this process.
     socket: Option<Socket>,
     waiter: W,
     session: Session,
@@ -52,11 +52,11 @@ pub struct Conn<W: Waiter> {
     text: Vec<u8>,
     statements: u64,
     effects: Effects,
-    /// Where one statement of each class is kept; none while the load is measured.
+    /// Store for one statement of each class; `None` while the load is measured.
     examples: Option<Arc<StatementExamples>>,
 }
 
-/// What a connection is used for that must be agreed on in the login.
+/// Optional feature that must be agreed on at login.
 pub(super) enum Extra {
     None,
     /// Loading files of the client.
@@ -69,7 +69,7 @@ impl ClientConnection {
     /// Connects and logs in. Has no deadline of its own: the caller drops it when time is up.
     ///
     /// # Errors
-    /// [`LostError`] says whether there was no server, or it refused.
+    /// [`LostError`] shows whether no server answered or it refused the login.
     pub async fn open(
         reactor: Rc<Reactor>,
         token: Token,
@@ -133,8 +133,7 @@ impl<W: Waiter> Conn<W> {
                     .await?,
             ),
             Dialect::Sqlite => {
-                let text =
-                    format!("SQLite opens files and `{address}` is none; write `sqlite:/path`");
+                let text = format!("`{address}` is not a SQLite file; write `sqlite:/path`");
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, text).into());
             }
         };
@@ -155,14 +154,14 @@ impl<W: Waiter> Conn<W> {
         }
     }
 
-    /// What the server speaks.
+    /// The dialect.
     #[inline]
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         self.session.dialect()
     }
 
-    /// Sets what our statements rely on. The first statement of a session.
+    /// Sets the session variables that our statements rely on. The first statement of a session.
     ///
     /// # Errors
     /// When the server refuses it, or the connection is lost.
@@ -198,19 +197,19 @@ impl<W: Waiter> Conn<W> {
         }
     }
 
-    /// True when the connection changed to TLS in its login.
+    /// True when the connection changed to TLS at login.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         self.socket.as_ref().is_some_and(Socket::is_encrypted)
     }
 
-    /// From now on statements are written out as text, and one of each class is kept.
+    /// From now on statements are sent as text, and one of each class is kept.
     pub fn keep_examples(&mut self, examples: &Arc<StatementExamples>) {
         self.examples = Some(Arc::clone(examples));
     }
 
-    /// True when the server takes the session's part of its statistics when it is asked to: PostgreSQL from 15 on, whose sessions
-    /// otherwise report at most once a second.
+    /// True when the session can be asked to report to the server's statistics: PostgreSQL 15 and later, whose
+    /// sessions otherwise report at most once a second.
     #[must_use]
     pub fn flushes_statistics(&self) -> bool {
         let version = self.session.server_version();
@@ -226,7 +225,7 @@ impl<W: Waiter> Conn<W> {
         self.statements
     }
 
-    /// What the statements so far did.
+    /// Counts of the statements so far by effect.
     #[inline]
     #[must_use]
     pub fn effects(&self) -> Effects {
@@ -253,7 +252,7 @@ impl<W: Waiter> Conn<W> {
         }
     }
 
-    /// With the reason when the watch ended the wait.
+    /// The error, with the reason when the watch ended the wait.
     #[cold]
     fn explain(&self, lost: LostError) -> LostError {
         match (lost, &self.watched) {
@@ -319,7 +318,7 @@ impl<W: Waiter> Conn<W> {
         }
     }
 
-    /// Runs what was written out, where the database is in this process.
+    /// Runs the statement in the output buffer, where the database is in this process.
     fn run_here<S: Sink>(&mut self, sink: &mut S) -> Result<Summary, StatementError> {
         let Session::Sqlite(session) = &mut self.session else {
             return Err(LostError::from(foreign_statement(&[])).into());
@@ -329,7 +328,7 @@ impl<W: Waiter> Conn<W> {
     }
 }
 
-/// Takes what has arrived of a reply.
+/// Consumes the bytes of a reply that have arrived.
 #[inline]
 fn read_reply<S: Sink>(
     socket: &mut Socket,
@@ -358,8 +357,8 @@ fn no_socket() -> LostError {
 }
 
 impl<W: Waiter> Drop for Conn<W> {
-    /// Sends a quit command, or else the server would count an aborted client. One attempt that does not wait, because the
-    /// server may be frozen.
+    /// Sends a quit command, so that the server does not count an aborted client. One attempt without waiting, because
+    /// the server may be frozen.
     fn drop(&mut self) {
         self.out.clear();
         self.session.put_quit(&mut self.out);

@@ -1,4 +1,4 @@
-//! What of a connection is its protocol's own: each call goes to the one or the other.
+//! The protocol-specific part of a connection: dispatches each call to its protocol.
 
 use dbduel_wire::{Capabilities, CommandError};
 
@@ -16,15 +16,15 @@ pub(crate) enum Session {
     MySql(mysql::Session),
     /// PostgreSQL.
     PostgreSql(postgresql::Session),
-    /// SQLite. Its statements are run where they are called, so it takes part in no exchange of bytes.
+    /// SQLite. Its statements run in the calling thread, so it exchanges no bytes.
     Sqlite(sqlite::Session),
 }
 
-/// How far a reply is.
+/// State of a reply.
 pub(crate) enum Progress {
     /// More bytes must come.
     NeedMore,
-    /// The server wants what the statement loads.
+    /// The server asks for the content that the statement loads.
     Content,
     /// It is complete.
     Done,
@@ -40,7 +40,7 @@ impl Session {
         }
     }
 
-    /// The server's version as its greeting has it.
+    /// The server's version from its greeting.
     pub(crate) fn server_version(&self) -> &str {
         match self {
             Session::MySql(session) => session.logged_in.greeting.version(),
@@ -58,7 +58,7 @@ impl Session {
         }
     }
 
-    /// The name of the method that the account was authenticated by.
+    /// Authentication method of the login.
     pub(crate) fn authentication(&self) -> &'static str {
         match self {
             Session::MySql(session) => session.logged_in.method.name(),
@@ -151,7 +151,7 @@ impl Session {
         }
     }
 
-    /// Appends what ends the session.
+    /// Appends the message that ends the session.
     pub(super) fn put_quit(&self, out: &mut Vec<u8>) {
         match self {
             Session::MySql(_) => dbduel_wire::command::quit(out),
@@ -161,7 +161,7 @@ impl Session {
     }
 }
 
-/// A statement that a server of another kind has prepared.
+/// A statement prepared by a server of another dialect.
 #[cold]
 pub(super) fn foreign_statement(values: &[Value<'_>]) -> CommandError {
     CommandError::ParameterCount {

@@ -1,4 +1,4 @@
-//! A statement that is executed again and again, prepared by the server or written out as text.
+//! A statement that is executed repeatedly, prepared by the server or sent as text.
 
 use std::io::Write as _;
 
@@ -9,12 +9,12 @@ use crate::mysql::{BytesLiteral, TextLiteral};
 use crate::postgresql::{Prepared, literal};
 use crate::sqlite;
 
-/// How statements travel.
+/// How statements are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// Prepared once by the server, then executed with binary values.
     Prepared,
-    /// Written out as text each time.
+    /// Sent as text each time.
     Text,
     /// Statements whose values are known together in one request ([`Group`](super::Group)): with MySQL as text, with PostgreSQL
     /// prepared.
@@ -78,7 +78,7 @@ impl Statement {
         matches!(self.kind, Kind::Text { .. })
     }
 
-    /// An execution failed, so whether the server knows the types of the values is not known.
+    /// Called when an execution failed: the server may not know the types of the values.
     #[cold]
     pub(super) fn failed(&mut self) {
         if let Kind::MySql { sent, .. } = &mut self.kind {

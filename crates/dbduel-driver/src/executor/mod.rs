@@ -2,13 +2,11 @@
 //!
 //! One per load thread. A task is one boxed future for the whole life of a client; it is polled when its
 //! socket has news or its timer is due, and nothing is allocated, locked or boxed in between. There are
-//! no wakers: an event names its task by token. So every future in here must bear being polled without
-//! reason, and waits by [`turn`] in a loop around whatever it waits for.
+//! no wakers: an event names its task by token. So every future in here must tolerate spurious polls,
+//! and waits by [`turn`] in a loop around its condition.
 //!
-//! On epoll and not io_uring, because what costs is waking the server's threads and not the system calls;
+//! On epoll and not io_uring, because the cost is in waking the server's threads and not in system calls;
 //! the figures are in `docs/load-path.md`.
-//!
-//! Knows no SQL, no slices and no clients.
 
 pub mod pages;
 pub mod policy;
@@ -27,23 +25,23 @@ use rustix::event::epoll::Event;
 use reactor::Source;
 pub use reactor::{Bell, Interest, Polled, Reactor, Token};
 
-/// Events taken from the kernel at once. More would only make the last of them wait longer for the first.
+/// Maximum number of events taken from the kernel at once. With more, the last of them would only wait longer for the first.
 const EVENTS_PER_TURN: usize = 256;
 
-/// A task: it ends with what its owner wants to know.
+/// A task: a future with its result.
 pub type Task<T> = Pin<Box<dyn Future<Output = T>>>;
 
 /// The tasks of one thread.
 pub struct Executor<T> {
     tasks: Vec<Option<Task<T>>>,
-    /// Tokens of the tasks that have ended since the last turn. Their owners may not know of it yet, and would
-    /// take another task for theirs, so no other task gets them meanwhile.
+    /// Tokens of the tasks that have ended since the last turn. Owners may not know yet and would mistake another task
+    /// for theirs, so no other task gets these tokens meanwhile.
     resting: Vec<Token>,
     reactor: Rc<Reactor>,
     events: Vec<Event>,
 }
 
-/// What happened in a turn apart from the progress of tasks.
+/// Events of a turn apart from the progress of tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
     /// Another thread rang the bell.
@@ -59,8 +57,8 @@ impl<T> Executor<T> {
         Self::polling(Duration::ZERO)
     }
 
-    /// An executor without tasks. Each wait polls so long before it sleeps, which takes a processor and wakes up on time;
-    /// zero means that it sleeps at once.
+    /// An executor without tasks. Each wait polls for `busy_poll` before it sleeps, which occupies a processor and
+    /// wakes up on time; with zero it sleeps at once.
     ///
     /// # Errors
     /// When the kernel refuses the descriptors that an event loop needs.
@@ -73,7 +71,7 @@ impl<T> Executor<T> {
         })
     }
 
-    /// What the tasks wait on.
+    /// The reactor that the tasks wait on.
     #[must_use]
     pub fn reactor(&self) -> &Rc<Reactor> {
         &self.reactor
@@ -100,8 +98,8 @@ impl<T> Executor<T> {
         }
     }
 
-    /// Ends a task where it stands; what it owns, such as its socket, is closed with it. Of one that has ended, its token may
-    /// be used again from now on.
+    /// Ends a task at its current wait; what it owns, such as its socket, is closed with it. The token of a task that
+    /// has ended may be used again from now on.
     pub fn remove(&mut self, token: Token) {
         self.resting.retain(|resting| *resting != token);
         if let Some(slot) = self.tasks.get_mut(token.0) {
@@ -109,7 +107,7 @@ impl<T> Executor<T> {
         }
     }
 
-    /// Lets a task go on. Returns what it ended with, if it did.
+    /// Polls a task. Returns its result if it ended.
     #[inline]
     pub fn poll(&mut self, token: Token) -> Option<T> {
         let slot = self.tasks.get_mut(token.0)?;
@@ -158,7 +156,7 @@ impl<T> Executor<T> {
     }
 }
 
-/// Gives the turn back once; the task goes on when it is polled again, for whatever reason.
+/// Yields once; the task continues when it is polled again, for whatever reason.
 pub fn turn() -> impl Future<Output = ()> {
     let mut waited = false;
     poll_fn(move |_| {

@@ -1,18 +1,17 @@
-//! Large pages for what a process works on in turns.
+//! Large pages for memory that a process uses in turns.
 //!
-//! A processor keeps the places of a limited number of pages: its second-level TLB has typically 1,500 to 2,000 entries.
-//! Clients that have hundreds of kilobytes each, of which an event touches a little here and there, presumably need more of
-//! them, so that with every client that has its turn the places must be looked up again. That it is quicker on large pages
-//! was measured (figures in `docs/load-path.md`); that this is the reason was not. Knows nothing of who has allocated what.
+//! The second-level TLB of a processor typically has 1,500 to 2,000 entries. Clients that have hundreds of kilobytes
+//! each, of which an event touches a little here and there, presumably need more, so that the pages of each client
+//! must be looked up again at its turn. That it is quicker on large pages was measured (figures in
+//! `docs/load-path.md`); that the TLB is the reason was not.
 
 use std::fs;
 
-/// Bytes of a large page. Where a kernel has them in another size, it refuses what is asked for here.
+/// Bytes of a large page. A kernel with another size refuses the requests made here.
 const LARGE: usize = 2 << 20;
 
-/// Puts the memory that the whole process has allocated so far, all its threads, onto large pages. Takes about a
-/// millisecond for each; nothing but speed depends on it, so what the kernel refuses stays as it is (before Linux 6.1 that
-/// is everything).
+/// Moves the memory that the whole process has allocated so far onto large pages. Takes about a millisecond for each;
+/// only speed depends on it, so refusals of the kernel are ignored (before Linux 6.1 it refuses everything).
 pub fn gather() {
     let mappings = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let pages = mappings
@@ -31,7 +30,7 @@ pub fn gather() {
     }
 }
 
-/// Begin and end of a mapping that may hold what was allocated: anonymous memory of this process alone.
+/// Begin and end of a mapping that may hold allocated memory: anonymous and private to this process.
 fn allocated(mapping: &str) -> Option<(usize, usize)> {
     let mut words = mapping.split_ascii_whitespace();
     let range = words.next()?;
@@ -74,7 +73,7 @@ mod tests {
         }
     }
 
-    /// So many large pages' worth of memory on small pages, with nothing beside it that it could be taken together with.
+    /// Memory of this many large pages on small pages, isolated from neighbours that it could be merged with.
     struct Mapping {
         whole: *mut libc::c_void,
         begin: *mut u8,
@@ -82,7 +81,7 @@ mod tests {
 
     const LARGE_PAGES: usize = 3;
 
-    /// With room to begin at a multiple of a large page, and something to spare at either end.
+    /// Size with room to begin at a multiple of a large page, and a margin at either end.
     const WHOLE: usize = (LARGE_PAGES + 3) * LARGE;
 
     impl Mapping {
@@ -116,7 +115,7 @@ mod tests {
             unsafe { std::slice::from_raw_parts_mut(self.begin, LARGE_PAGES * LARGE) }
         }
 
-        /// Bytes of it that the kernel says are on large pages.
+        /// Bytes of it that the kernel reports on large pages.
         fn on_large_pages(&self) -> usize {
             let smaps = fs::read_to_string("/proc/self/smaps").unwrap();
             let head = format!("\n{:x}-", self.begin.addr());
@@ -126,7 +125,7 @@ mod tests {
             kilobytes.parse::<usize>().unwrap() << 10
         }
 
-        /// Why the kernel does not put it onto large pages when it is asked directly; none when it does.
+        /// Why the kernel refuses large pages when asked directly; `None` when it does not.
         fn refusal(&self) -> Option<std::io::Error> {
             let (begin, length) = (self.begin.cast(), LARGE_PAGES * LARGE);
             // SAFETY: as for the call in `gather`.

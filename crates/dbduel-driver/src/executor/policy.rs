@@ -1,4 +1,4 @@
-//! How the kernel schedules a load thread, and what it has used.
+//! Scheduling of load threads by the kernel, and their processor time.
 
 use std::io;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use nix::sys::time::TimeValLike;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 
-/// Lets the timers of the calling thread be exact.
+/// Makes the timers of the calling thread exact.
 ///
 /// # Errors
 /// When the kernel refuses; transactions are then sent up to 50 µs late, which shows in their lag.
@@ -42,7 +42,7 @@ pub fn suit_clients(clients: u32) -> io::Result<()> {
     }
 }
 
-/// Clients of a server beside them from which on two processors always have work, so that no transaction wakes an idle one.
+/// Clients of a local server from which on two processors always have work, so that no transaction wakes an idle one.
 const FILL_TWO_PROCESSORS: u32 = 32;
 
 /// How many load threads a machine of so many processors gets when the server may be on it too: a quarter of the
@@ -61,13 +61,14 @@ pub fn threads_beside_a_server(processors: u32, busy_clients: u32) -> u32 {
     }
 }
 
-/// Share of the processors that other programs take from which on a load has [`BESIDE_OTHERS`] threads.
+/// Share of the processors used by other programs from which on a load has [`BESIDE_OTHERS`] threads.
 const OTHERS_SHARE: f64 = 0.15;
 
-/// Load threads beside other programs, at most one for each client.
+/// Load threads on a machine with other busy programs, at most one for each client.
 const BESIDE_OTHERS: u32 = 16;
 
-/// How long the processors are watched for other programs. Shorter would be few of the kernel's ticks of 10 ms.
+/// How long the processors are watched for other programs. A shorter time would hold few of the kernel's ticks of 10
+/// ms.
 const OTHERS_WINDOW: Duration = Duration::from_millis(200);
 
 /// How many load threads a load gets that is not part of a contest: [`threads_beside_a_server`], or more where other programs are busy
@@ -85,7 +86,7 @@ pub fn threads_among_others(processors: u32, clients: u32, busy_clients: u32) ->
     }
 }
 
-/// Share of all processors that is in use, by whomever, within the next `window`; nothing where the kernel does not say.
+/// Share of all processors in use by any process within the next `window`; `None` where the kernel does not report it.
 fn share_of_others(window: Duration) -> Option<f64> {
     let before = busy_and_all_ticks(&std::fs::read_to_string("/proc/stat").ok()?)?;
     std::thread::sleep(window);
@@ -95,7 +96,7 @@ fn share_of_others(window: Duration) -> Option<f64> {
     (all > 0.0).then(|| ((after.0 - before.0) / all).clamp(0.0, 1.0))
 }
 
-/// Ticks in which processors were busy, and all ticks, of the first line of `/proc/stat`.
+/// Busy ticks and all ticks of all processors, from the first line of `/proc/stat`.
 fn busy_and_all_ticks(stat: &str) -> Option<(f64, f64)> {
     let ticks: Vec<f64> = stat
         .lines()
@@ -111,7 +112,7 @@ fn busy_and_all_ticks(stat: &str) -> Option<(f64, f64)> {
     Some((all - idle, all))
 }
 
-/// Confines the calling thread, and all that it starts from now on, to these processors.
+/// Confines the calling thread, and all threads that it starts from now on, to these processors.
 ///
 /// # Errors
 /// When a number is too large or names no processor that the process may use.
@@ -126,11 +127,11 @@ pub fn confine_to(cores: &[u32]) -> io::Result<()> {
     Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
 }
 
-/// Allows the process as many open files as the system lets it have. Each client needs one, and the usual
-/// soft limit of 1024 is kept low only for the sake of `select`.
+/// Raises the limit of open files to the hard limit. Each client needs one, and the usual soft limit of 1024 is kept
+/// low only for the sake of `select`.
 ///
 /// # Errors
-/// When the kernel refuses; the limit is then what it was.
+/// When the kernel refuses; the limit is then unchanged.
 pub fn raise_open_files_limit() -> io::Result<()> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     if soft < hard {
@@ -139,7 +140,7 @@ pub fn raise_open_files_limit() -> io::Result<()> {
     Ok(())
 }
 
-/// Processor time of the calling thread so far, exactly; in user mode and in the kernel together.
+/// Processor time of the calling thread so far, exact; user mode and kernel together.
 #[must_use]
 pub fn processor_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
@@ -157,7 +158,7 @@ pub struct CpuTime {
 }
 
 impl CpuTime {
-    /// Of the calling thread; zero where the kernel does not say.
+    /// That of the calling thread; zero where the kernel does not report it.
     #[must_use]
     pub fn of_this_thread() -> Self {
         let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else {
@@ -180,7 +181,7 @@ impl CpuTime {
         }
     }
 
-    /// What was used since an earlier look.
+    /// Difference to an earlier reading.
     #[must_use]
     pub fn since(self, earlier: CpuTime) -> Self {
         CpuTime {

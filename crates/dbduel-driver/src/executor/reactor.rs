@@ -1,7 +1,7 @@
-//! What tasks wait on: sockets, instants, and a bell for other threads.
+//! Waits of tasks: for sockets, for instants, and for a bell rung by other threads.
 //!
-//! A wait sleeps in the kernel. With busy polling it first looks for events again and again: a thread that slept on an idle
-//! processor goes on tens of microseconds late, one that polled within one or two.
+//! A wait sleeps in the kernel. With busy polling it first polls for events: a thread that slept on an idle processor
+//! resumes tens of microseconds late, one that polled within one or two.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -21,12 +21,12 @@ use rustix::io::Errno;
 
 use super::policy::processor_time;
 
-/// What a thread took for polling in vain.
+/// Time that a thread spent polling without result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Polled {
     /// Its processor time.
     pub used: Duration,
-    /// Time in which others had its processor.
+    /// Time in which other threads had its processor.
     pub waited: Duration,
 }
 
@@ -34,7 +34,7 @@ pub struct Polled {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Token(pub(super) usize);
 
-/// The bell's and the timer's marks among the tokens of tasks.
+/// Tokens of the bell and the timer, which no task has.
 const BELL: u64 = u64::MAX;
 const TIMER: u64 = u64::MAX - 1;
 
@@ -42,10 +42,10 @@ const TIMER: u64 = u64::MAX - 1;
 /// read, so with many clients one warm buffer beats many cold ones.
 const READ_BUFFER: usize = 64 << 10;
 
-/// What a task wants to hear about its socket.
+/// Readiness that a task waits for on its socket.
 ///
-/// Always edge-triggered: a level-triggered descriptor is asked once more by the kernel after every
-/// reply, and one whose peer has gone while its client is parked would never let the loop sleep.
+/// Always edge-triggered: a level-triggered descriptor is asked once more by the kernel after every reply, and one
+/// whose peer has gone while its client is parked would never let the loop sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
     /// Bytes arrived.
@@ -63,19 +63,19 @@ impl Interest {
     }
 }
 
-/// Where an event came from.
+/// Source of an event.
 pub(super) enum Source {
     Bell,
     Timer,
     Task(Token),
 }
 
-/// Rings a load thread from another thread.
+/// Handle to wake a load thread from another thread.
 #[derive(Debug, Clone)]
 pub struct Bell(Arc<EventFd>);
 
 impl Bell {
-    /// Makes the thread look at its commands.
+    /// Wakes the thread, so that it reads its commands.
     pub fn ring(&self) {
         // Fails only when 2^64 rings are pending, and then the thread is being called anyway.
         let _ = self.0.write(1);
@@ -89,7 +89,7 @@ pub struct Reactor {
     bell: Arc<EventFd>,
     /// How long a wait polls before it sleeps.
     busy_poll: Duration,
-    /// What was polled in vain so far.
+    /// Time polled without result so far.
     polled: Cell<Polled>,
     timer: TimerFd,
     timers: RefCell<BinaryHeap<Reverse<(Instant, Token)>>>,
@@ -132,7 +132,7 @@ impl Reactor {
         })
     }
 
-    /// The thread's bell, for other threads.
+    /// The thread's bell, for use by other threads.
     #[must_use]
     pub fn bell(&self) -> Bell {
         Bell(Arc::clone(&self.bell))
@@ -147,7 +147,7 @@ impl Reactor {
         Ok(epoll::add(&self.epoll, socket, data, interest.flags())?)
     }
 
-    /// Changes what a watched socket is watched for.
+    /// Changes the interest of a watched socket.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -156,18 +156,18 @@ impl Reactor {
         Ok(epoll::modify(&self.epoll, socket, data, interest.flags())?)
     }
 
-    /// Polls the task at `at`, in addition to whatever else it waits for.
+    /// Polls the task at `at`, in addition to its other waits.
     pub fn wake_at(&self, token: Token, at: Instant) {
         self.timers.borrow_mut().push(Reverse((at, token)));
     }
 
-    /// Does not poll the task at `at` any more. Looks at all timers, so this is for what happens seldom.
+    /// Removes the timer of a task at `at`. Scans all timers, so it is for rare cases.
     pub fn forget_timer(&self, token: Token, at: Instant) {
         let mut timers = self.timers.borrow_mut();
         timers.retain(|timer| *timer != Reverse((at, token)));
     }
 
-    /// Forgets all timers of these tasks.
+    /// Removes all timers of these tasks.
     pub fn forget_timers(&self, tokens: &[Token]) {
         let tokens: BTreeSet<Token> = tokens.iter().copied().collect();
         let mut timers = self.timers.borrow_mut();
@@ -186,13 +186,13 @@ impl Reactor {
         self.sleeps.get()
     }
 
-    /// Ends the wait of a turn at `at` for the executor's owner; replaces an earlier wish.
+    /// Ends the wait of a turn at `at` for the executor's owner; replaces an earlier instant.
     pub fn wake_owner_at(&self, at: Option<Instant>) {
         self.owner_timer.set(at);
     }
 
-    /// When the running batch of events was taken from the kernel. What passes from here until a task's
-    /// turn is the load process's own delay.
+    /// When the current batch of events was taken from the kernel. The time from here until a task's turn is the load
+    /// process's own delay.
     #[inline]
     #[must_use]
     pub fn turn_began(&self) -> Instant {
@@ -204,14 +204,14 @@ impl Reactor {
         self.buffer.borrow_mut()
     }
 
-    /// What waits took for polling before there was anything to do.
+    /// Time that waits spent polling before an event arrived.
     #[must_use]
     pub fn polled(&self) -> Polled {
         self.polled.get()
     }
 
-    /// Waits for events, which replace those in `events`, but for no more than it has room for. The earliest instant that
-    /// was asked for ends the wait, and so does a signal while it sleeps.
+    /// Waits for events, which replace those in `events`, up to its capacity. The earliest requested instant ends the
+    /// wait, and so does a signal while it sleeps.
     #[inline]
     pub(super) fn wait(&self, events: &mut Vec<Event>) -> io::Result<()> {
         events.clear();
@@ -224,8 +224,8 @@ impl Reactor {
         self.take(events, None)
     }
 
-    /// Looks for events until there are some, an instant has come, or the time for it is over, which alone is false. An
-    /// instant needs no timer here.
+    /// Polls until there are events, an instant has come, or its time is over; false only in the last case. An instant
+    /// needs no timer here.
     fn poll(&self, events: &mut Vec<Event>) -> io::Result<bool> {
         let at_once = Timespec::default();
         self.take(events, Some(&at_once))?;
@@ -263,7 +263,7 @@ impl Reactor {
         Ok(has_come)
     }
 
-    /// Takes events from the kernel; waits for the first of them without a limit, or as long as it says.
+    /// Takes events from the kernel; waits for the first of them, up to the timeout if there is one.
     #[inline]
     fn take(&self, events: &mut Vec<Event>, limit: Option<&Timespec>) -> io::Result<()> {
         match epoll::wait(&self.epoll, spare_capacity(events), limit) {
@@ -298,13 +298,13 @@ impl Reactor {
         timers.pop().map(|Reverse((_, token))| token)
     }
 
-    /// The earliest instant at which a task or the owner is to go on.
+    /// The earliest instant at which a task or the owner must run.
     fn earliest(&self) -> Option<Instant> {
         let task = self.timers.borrow().peek().map(|Reverse((at, _))| *at);
         [task, self.owner_timer.get()].into_iter().flatten().min()
     }
 
-    /// Sets the kernel's timer to the earliest instant, if it is not set to it already.
+    /// Sets the kernel's timer to the earliest instant, unless it is already set to it.
     fn arm_timer(&self) -> io::Result<()> {
         let earliest = self.earliest();
         let Some(at) = earliest.filter(|_| earliest != self.armed.get()) else {

@@ -9,17 +9,17 @@ use std::time::Duration;
 use super::policy::make_timers_exact;
 use super::{Bell, Executor};
 
-/// Longest time for a new thread to make its event loop.
+/// Longest time for a new thread to create its event loop.
 const START: Duration = Duration::from_secs(30);
 
-/// What a thread makes its event loop from.
+/// Parts from which a thread creates its event loop.
 pub struct EventLoop {
     busy_poll: Duration,
     bell: Sender<Bell>,
 }
 
 impl EventLoop {
-    /// Makes the event loop and runs `body` on it.
+    /// Creates the event loop and runs `body` on it.
     ///
     /// # Errors
     /// When the kernel refuses an event loop, those of `body`, and its panic.
@@ -32,7 +32,7 @@ impl EventLoop {
             body(executor)
         };
         catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
-            let text = "a load thread panicked; this is a fault of dbduel";
+            let text = "a load thread panicked; this is a bug in dbduel";
             Err(io::Error::other(text))
         })
     }
@@ -59,7 +59,7 @@ pub fn start(
         io::Error::other(match error {
             RecvTimeoutError::Timeout => "a load thread did not start in time",
             RecvTimeoutError::Disconnected => {
-                "a load thread could not make its event loop; are descriptors left?"
+                "a load thread could not create its event loop; is the open files limit reached?"
             }
         })
     })?;

@@ -1,4 +1,4 @@
-//! Numbers and texts that scripts know errors of connections by.
+//! Numbers and texts of connection errors as scripts see them.
 
 use std::io::ErrorKind;
 
@@ -18,12 +18,12 @@ const NO_SOCKET: u32 = 2002;
 const NO_HOST: u32 = 2003;
 /// `CR_UNKNOWN_HOST`.
 const UNKNOWN_HOST: u32 = 2005;
-/// `CR_SSL_CONNECTION_ERROR`: whatever stands in the way of TLS, a connection that breaks in its handshake too.
+/// `CR_SSL_CONNECTION_ERROR`: any TLS failure, including a connection that breaks during the handshake.
 const NO_TLS: u32 = 2026;
 /// `CR_MALFORMED_PACKET`.
 const MALFORMED: u32 = 2027;
 
-/// The number and text that libmysqlclient would give to a connection that broke.
+/// The number and text that libmysqlclient reports for a connection that broke.
 pub fn lost_error(lost: &LostError) -> ServerError {
     let (code, message) = match lost {
         LostError::Io(error)
@@ -46,7 +46,7 @@ pub fn lost_error(lost: &LostError) -> ServerError {
     of_client(code, message)
 }
 
-/// The number and text that libmysqlclient would give to a connection that cannot be made.
+/// The number and text that libmysqlclient reports for a connection that cannot be made.
 pub fn connect_error(address: &Address, lost: &LostError) -> ServerError {
     let (code, message) = match lost {
         LostError::Refused(error) => return error.clone(),

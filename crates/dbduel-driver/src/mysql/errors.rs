@@ -1,12 +1,12 @@
-//! What the error numbers of MySQL and MariaDB mean, and the codec's errors as those of a connection.
+//! Meaning of the error numbers of MySQL and MariaDB, and conversion of the codec's errors.
 
 use dbduel_wire::{CommandError, LoginError, WireError};
 
 use super::super::tls::HandshakeError;
 use crate::{ErrorClass, LostError, ServerError, StatementError};
 
-/// SQLSTATE class of errors after which the transaction is rolled back and may be tried again. Deadlocks (1213) are in it, so
-/// are the snapshot conflicts of MyRocks and the certification failures of Galera and group replication.
+/// SQLSTATE class of errors after which the transaction is rolled back and may be tried again. Includes deadlocks
+/// (1213), the snapshot conflicts of MyRocks and the certification failures of Galera and group replication.
 const TRANSACTION_ROLLBACK: &str = "40";
 
 fn class(code: u16, sqlstate: &str, message: &str) -> ErrorClass {

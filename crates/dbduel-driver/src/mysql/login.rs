@@ -66,7 +66,7 @@ pub(crate) async fn log_in(
     }
 }
 
-/// How much TLS the login asks for.
+/// TLS request of the login.
 pub(crate) fn wish(mode: &TlsMode) -> TlsWish {
     match mode {
         TlsMode::Off => TlsWish::Off,

@@ -1,4 +1,5 @@
-//! MySQL and MariaDB: what of a connection is their protocol's own. Login, numbers of errors and literals are in the files beside.
+//! MySQL and MariaDB: the protocol-specific part of a connection. Login, error numbers and literals are in the files
+//! beside.
 
 pub(super) mod client_errors;
 mod errors;

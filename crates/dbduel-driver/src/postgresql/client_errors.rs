@@ -1,4 +1,4 @@
-//! SQLSTATEs and texts that scripts know errors of connections by; the texts are libpq's.
+//! SQLSTATEs and texts of connection errors as scripts see them; the texts are libpq's.
 
 use super::errors::with_state;
 use crate::address::Address;
@@ -22,7 +22,7 @@ pub fn lost_error(lost: &LostError) -> ServerError {
     }
 }
 
-/// The error of a connection that cannot be made; its message says where to.
+/// The error of a connection that cannot be made; its message names the server.
 pub fn connect_error(address: &Address, lost: &LostError) -> ServerError {
     let place = match address {
         Address::Unix { path } => format!("on socket \"{}\"", path.display()),

@@ -1,4 +1,4 @@
-//! What SQLSTATE means, and the codec's errors as those of a connection.
+//! Meaning of SQLSTATEs, and conversion of the codec's errors.
 
 use std::io;
 
@@ -26,7 +26,7 @@ fn class(sqlstate: &str) -> ErrorClass {
     }
 }
 
-/// SQLSTATE as a number, for those who know errors by one: its digits and letters as a number of base 36.
+/// SQLSTATE as a number of base 36, for callers that identify errors by numbers.
 pub fn code(sqlstate: &str) -> u32 {
     u32::from_str_radix(sqlstate, 36).unwrap_or_default()
 }
@@ -50,7 +50,7 @@ pub(super) fn commit_rolled_back() -> ServerError {
 }
 
 impl From<WireServerError> for StatementError {
-    /// After a fatal error the server closes the connection: a backend that was ended, a server that shuts down.
+    /// After a fatal error the server closes the connection: a terminated backend, or a server that shuts down.
     #[cold]
     fn from(error: WireServerError) -> Self {
         if error.is_fatal {

@@ -1,4 +1,4 @@
-//! Values as SQL literals, for sessions with `standard_conforming_strings`, which is on since 9.1.
+//! Values as SQL literals, for sessions with `standard_conforming_strings`, the default since 9.1.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
@@ -15,7 +15,8 @@ impl Display for Bytes<'_> {
     }
 }
 
-/// Text as a literal, which SQLite reads alike. There is none for a NUL, which ends the statement, so that the server refuses it.
+/// Text as a literal, in a form that SQLite reads too. A NUL has no literal: it ends the statement, so the server
+/// refuses it.
 pub(crate) struct Text<'a>(pub(crate) &'a str);
 
 impl Display for Text<'_> {

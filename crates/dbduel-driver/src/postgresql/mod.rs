@@ -1,4 +1,5 @@
-//! PostgreSQL: what of a connection is its protocol's own. Login, meanings of SQLSTATE and literals are in the files beside.
+//! PostgreSQL: the protocol-specific part of a connection. Login, meanings of SQLSTATEs and literals are in the files
+//! beside.
 
 pub(super) mod client_errors;
 mod errors;
@@ -23,8 +24,8 @@ pub(super) struct Session {
     parser: ReplyParser,
     /// Statements prepared so far; their names are numbers.
     prepared: u32,
-    /// True when the last statement of the present request commits: the server answers a COMMIT of a failed transaction with
-    /// the success of a ROLLBACK.
+    /// True when the last statement of the current request commits: the server answers the COMMIT of a failed
+    /// transaction with a successful ROLLBACK.
     commits: bool,
 }
 
@@ -41,7 +42,7 @@ impl Prepared {
     }
 }
 
-/// What becomes of a request to prepare.
+/// State of a request to prepare a statement.
 pub(super) struct Preparation {
     parser: PrepareParser,
     commits: bool,
@@ -102,7 +103,7 @@ impl Session {
         }
     }
 
-    /// Takes bytes of the answer; none while it is not complete.
+    /// Consumes bytes of the answer; `None` while it is incomplete.
     pub(super) fn feed_prepared(
         &mut self,
         preparation: &mut Preparation,
@@ -118,7 +119,7 @@ impl Session {
         }))
     }
 
-    /// Appends a request to forget a statement.
+    /// Appends a request to deallocate a statement.
     pub(super) fn put_close(&mut self, out: &mut Vec<u8>, prepared: &Prepared) {
         command::close(out, &prepared.statement);
         command::sync(out);
@@ -149,7 +150,7 @@ impl Session {
     }
 }
 
-/// True when a statement ends a transaction for good.
+/// True when a statement commits a transaction.
 fn commits(sql: &[u8]) -> bool {
     let begins_with = |word: &[u8]| {
         let sql = sql.trim_ascii_start();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// The statement with a number for every question mark that is not in quotes.
+/// The statement with `$` numbers for the question marks outside quotes.
 pub(super) fn numbered(sql: &str) -> String {
     let mut out = String::with_capacity(sql.len() + 16);
     let (mut quote, mut count) = (None, 0);

@@ -25,7 +25,7 @@ use crate::executor::Interest;
 pub(super) use waiter::{Blocking, deadline_passed};
 pub use waiter::{OnLoop, Waiter};
 
-/// Pause before asking a unix socket again whose queue of connections is full.
+/// Pause before retrying a unix socket whose backlog is full.
 const QUEUE_PAUSE: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
@@ -38,7 +38,7 @@ enum Kind {
 #[derive(Debug)]
 pub(crate) struct Socket {
     kind: Kind,
-    /// Everything goes through it once there is one.
+    /// TLS layer; carries all bytes once it exists.
     tls: Option<Box<ClientConnection>>,
 }
 
@@ -48,7 +48,7 @@ impl Socket {
             Address::Unix { path } => Kind::Unix(connect_unix(waiter, path).await?),
             Address::Tcp { host, port } => Kind::Tcp(connect_tcp(waiter, host, *port).await?),
             Address::File { path, .. } => {
-                let text = format!("`{}` is a file of SQLite and no server", path.display());
+                let text = format!("`{}` is a SQLite file, not a server", path.display());
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
             }
         };
@@ -67,7 +67,7 @@ impl Socket {
         })
     }
 
-    /// Puts TLS over the connection and waits for its handshake.
+    /// Starts TLS on the connection and waits for its handshake.
     pub(super) async fn start_tls(
         &mut self,
         waiter: &impl Waiter,
@@ -95,7 +95,7 @@ impl Socket {
         }
     }
 
-    /// True when everything goes through TLS.
+    /// True when the connection uses TLS.
     pub(super) fn is_encrypted(&self) -> bool {
         self.tls.is_some()
     }
@@ -126,7 +126,7 @@ impl Socket {
         waiter.wait(self.kind.as_fd(), Interest::Read).await
     }
 
-    /// True when nothing waits in the TLS layer for room in the socket.
+    /// True when the TLS layer holds no bytes that wait to be sent.
     #[inline]
     fn is_flushed(&self) -> bool {
         self.tls.as_ref().is_none_or(|tls| !tls.wants_write())
@@ -151,8 +151,8 @@ impl Socket {
         }
     }
 
-    /// Waits for bytes and appends them. Returns after the first that came: what follows may be the end
-    /// of the connection, and a server that refuses a client says why right before it.
+    /// Waits for bytes and appends them. Returns after the first read: the next may be the end of the connection, and
+    /// a server that refuses a client states the reason right before it.
     pub(super) async fn receive_into(
         &mut self,
         waiter: &impl Waiter,
@@ -245,9 +245,10 @@ async fn connect_unix(waiter: &impl Waiter, path: &Path) -> io::Result<UnixStrea
 #[error("{0}")]
 pub(crate) struct UnknownHost(io::Error);
 
-/// Looking up a name blocks the thread as long as the system's resolver does; a load is better given a number.
+/// Connects by TCP. Resolving a name blocks the thread as long as the system's resolver does, so a load should use a
+/// numeric address.
 async fn connect_tcp(waiter: &impl Waiter, host: &str, port: u16) -> io::Result<TcpStream> {
-    let mut failure = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    let mut failure = io::Error::new(io::ErrorKind::NotFound, "no address found for the host");
     let addresses = (host, port).to_socket_addrs();
     for address in addresses.map_err(|error| io::Error::new(error.kind(), UnknownHost(error)))? {
         match connect_tcp_to(waiter, address).await {

@@ -1,13 +1,13 @@
-//! A TLS layer over a socket that does not wait.
+//! A TLS layer over a non-blocking socket.
 //!
-//! Knows no event loop: every call does what can be done now and says `WouldBlock` when that is nothing.
-//! The library allocates for every record, so a load over TLS does too.
+//! Every call does what is possible now and returns `WouldBlock` when that is nothing. The library allocates for every
+//! record, so a load over TLS does too.
 
 use std::io::{self, ErrorKind, Read, Write};
 
 use rustls::ClientConnection;
 
-/// Takes what the socket has now into the layer; false when that is nothing.
+/// Reads available bytes of the socket into the layer; false when there are none.
 pub(super) fn read(tls: &mut ClientConnection, socket: &mut impl Read) -> io::Result<bool> {
     match tls.read_tls(socket) {
         Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
@@ -20,7 +20,7 @@ pub(super) fn read(tls: &mut ClientConnection, socket: &mut impl Read) -> io::Re
     Ok(true)
 }
 
-/// Reads clear bytes; 0 when the server has ended the connection.
+/// Reads decrypted bytes; 0 when the server has ended the connection.
 pub(super) fn receive(
     tls: &mut ClientConnection,
     socket: &mut impl Read,
@@ -37,8 +37,8 @@ pub(super) fn receive(
     }
 }
 
-/// Hands clear bytes to the layer and what it makes of them to the socket. Returns how many it took: none
-/// while earlier ones still wait for room in the socket.
+/// Encrypts bytes and sends the records to the socket. Returns how many bytes it took: 0 while earlier ones still wait
+/// for room in the socket.
 pub(super) fn write(
     tls: &mut ClientConnection,
     socket: &mut impl Write,

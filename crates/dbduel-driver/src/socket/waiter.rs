@@ -12,13 +12,13 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use crate::cancel::Cancel;
 use crate::executor::{Interest, Reactor, Token, turn};
 
-/// Bytes that one read of a blocking connection can bring.
+/// Maximum number of bytes that one read of a blocking connection returns.
 const READ_BUFFER: usize = 64 << 10;
 
 /// The longest time to a deadline, so that adding it to an instant cannot overflow.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// How often a blocking wait looks at whether it is given up.
+/// Time between two checks for cancellation in a blocking wait.
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
 
 /// How a connection waits.
@@ -29,13 +29,13 @@ pub trait Waiter {
     /// When the kernel refuses.
     fn watch(&self, socket: BorrowedFd<'_>, interest: Interest) -> io::Result<()>;
 
-    /// Changes what the socket is watched for.
+    /// Changes the interest of the socket.
     ///
     /// # Errors
     /// When the kernel refuses.
     fn rewatch(&self, socket: BorrowedFd<'_>, interest: Interest) -> io::Result<()>;
 
-    /// Waits until the socket may be ready for what it is watched for.
+    /// Waits until the socket may be ready.
     fn wait(
         &self,
         socket: BorrowedFd<'_>,
@@ -48,24 +48,24 @@ pub trait Waiter {
     /// The read buffer; not to be kept across a wait.
     fn buffer(&self) -> RefMut<'_, Box<[u8]>>;
 
-    /// The server has shown that it lives, or gets a new request: the time for its next answer begins.
+    /// Restarts the deadline: the server has answered, or gets a new request.
     fn restart(&self);
 
-    /// When waiting ends with an error; none where it has no end of its own.
+    /// When waiting ends with an error; `None` without a deadline.
     fn deadline(&self) -> Option<Instant>;
 
-    /// What gives up its waits before their end.
+    /// Cancellation of its waits.
     fn cancel(&self) -> Cancel;
 }
 
-/// What waiting for an answer ends with.
+/// The error of a wait that ended without an answer.
 #[cold]
 pub(crate) fn deadline_passed() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "the deadline passed")
 }
 
-/// A task on an event loop, which waits without holding up its thread. It has no deadline: the owner of the task drops
-/// it when time is up.
+/// A task on an event loop; waits do not block its thread. It has no deadline: the owner of the task drops it when
+/// time is up.
 #[derive(Debug)]
 pub struct OnLoop {
     pub(crate) reactor: Rc<Reactor>,
@@ -113,7 +113,7 @@ impl Waiter for OnLoop {
     }
 }
 
-/// Blocks the thread in system calls, until a deadline at most. Its waits are over when their futures are polled once.
+/// Blocks the thread in system calls, until a deadline at most. Its futures are ready when polled once.
 #[derive(Debug)]
 pub struct Blocking {
     deadline: Cell<Instant>,
@@ -140,10 +140,10 @@ impl Blocking {
         self.timeout.set(timeout);
     }
 
-    /// Time for one system call: until the deadline, or the next look at whether the wait is given up.
+    /// Time for one system call: until the deadline, or the next check for cancellation.
     fn left(&self) -> io::Result<Duration> {
         if self.cancel.is_set() {
-            return Err(io::Error::other("the wait for an answer was given up"));
+            return Err(io::Error::other("the wait for a reply was cancelled"));
         }
         let left = self
             .deadline

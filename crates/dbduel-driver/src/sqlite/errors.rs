@@ -1,4 +1,4 @@
-//! What SQLite's result codes mean.
+//! Meaning of SQLite's result codes.
 
 use std::io;
 use std::path::Path;
@@ -10,7 +10,7 @@ use rusqlite::ffi;
 use crate::socket::deadline_passed;
 use crate::{ErrorClass, LostError, ServerError, StatementError};
 
-/// SQLite knows no SQLSTATE; this one says as much.
+/// SQLite has no SQLSTATE; this is the one for general errors.
 const NO_STATE: [u8; 5] = *b"HY000";
 
 fn class(extended_code: i32, message: &str) -> ErrorClass {
@@ -43,7 +43,7 @@ fn server_error(extended_code: i32, message: String) -> ServerError {
     }
 }
 
-/// A failure of the file or its disk makes the connection useless; after any other error it can be used further.
+/// A failure of the file or its disk makes the connection unusable; after any other error it remains usable.
 #[cold]
 pub(super) fn meaning(error: rusqlite::Error) -> StatementError {
     let (code, message) = match error {
@@ -68,17 +68,17 @@ pub(super) fn meaning(error: rusqlite::Error) -> StatementError {
     }
 }
 
-/// What to do about an error whose text does not say so.
+/// Advice for errors whose text has none.
 fn advice(extended_code: i32) -> Option<&'static str> {
     match extended_code {
         ffi::SQLITE_BUSY => Some(
-            "another connection has locked the file: if it is one of another program, end that, or wait longer with `busy_timeout`",
+            "another connection has locked the file: close it if it belongs to another program, or raise `busy_timeout`",
         ),
         ffi::SQLITE_IOERR_SHMOPEN
         | ffi::SQLITE_IOERR_SHMSIZE
         | ffi::SQLITE_IOERR_SHMLOCK
         | ffi::SQLITE_IOERR_SHMMAP => Some(
-            "a write-ahead log needs memory that processes share by a file, which this file system does not have: put the file on \
+            "write-ahead logging needs file-backed shared memory, which this file system does not support: put the file on \
              another one, or set `journal_mode` to `delete`",
         ),
         _ => None,
@@ -100,13 +100,13 @@ pub(super) fn not_opened(path: &Path, error: &rusqlite::Error) -> LostError {
     io::Error::other(format!("`{}`: {error}", path.display())).into()
 }
 
-/// The turn to write did not come.
+/// The error of a session that could not enter the queue of writers in time.
 #[cold]
 pub(super) fn not_let_through(timeout: Duration) -> ServerError {
     let message = match timeout.is_zero() {
-        true => "another client writes, and this one has read in its transaction; begin it with BEGIN IMMEDIATE".to_owned(),
+        true => "another client is writing and this transaction has already read; begin it with BEGIN IMMEDIATE".to_owned(),
         false => format!(
-            "the turn to write did not come within {} ms (`busy_timeout`)",
+            "waited {} ms (`busy_timeout`) for other writers to finish",
             timeout.as_millis()
         ),
     };
@@ -118,14 +118,14 @@ pub(super) fn too_many_statements() -> ServerError {
     let class = ErrorClass::TooManyPrepared;
     let error = server_error(
         ffi::SQLITE_FULL,
-        "the connection keeps too many statements".to_owned(),
+        "too many prepared statements on this connection".to_owned(),
     );
     ServerError { class, ..error }
 }
 
 #[cold]
 pub(super) fn unknown_statement() -> ServerError {
-    let message = "the connection does not know the statement".to_owned();
+    let message = "this connection has no such prepared statement".to_owned();
     server_error(ffi::SQLITE_MISUSE, message)
 }
 

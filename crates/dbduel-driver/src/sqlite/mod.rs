@@ -1,7 +1,7 @@
-//! SQLite, which runs in this process: a session is a connection to a file, and a statement is run where it is called.
+//! SQLite, which runs in this process: a session is a connection to a file, and statements run in the calling thread.
 //!
-//! There is no protocol, so nothing here waits for a socket: a statement blocks its thread. Settings, the queue of writers and
-//! the meanings of errors are in the files beside.
+//! There is no protocol and no socket: a statement blocks its thread. Settings, the queue of writers and the meanings
+//! of errors are in the files beside.
 
 mod errors;
 mod settings;
@@ -32,12 +32,12 @@ pub fn version() -> &'static str {
 
 /// An open file.
 pub(super) struct Session {
-    /// Goes before the connection that it borrows from, which has an address of its own.
+    /// Dropped before the connection that they borrow from, which is boxed for a stable address.
     statements: Vec<Option<Prepared>>,
     connection: Box<Connection>,
     /// The writers of this file in this process.
     queue: Arc<WriterQueue>,
-    /// True while the queue has let this session through.
+    /// True while this session has its turn to write.
     is_writing: bool,
     /// Longest wait in the queue; SQLite waits as long for other processes.
     busy_timeout: Duration,
@@ -45,9 +45,9 @@ pub(super) struct Session {
     /// When a statement is interrupted, in nanoseconds since the file was opened; [`NEVER`] without a limit.
     deadline: Arc<AtomicU64>,
     number: u32,
-    /// The statement that has got its values and is run next; none when it is a text.
+    /// The statement that is bound and runs next; `None` for a text.
     pending: Option<PreparedStatement>,
-    /// A row on its way to a sink.
+    /// Buffer for a row on its way to a sink.
     row: Vec<u8>,
     kinds: Vec<ColumnKind>,
 }
@@ -61,25 +61,25 @@ struct Prepared {
     writes: bool,
 }
 
-/// A prepared statement of a session, by its place in it.
+/// A prepared statement of a session, by its index.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PreparedStatement {
     index: usize,
     pub(super) parameters: usize,
 }
 
-/// A deadline that does not come.
+/// The deadline that never passes.
 const NEVER: u64 = u64::MAX;
 
-/// Instructions of SQLite's virtual machine between two looks at the deadline, some milliseconds.
+/// Instructions of SQLite's virtual machine between two checks of the deadline, some milliseconds.
 const INSTRUCTIONS_PER_LOOK: i32 = 100_000;
 
-/// Where there is no more room for a statement.
+/// Maximum number of prepared statements of a session.
 const STATEMENTS_MAX: usize = 1 << 20;
 
 impl Session {
-    /// Opens a file, which is there, with these settings, and reads them back; `cancel` interrupts its statements. An empty file is
-    /// a database without tables.
+    /// Opens an existing file with these settings and reads them back; `cancel` interrupts its statements. An empty
+    /// file is a database without tables.
     pub(super) fn open(
         path: &Path,
         settings: &Settings,
@@ -115,7 +115,7 @@ impl Session {
         })
     }
 
-    /// Statements are interrupted from now on at this time.
+    /// Sets the time at which statements are interrupted.
     pub(super) fn set_deadline(&self, deadline: Instant) {
         let at = deadline.saturating_duration_since(self.opened).as_nanos();
         let at = u64::try_from(at).unwrap_or(NEVER);
@@ -128,7 +128,7 @@ impl Session {
         self.pending = None;
     }
 
-    /// Runs the statement that has got its values, or else this text.
+    /// Runs the statement that is bound, or else this text.
     #[inline]
     pub(super) fn run_pending<S: Sink>(
         &mut self,
@@ -157,7 +157,7 @@ impl Session {
         Ok(whole)
     }
 
-    /// A number that no other session of this process has.
+    /// A number unique among the sessions of this process.
     pub(super) fn number(&self) -> u32 {
         self.number
     }
@@ -191,7 +191,7 @@ impl Session {
         }
     }
 
-    /// Gives a statement its values; it is the one that is run next.
+    /// Binds the values of a statement, which runs next.
     pub(super) fn bind(
         &mut self,
         statement: PreparedStatement,
@@ -222,7 +222,7 @@ impl Session {
         Ok(())
     }
 
-    /// Runs a statement with the values that it was given last.
+    /// Runs a statement with its bound values.
     fn run<S: Sink>(
         &mut self,
         statement: PreparedStatement,
@@ -268,7 +268,7 @@ impl Session {
         outcome
     }
 
-    /// Waits until it is this session's turn to write, unless it is already. One that has read in its transaction does not
+    /// Waits for this session's turn to write, unless it has it. A session that has read in its transaction does not
     /// wait: the writer before it may be waiting for that transaction to end.
     fn enter_queue(&mut self) -> Result<(), StatementError> {
         if self.is_writing {
@@ -343,7 +343,7 @@ impl fmt::Debug for Session {
 }
 
 impl Drop for Session {
-    /// The next writer must not wait for a session that is gone. Its transaction is rolled back first.
+    /// Rolls back the transaction, then lets the next writer through.
     fn drop(&mut self) {
         self.statements.clear();
         if self.is_writing {
@@ -365,7 +365,7 @@ fn column(name: &str) -> Column<'_> {
     }
 }
 
-/// Writes a row in the form in which PostgreSQL sends it as text: lengths and bytes of values.
+/// Writes a row in PostgreSQL's text format: lengths and bytes of values.
 fn encode(
     row: &rusqlite::Row<'_>,
     columns: usize,
@@ -399,8 +399,8 @@ fn put(out: &mut Vec<u8>, value: fmt::Arguments<'_>) {
     out[at..at + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-/// A value as SQLite takes it. Bytes that are text become text, as they do on servers whose columns are; SQLite would compare
-/// a text and a blob of the same bytes as different.
+/// A value as SQLite takes it. Bytes that are valid text become text, as on servers, whose columns have types; SQLite
+/// would compare a text and a blob of the same bytes as different.
 struct Bound<'a>(&'a Value<'a>);
 
 impl ToSql for Bound<'_> {

@@ -1,4 +1,4 @@
-//! SQLite's settings (PRAGMA), which a connection is given when it opens its file and which are then read back.
+//! SQLite's settings (PRAGMA), applied to a connection when it opens its file and then read back.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,17 +9,17 @@ use rusqlite::Connection;
 use super::errors;
 use crate::{LostError, StatementError};
 
-/// Names and values, as they are written.
+/// Settings by name, as written.
 pub type Settings = BTreeMap<String, String>;
 
-/// How long a connection waits for a lock when its settings do not say, milliseconds.
+/// Default time that a connection waits for a lock, milliseconds.
 const BUSY_TIMEOUT_MS: u64 = 5_000;
 
 const BUSY_TIMEOUT: &str = "busy_timeout";
 
-/// What a setting may be.
+/// Allowed values of a setting.
 enum Values {
-    /// One of these words, or its number, by which SQLite answers for some.
+    /// One of these words, or its number, which SQLite returns for some.
     Words(&'static [(&'static str, i64)]),
     /// A whole number between these.
     Number(i64, i64),
@@ -31,7 +31,7 @@ const SWITCH: Values = Values::Words(&[("off", 0), ("on", 1)]);
 const ANY: Values = Values::Number(i64::MIN, i64::MAX);
 const COUNT: Values = Values::Number(0, i32::MAX as i64);
 
-/// In the order in which a connection sets them: what is kept in the file before what makes the file.
+/// Settings in the order in which a connection applies them: those stored in the file before those that create it.
 const SETTINGS: &[(&str, Values)] = &[
     ("page_size", Values::PowerOfTwo(512, 65_536)),
     (
@@ -83,23 +83,23 @@ const SETTINGS: &[(&str, Values)] = &[
 /// Why a setting is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
-    /// There is none of that name, or not for contests.
+    /// The name is unknown, or not allowed in contests.
     #[error(
-        "SQLite has no setting `{name}` that can be set here; there are {}",
+        "`{name}` is not a SQLite setting that can be set here; available: {}",
         names()
     )]
     Name {
         /// As written.
         name: String,
     },
-    /// It does not take that value.
+    /// The value is not allowed.
     #[error("`{name}` cannot be `{value}`; it takes {takes}")]
     Value {
         /// The setting.
         name: String,
         /// As written.
         value: String,
-        /// What it takes.
+        /// Allowed values.
         takes: String,
     },
 }
@@ -110,7 +110,7 @@ fn names() -> String {
 }
 
 impl Values {
-    /// The value as it is set and compared; none when it is not among these.
+    /// The value in its canonical form; `None` when it is not allowed.
     fn canonical(&self, value: &str) -> Option<String> {
         let value = value.trim().to_ascii_lowercase();
         match self {
@@ -139,14 +139,14 @@ impl Values {
                 words.join(", ")
             }
             Values::Number(i64::MIN, _) => "a whole number".to_owned(),
-            Values::Number(low, i64::MAX) => format!("a whole number from {low} on"),
+            Values::Number(low, i64::MAX) => format!("a whole number of at least {low}"),
             Values::Number(low, high) => format!("a whole number from {low} to {high}"),
             Values::PowerOfTwo(low, high) => format!("a power of two from {low} to {high}"),
         }
     }
 }
 
-/// The value of a setting in the words in which SQLite's documents have it.
+/// The value of a setting in the words of SQLite's documentation.
 ///
 /// # Errors
 /// [`SettingError`] when there is no such setting or it does not take the value.
@@ -163,7 +163,7 @@ pub fn check(name: &str, value: &str) -> Result<String, SettingError> {
     })
 }
 
-/// Gives a connection its settings and reads them back. Returns how long it waits for a lock.
+/// Applies settings to a connection and reads them back. Returns the lock timeout.
 pub(super) fn apply(connection: &Connection, settings: &Settings) -> Result<Duration, LostError> {
     let default_timeout = BUSY_TIMEOUT_MS.to_string();
     for (name, values) in SETTINGS {
@@ -196,10 +196,10 @@ pub(super) fn apply(connection: &Connection, settings: &Settings) -> Result<Dura
     Ok(Duration::from_millis(timeout.unwrap_or(BUSY_TIMEOUT_MS)))
 }
 
-/// What the value that is there says of why it is there.
+/// Error text for a setting that reads back differently, with the probable reason.
 fn differs(name: &str, found: &str) -> String {
     let why = match name {
-        "page_size" | "auto_vacuum" => "a file keeps what it was made with",
+        "page_size" | "auto_vacuum" => "it is fixed when the file is created",
         "journal_mode" => {
             "another connection may have the file open in another mode; the write-ahead log needs a file system with shared memory"
         }
@@ -213,7 +213,7 @@ fn refused(name: &str, value: &str, why: &str) -> LostError {
     io::Error::other(format!("cannot set `{name}` to `{value}`: {why}")).into()
 }
 
-/// Names of the PRAGMAs that answer with one value, which says how a connection or its file is set.
+/// Names of the PRAGMAs that return one value about a connection or its file.
 pub(super) const READABLE: &[&str] = &[
     "analysis_limit",
     "application_id",

@@ -1,4 +1,4 @@
-//! What a connection says of its settings, as names and values. SQLite has a PRAGMA for each and no statement for all.
+//! Settings of a connection as names and values. SQLite has a PRAGMA for each and no statement for all.
 
 use dbduel_wire::{ColumnKind, RowFormat};
 use rusqlite::Connection;
@@ -8,10 +8,10 @@ use super::put;
 use super::settings::READABLE;
 use crate::{Row, Sink, Summary, Value};
 
-/// The statement that `rows` answers.
+/// The statement that `rows` implements.
 pub const SHOW_SETTINGS: &str = "SHOW VARIABLES";
 
-/// What else is asked, with names of our own.
+/// Further queries, with names of our own.
 const QUESTIONS: &[(&str, &str)] = &[
     ("sqlite_version", "SELECT sqlite_version()"),
     ("sqlite_source_id", "SELECT sqlite_source_id()"),
@@ -21,8 +21,8 @@ const QUESTIONS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Hands out the settings of a connection and its file, by the names of their PRAGMAs; with SQLite's version and the options
-/// that it was compiled with.
+/// Passes to `sink` the settings of a connection and its file, by the names of their PRAGMAs, with SQLite's version
+/// and compile options.
 pub(super) fn rows<S: Sink>(connection: &Connection, sink: &mut S) -> rusqlite::Result<Summary> {
     let kinds: [ColumnKind; 2] = [Value::Bytes(b"").kind(); 2];
     let mut summary = Summary {

@@ -187,7 +187,7 @@ fn settings_are_read_back_and_shown_and_what_is_not_taken_is_refused() {
     let error = database.open(&[("page_size", "4096")]).unwrap_err();
     let why = std::error::Error::source(&error).unwrap().to_string();
     assert!(
-        why.contains("`8192`; a file keeps what it was made with"),
+        why.contains("`8192`; it is fixed when the file is created"),
         "{why}"
     );
 }

@@ -1,7 +1,7 @@
 //! The writers of one file in this process, first come, first served.
 //!
-//! SQLite lets one connection write at a time. Others ask again after pauses that grow, so a writer that commits and begins again
-//! at once overtakes them for as long as it likes. Here they wait in line.
+//! SQLite lets one connection write at a time. Others retry after growing pauses, so a writer that commits and begins
+//! again at once can overtake them indefinitely. Here they wait in line.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -16,12 +16,12 @@ pub(super) struct WriterQueue {
 
 #[derive(Debug, Default)]
 struct Line {
-    /// True while one is let through.
+    /// True while a writer has its turn.
     is_taken: bool,
     waiting: VecDeque<Arc<Turn>>,
 }
 
-/// One that waits.
+/// A waiting writer.
 #[derive(Debug, Default)]
 struct Turn {
     has_come: Mutex<bool>,
@@ -31,7 +31,7 @@ struct Turn {
 static QUEUES: Mutex<Option<HashMap<PathBuf, Weak<WriterQueue>>>> = Mutex::new(None);
 
 impl WriterQueue {
-    /// The queue of a file, whatever path it is reached by.
+    /// The queue of a file, identified independently of its path.
     pub(super) fn of(path: &Path) -> Arc<Self> {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let mut queues = locked(&QUEUES);
@@ -45,7 +45,7 @@ impl WriterQueue {
         queue
     }
 
-    /// Waits for its turn, but not longer than this; false when it did not come.
+    /// Waits for its turn, at most `timeout`; false when it did not come.
     pub(super) fn enter(&self, timeout: Duration) -> bool {
         let turn = {
             let mut line = locked(&self.line);
@@ -74,7 +74,7 @@ impl WriterQueue {
         true
     }
 
-    /// Leaves the line; true when the turn has come meanwhile.
+    /// Leaves the line; true when the turn came meanwhile.
     fn give_up(&self, turn: &Arc<Turn>) -> bool {
         let mut line = locked(&self.line);
         let has_come = *locked(&turn.has_come);

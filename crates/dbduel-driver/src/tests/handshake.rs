@@ -1,4 +1,4 @@
-//! Servers that offer TLS and do not keep to it.
+//! Servers that offer TLS and then violate the protocol.
 
 use std::io::{Read as _, Write};
 
@@ -7,7 +7,7 @@ use dbduel_wire::{Capabilities, Greeting, Status};
 
 use super::*;
 
-/// What is said of a server that offers TLS and then answers `words` to whoever takes it up.
+/// Error of a login on a server that offers TLS and then answers `words`.
 fn handshake_with(words: &'static [u8]) -> String {
     let (address, server) = server(move |mut stream| {
         let mut greeting = Vec::new();
@@ -54,7 +54,7 @@ fn a_handshake_that_fails_is_told_from_a_server_that_is_not_there() {
     let older = handshake_with(b"\x15\0\0\0\x02\x02\x46");
     for said in [silent, old, older] {
         assert!(
-            said.contains("mode `off`") && said.contains("in clear"),
+            said.contains("mode `off`") && said.contains("unencrypted"),
             "{said}"
         );
     }

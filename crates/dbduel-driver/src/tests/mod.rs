@@ -1,4 +1,4 @@
-//! Against sockets that misbehave.
+//! Connections to sockets that misbehave.
 
 mod handshake;
 
@@ -13,7 +13,7 @@ use dbduel_wire::server::{NullServer, Shape};
 use super::*;
 use crate::address::Address;
 
-/// A server that deals with one client in this way: its address, and the thread that it ends on.
+/// A server that handles one client by `deal`: its address and thread.
 fn server(deal: impl FnOnce(TcpStream) + Send + 'static) -> (Address, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("tcp://{}", listener.local_addr().unwrap());

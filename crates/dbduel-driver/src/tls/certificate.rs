@@ -1,4 +1,4 @@
-//! What of a server's certificate is looked at.
+//! Verification of a server's certificate.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,21 +15,21 @@ use rustls::{
 
 use super::TlsError;
 
-/// Whether a server's certificate was refused because it is one that may sign others. The library looks at that before it
-/// looks for who signed this one, and after its time.
+/// Whether a server's certificate was refused because it is a CA certificate. The library checks that after the
+/// validity period and before the issuer.
 pub(super) fn is_authoritys(error: &OtherError) -> bool {
     let cause = error.0.downcast_ref::<webpki::Error>();
     cause == Some(&webpki::Error::CaUsedAsEndEntity)
 }
 
-/// Looks at certificates as far as was asked for.
+/// Verifies certificates as far as the mode asks for.
 #[derive(Debug)]
 pub(super) enum Verifier {
-    /// Accepts any: servers make their own at first start, and encryption alone was asked for. A certificate that anyone may
-    /// have made proves nothing by its signatures either, and some servers make certificates in an old form that the library
-    /// would not read.
+    /// Accepts any: servers create their own at first start, and encryption alone was asked for. The signatures of a
+    /// certificate that anyone can create prove nothing either, and some servers create certificates in an old form
+    /// that the library cannot parse.
     Any(Arc<CryptoProvider>),
-    /// Checks the chain, and the name if that is asked for: servers' own certificates bear no host's name.
+    /// Verifies the chain, and the name if the mode asks for it: certificates that servers create bear no host name.
     Signed {
         chain: Arc<WebPkiServerVerifier>,
         authorities: Vec<CertificateDer<'static>>,
@@ -38,7 +38,7 @@ pub(super) enum Verifier {
 }
 
 impl Verifier {
-    /// Accepts what the authorities of a file have signed.
+    /// Accepts certificates signed by the CAs in a file.
     pub(super) fn signed_by(
         ca: &Path,
         bears_name: bool,

@@ -1,4 +1,4 @@
-//! Why there is no TLS connection, and what to do about it.
+//! Why a TLS connection failed, and advice.
 
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::certificate::is_authoritys;
 /// Why TLS cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// The authority's certificates cannot be read.
+    /// The CA certificates cannot be read.
     #[error("cannot read certificates from `{path}`: {problem}")]
     Authority {
         /// The file.
@@ -20,21 +20,21 @@ pub enum TlsError {
         /// What went wrong.
         problem: String,
     },
-    /// A certificate's name cannot be checked against this host.
-    #[error("`{0}` is not a host name that a certificate can bear; use mode `verify-ca`")]
+    /// The host cannot be compared with a certificate's names.
+    #[error("`{0}` cannot be checked as a host name in a certificate; use mode `verify-ca`")]
     HostName(String),
-    /// The two sides did not come to terms.
+    /// The handshake failed.
     #[error("the TLS handshake failed: {problem}; {advice}")]
     Handshake {
-        /// What one of them objected to.
+        /// The error.
         problem: String,
-        /// What to do about it.
+        /// Advice.
         advice: &'static str,
     },
-    /// The server went away before the two sides had come to terms, as one does that is being shut down.
+    /// The server went away during the handshake, as one that is being shut down does.
     #[error("the server closed the connection during the TLS handshake; {advice}")]
     Closed {
-        /// What to do about it.
+        /// Advice.
         advice: &'static str,
     },
     /// The TLS library refused.
@@ -42,28 +42,29 @@ pub enum TlsError {
     Library(#[from] Error),
 }
 
-/// For a server that speaks no version of this side's.
-const VERSIONS: &str = "this side speaks TLS 1.2 and 1.3; a server that speaks older ones only, as many of MySQL 5.5, \
-                        MySQL 5.6 and MariaDB 10.1, can be reached with mode `off`, and then everything goes in clear";
+/// Advice for a server without a common TLS version.
+const VERSIONS: &str = "dbduel speaks TLS 1.2 and 1.3; a server limited to older versions, as many of MySQL 5.5, MySQL 5.6 and \
+                        MariaDB 10.1 are, can be reached with mode `off`, which sends everything unencrypted";
 
-/// For a server that has said nothing: servers of old versions close the connection, and so do those that end.
-const SILENT: &str = "if it does so every time, it may speak older versions than TLS 1.2 only, as many of MySQL 5.5, \
-                      MySQL 5.6 and MariaDB 10.1; such a server can be reached with mode `off`, and then everything goes in clear";
+/// Advice for a server that closed the connection without an answer: servers of old versions do, and so do those that
+/// shut down.
+const SILENT: &str = "if it does so every time, it may not speak TLS 1.2 or newer, like many of MySQL 5.5, MySQL 5.6 and \
+                      MariaDB 10.1; such a server can be reached with mode `off`, which sends everything unencrypted";
 
-/// For what the certificate and the versions have nothing to do with.
+/// Advice when neither certificate nor version is the cause.
 const ELSE: &str = "the server's log may say why";
 
-/// What broke a handshake.
+/// Cause of a failed handshake.
 #[derive(Debug)]
 pub(crate) enum HandshakeError {
-    /// TLS, or the server that was to speak it.
+    /// A TLS error, or a server that closed the connection.
     Tls(TlsError),
-    /// The system, or no answer of the server in time.
+    /// An error of the system, or a timeout.
     Io(io::Error),
 }
 
 impl HandshakeError {
-    /// Reads what the client half of the connection came to.
+    /// Classifies the error of a handshake by the state of the client's side.
     pub(crate) fn of(error: io::Error, client: &ClientConnection) -> Self {
         if let Some(cause) = error.get_ref().and_then(|it| it.downcast_ref::<Error>()) {
             return HandshakeError::Tls(TlsError::Handshake {
@@ -101,30 +102,29 @@ fn advice(error: &Error) -> &'static str {
     }
 }
 
-/// None of it leads away from looking at the certificate: what cannot be checked may be another's.
+/// Advice for a rejected certificate. It never suggests to skip verification: a certificate that cannot be checked may
+/// be an attacker's.
 fn advice_on_certificate(error: &CertificateError) -> &'static str {
     match error {
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-            "another authority than the one that is named has signed the server's certificate; name that one, and make \
-             sure that it is the right server"
+            "the server's certificate was not signed by the listed CA; verify that it is the right server, then list the \
+             CA that signed it"
         }
         CertificateError::Other(why) if is_authoritys(why) => {
-            "the server's certificate is an authority's own and none of those that are named; make sure that it is the \
-             right server, and then name that very certificate, or give the server one that is not an authority's and \
-             that the named one has signed"
+            "the server presents a CA certificate that is not listed; verify that it is the right server, then list that \
+             certificate, or install a server certificate signed by a listed CA"
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            "connect under a name that the certificate bears among its alternative names, or use mode `verify-ca`"
+            "connect by one of the certificate's subject alternative names, or use mode `verify-ca`"
         }
         CertificateError::Expired
         | CertificateError::ExpiredContext { .. }
         | CertificateError::NotValidYet
         | CertificateError::NotValidYetContext { .. } => {
-            "look at the clocks of both sides, or give the server a certificate of today"
+            "check the clocks of both sides, or install a currently valid certificate on the server"
         }
         _ => {
-            "a certificate of this form cannot be checked; give the server one of version 3 that the named authority has \
-             signed"
+            "this form of certificate cannot be checked; install a version 3 server certificate signed by a listed CA"
         }
     }
 }

@@ -1,6 +1,6 @@
-//! TLS for connections to servers: which mode, and what of the server's certificate is checked.
+//! TLS for connections to servers: mode, and verification of the server's certificate.
 //!
-//! Knows no socket and no packets; it makes the client half of a TLS connection.
+//! Makes the client half of a TLS connection; no sockets, no packets.
 
 mod certificate;
 mod error;
@@ -19,26 +19,26 @@ pub(super) use self::error::HandshakeError;
 pub use self::error::TlsError;
 use crate::address::Address;
 
-/// How much TLS is asked for. The names are those of the MySQL client's `--ssl-mode`.
+/// TLS mode. The names are those of the MySQL client's `--ssl-mode`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "mode", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TlsMode {
     /// Never.
     #[default]
     Off,
-    /// If the server offers it; its certificate is not looked at. When the handshake then fails there is no connection,
-    /// and never one in clear.
+    /// If the server offers it; its certificate is not verified. When the handshake then fails the connection fails;
+    /// there is no fallback to an unencrypted one.
     Preferred,
-    /// Always; its certificate is not looked at.
+    /// Always; its certificate is not verified.
     Required,
-    /// Always; the certificate must come from the authority, or be the very one in its file, for whatever name.
+    /// Always; the certificate must be signed by a CA in the file, or be in the file itself; its name is not checked.
     VerifyCa {
-        /// PEM file with the authority's certificates.
+        /// PEM file with the CA certificates.
         ca: PathBuf,
     },
-    /// Always; the certificate must come from the authority and bear the host's name.
+    /// Always; the certificate must be signed by a CA in the file and bear the host's name.
     VerifyIdentity {
-        /// PEM file with the authority's certificates.
+        /// PEM file with the CA certificates.
         ca: PathBuf,
     },
 }
@@ -63,7 +63,7 @@ impl TlsMode {
     }
 }
 
-/// What the connections to one server share of TLS: the authority's certificates are read once for all.
+/// TLS state shared by the connections to one server: the CA certificates are read once.
 #[derive(Debug)]
 pub struct Tls {
     mode: TlsMode,
@@ -71,7 +71,7 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// Nothing is read yet.
+    /// Reads nothing yet.
     #[must_use]
     pub fn new(mode: TlsMode) -> Self {
         Tls {
@@ -80,7 +80,7 @@ impl Tls {
         }
     }
 
-    /// How much TLS.
+    /// TLS mode.
     #[must_use]
     pub fn mode(&self) -> &TlsMode {
         &self.mode
@@ -89,7 +89,7 @@ impl Tls {
     /// The client half of a TLS connection to `address`.
     ///
     /// # Errors
-    /// [`TlsError`] when the authority's file or the host's name cannot be used.
+    /// [`TlsError`] when the CA file or the host's name cannot be used.
     pub fn client(&self, address: &Address) -> Result<ClientConnection, TlsError> {
         let host = match address {
             Address::Tcp { host, .. } => host.as_str(),

@@ -1,4 +1,4 @@
-//! Drawing the blocks: who runs when, decided by coins from the plan's seed.
+//! Draws the blocks: the running order, by coins from the plan's seed.
 //!
 //! These draws are the statistical guarantee of every verdict: the test is exact because the order
 //! within each block is a fair coin, independent of any noise.
@@ -12,16 +12,16 @@ use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
 use super::schedule::block_load_s;
 
-/// How the time of a load level is cut into blocks.
+/// How the time of a load level is divided into blocks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cut {
     seed: u64,
     contenders: usize,
     level: usize,
-    /// Middle of the measured part of a turn, seconds.
+    /// Centre of the planned turn lengths, seconds.
     turn_s: f64,
     jitter: f64,
-    /// Load of a block that is run through once, seconds.
+    /// Load of a block without repeats, seconds.
     once_s: f64,
     /// Smallest difference of two lengths, seconds.
     step_s: f64,
@@ -65,7 +65,7 @@ impl Cut {
         }
     }
 
-    /// As the blocks that `plan` has at a level; `None` before a pilot has chosen.
+    /// The cut of the blocks that `plan` has at a level; `None` before a pilot has chosen.
     pub(super) fn of(plan: &Plan, level: usize) -> Option<Self> {
         match (plan.turns.get(&level), plan.schedule.pilot) {
             (Some(choice), _) => Some(Self::chosen(plan, level, choice)),
@@ -79,10 +79,10 @@ impl Cut {
         }
     }
 
-    /// The blocks of the level one after the other, without end; their ids are for the caller to give.
+    /// An endless sequence of blocks of the level; the caller sets their ids.
     ///
-    /// Where turns are short a block is repeated until it lasts as long as a unit of the test must, which grows with the
-    /// time before it: a large difference is found soon, and a later block holds slower movements of the servers.
+    /// Where turns are short a block is repeated until it lasts as long as a unit of the test must, which grows with
+    /// the time before it: a large difference is found soon, and later blocks cover slower movements of the servers.
     pub(super) fn blocks(self) -> impl Iterator<Item = Block> {
         (0..).scan(0.0, move |elapsed_s, round| {
             let repeats = match self.grows {
@@ -123,7 +123,7 @@ impl Cut {
     }
 }
 
-/// Blocks of fixed slices of every level, which has a schedule each: `rounds` each, level by level.
+/// Draws blocks of fixed slices for every level, each with its own schedule: `rounds` each, level by level.
 pub(super) fn draw(
     seed: u64,
     contenders: usize,
@@ -137,7 +137,7 @@ pub(super) fn draw(
     numbered_from(0, all)
 }
 
-/// Gives blocks their ids.
+/// Numbers blocks from `first`.
 pub(super) fn numbered_from(first: usize, blocks: impl Iterator<Item = Block>) -> Vec<Block> {
     (first as u32..)
         .zip(blocks)

@@ -1,4 +1,4 @@
-//! Contenders: what `like` brings, and parameters of the workload that a contender has of its own.
+//! Contenders: inheritance by `like`, and a contender's own parameters of the workload.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ pub(super) fn complete_contender(
                     check_sqlite(report, &own.settings);
                 }
                 if let Some(file) = password_file {
-                    let message = "`password_file` goes with a running server; dbduel makes the accounts of its own";
+                    let message = "`password_file` goes with a running server; dbduel creates accounts for the servers that it starts";
                     report.add(&file.span, message);
                 }
             }
@@ -45,7 +45,7 @@ pub(super) fn complete_contender(
         report.add(
             &written.name.span,
             format!(
-                "contender `{}` has no `server`, and none of those that it is like has one",
+                "contender `{}` has no `server` and inherits none",
                 written.name.value
             ),
         );
@@ -69,7 +69,7 @@ pub(super) fn complete_contender(
     }
 }
 
-/// Refuses what SQLite does not know.
+/// Refuses settings that SQLite does not have.
 fn check_sqlite(report: &Report<'_>, settings: &[experiment::Setting]) {
     for setting in settings {
         let name = normalised_name(&setting.name.value);
@@ -83,7 +83,7 @@ fn check_sqlite(report: &Report<'_>, settings: &[experiment::Setting]) {
     }
 }
 
-/// Adds the parameters of the workload that the contender has of its own.
+/// Adds the contender's own parameters of the workload.
 pub(super) fn with_tables(
     report: &Report<'_>,
     experiment: &Experiment,
@@ -105,11 +105,11 @@ pub(super) fn with_tables(
         let names = known.own_parameters().join("`, `");
         let message = match names.as_str() {
             "" => format!(
-                "contenders of `{}` have no tables of their own",
+                "contenders of `{}` cannot have [tables] of their own",
                 known.name()
             ),
             names => format!(
-                "`{}` would change the load and not only how tables are stored; a contender may say `{names}`",
+                "`{}` would change the load, not only how tables are stored; a contender may set `{names}`",
                 key.value
             ),
         };
@@ -146,7 +146,7 @@ pub(super) fn with_tables(
     }
 }
 
-/// A path of the experiment file, taken from the directory of that file, as an absolute one.
+/// The absolute path of a path in the experiment, relative to the experiment's directory.
 pub(super) fn beside(experiment: &Path, file: &str) -> String {
     let path = experiment
         .parent()

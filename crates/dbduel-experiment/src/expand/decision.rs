@@ -1,4 +1,4 @@
-//! When a duel is decided, and the deadlines of a run.
+//! The decision rule of a duel, and the deadlines of a run.
 
 use dbduel_record::plan::{DecisionRule, DurabilityProof, Limits, Schedule};
 use dbduel_stats::compare::fewest_pairs;
@@ -10,15 +10,15 @@ use super::schedule::{budget_for, rounds_within};
 use crate::experiment::document::Report;
 use crate::experiment::{self, Experiment};
 
-/// Simulated sign paths per error probability, so that a strict confidence still has paths to give up.
+/// Simulated sign paths per error probability, enough for a strict confidence to have paths to give up.
 const PATHS_PER_ALPHA: f64 = 40.0;
-/// What `prove = true` asks for: about a minute for each contender.
+/// Scope of `prove = true`: about a minute for each contender.
 const PROOF: DurabilityProof = DurabilityProof {
     cuts: 10,
     load_s: 10.0,
 };
 
-/// When a duel is decided, with the error probability shared by so many `statements`.
+/// The decision rule, with the error probability shared by `statements` statements.
 pub(super) fn complete_decision(
     report: &Report<'_>,
     experiment: &Experiment,
@@ -55,8 +55,8 @@ pub(super) fn complete_decision(
             &span,
             format!(
                 "the budget of {:.0} s holds {} per load level; a verdict at {} confidence between \
-                 {contenders} contenders needs at least {needed}: give it {:.0} s or more, fewer load levels, or shorter \
-                 slices",
+                 {contenders} contenders needs at least {needed}: use a budget of {:.0} s or more, fewer load levels, or \
+                 shorter slices",
                 schedule.budget_s,
                 counts::things(blocks_max as u64, "block"),
                 percent::of(confidence),

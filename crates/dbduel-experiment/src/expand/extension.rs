@@ -1,8 +1,7 @@
-//! More time for a record: what is worth giving, and the blocks that fill it.
+//! Extensions of a record: the least useful time, and the blocks that fill it.
 //!
-//! The number of blocks that the decision rule was made for stays as it was planned: blocks beyond it are
-//! decided by the reserve, which knows no largest number. So how many are drawn here, and after looking at
-//! what, cannot raise the error rate.
+//! The decision rule keeps its planned number of blocks; blocks beyond it are decided by the reserve, which has no
+//! limit. So the number drawn here, and the results seen before, cannot raise the error rate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +12,8 @@ use super::BLOCKS_CAP;
 use super::blocks::{Cut, numbered_from};
 use super::schedule::{block_s, load_s, warm_ups_s};
 
-/// The least time that is worth starting the servers of a record for once more, seconds: what their warm-ups
-/// may take, and enough to add a quarter to the `blocks` that it has. Less would hardly move an interval.
+/// The least time for which restarting the servers of a record is worthwhile, seconds: their warm-ups, and enough to
+/// add a quarter to its `blocks`. Less would hardly narrow an interval.
 #[must_use]
 pub fn least_extension_s(plan: &Plan, blocks: u32) -> f64 {
     let contenders = plan.contenders.len();
@@ -29,12 +28,11 @@ pub fn least_extension_s(plan: &Plan, blocks: u32) -> f64 {
     warm_ups_s(&plan.schedule, contenders) + f64::from(more) * each_s
 }
 
-/// The blocks beyond those of the plan that `left_s` seconds of load may need, drawn from the plan's seed and
-/// numbered on.
+/// Further blocks that `left_s` seconds of load may need, drawn from the plan's seed and numbered after the plan's.
 ///
-/// `left_s` is all that the record has left, what its plan gave it included. With the blocks of the plan that were
-/// not `begun` they fill this time at each level even when no warm-up takes any of it. The contest begins no block
-/// that there is no time for, so that some may be left over.
+/// `left_s` is all that the record has left, including the rest of its plan. With the plan's blocks that have not
+/// `begun`, they fill this time at each level even without warm-ups. The contest begins no block that it has no time
+/// for, so some may remain.
 #[must_use]
 pub fn more_blocks(plan: &Plan, begun: &BTreeSet<u32>, left_s: f64) -> Vec<Block> {
     let own = |level: usize| plan.blocks.iter().filter(move |block| block.level == level);
@@ -56,8 +54,8 @@ pub fn more_blocks(plan: &Plan, begun: &BTreeSet<u32>, left_s: f64) -> Vec<Block
     numbered_from(plan.blocks.len(), new)
 }
 
-/// The blocks of a level whose turns a pilot has chosen, numbered on, and how many of them the level's share of what is
-/// left of the budget pays for. The others are for a level that gets the time of one that is decided earlier.
+/// The numbered blocks of a level whose turns a pilot has chosen, and how many of them the level's share of the
+/// remaining budget covers. The others are for a level that gets the time of one decided earlier.
 #[must_use]
 pub fn chosen_blocks(
     plan: &Plan,

@@ -1,4 +1,5 @@
-//! What only some experiments ask for: planned restarts, a known handicap, confinement, an objective, a proof of durability.
+//! Optional parts of an experiment: planned restarts, a known handicap, confinement, an objective, a proof of
+//! durability.
 
 use dbduel_machine::host;
 use dbduel_powercut::mount;
@@ -11,12 +12,12 @@ use crate::experiment::document::{Located, Report};
 use crate::experiment::{self, Experiment, InjectedStops};
 use crate::power_cuts;
 
-/// Least length of a slice in limits of the objective.
+/// Least length of a slice as a multiple of the objective's limit.
 const SLICE_PER_OBJECTIVE: f64 = 5.0;
 /// Time from one stop of a handicapped server to the next, seconds: many in the shortest slice.
 const INJECTION_PERIOD_S: f64 = 0.05;
 
-/// Finds the contender, whose server must be ours to stop.
+/// Finds the contender, whose server dbduel must start.
 pub(super) fn complete_injection(
     report: &Report<'_>,
     written: &experiment::Injection,
@@ -32,7 +33,7 @@ pub(super) fn complete_injection(
     };
     if let Ok(server) = ServerName::parse(&contenders[contender].server) {
         let message = match server.meaning {
-            Meaning::Running(_) => "runs already, so it is not ours to stop",
+            Meaning::Running(_) => "is a running server, which dbduel must not stop",
             Meaning::InProcess => "runs in the load process, which must not stop",
             Meaning::Provided { .. } => "",
         };
@@ -51,7 +52,7 @@ pub(super) fn complete_injection(
     })
 }
 
-/// Refuses a proof of durability that could not be made, before anything is started.
+/// Refuses an impossible proof of durability before anything is started.
 pub(super) fn check_proof(
     report: &Report<'_>,
     experiment: &Experiment,
@@ -75,13 +76,13 @@ pub(super) fn check_proof(
     }
 }
 
-/// What is said of two contenders that are one running server.
+/// Error for two contenders on one running server.
 #[must_use]
 pub fn same_server(one: &str, other: &str) -> String {
-    format!("`{one}` and `{other}` are the same running server; a contender needs one of its own")
+    format!("`{one}` and `{other}` are the same running server; each contender needs its own")
 }
 
-/// Refuses contenders that are by their addresses one and the same running server: each would work on the other's data.
+/// Refuses contenders with the same address of a running server: each would work on the other's data.
 pub(super) fn check_running_once(
     report: &Report<'_>,
     experiment: &Experiment,
@@ -109,7 +110,7 @@ pub(super) fn check_running_once(
     }
 }
 
-/// The processors that were written, all of which must be there where the contest runs; none for no confinement.
+/// The listed processors, which must exist where the contest runs; empty without confinement.
 pub(super) fn processors(
     report: &Report<'_>,
     written: &Option<Located<Vec<u32>>>,
@@ -126,7 +127,7 @@ pub(super) fn processors(
     value.clone()
 }
 
-/// Refuses processors and limits for servers that are not ours to start.
+/// Refuses processors and limits for servers that dbduel does not start.
 pub(super) fn check_confinement(
     report: &Report<'_>,
     experiment: &Experiment,
@@ -141,15 +142,15 @@ pub(super) fn check_confinement(
     });
     if let Some(running) = running {
         let message = format!(
-            "`{}` is no server that dbduel starts, so its reading and writing are not ours to limit",
+            "`{}` is not a server that dbduel starts, so `server_io` cannot limit it",
             running.name
         );
         report.add(&limit.span, message);
     }
 }
 
-/// Refuses an objective that slices are too short for: of what falls due in the last moments of a slice it
-/// is not known whether it would have been in time.
+/// Refuses an objective that slices are too short for: transactions due in the last moments of a slice have no known
+/// latency.
 pub(super) fn check_objective(report: &Report<'_>, experiment: &Experiment, schedule: &Schedule) {
     let Some(objective) = &experiment.load.objective else {
         return;
@@ -157,7 +158,7 @@ pub(super) fn check_objective(report: &Report<'_>, experiment: &Experiment, sche
     let needed_s = SLICE_PER_OBJECTIVE * objective.value.latency.as_secs_f64();
     if schedule.slice_s < needed_s {
         let message = format!(
-            "an objective of {} s needs slices of {needed_s} s or more, these have {} s; give a longer `slice` in \
+            "an objective of {} s needs slices of {needed_s} s or more, but they have {} s; set a longer `slice` in \
              [schedule] or a larger budget",
             objective.value.latency.as_secs_f64(),
             schedule.slice_s
@@ -166,7 +167,7 @@ pub(super) fn check_objective(report: &Report<'_>, experiment: &Experiment, sche
     }
 }
 
-/// Refuses epochs that hold no block, and those of servers that are not ours to start.
+/// Refuses epochs without room for a block, and epochs of servers that dbduel does not start.
 pub(super) fn check_epochs(
     report: &Report<'_>,
     experiment: &Experiment,
@@ -180,7 +181,7 @@ pub(super) fn check_epochs(
     if epochs.blocks == 0 {
         let enough_s = budget_for(schedule, contenders, levels, epochs.count as usize);
         let message = format!(
-            "the budget of {:.0} s holds less than one block per load level in each of {} epochs: give it {:.0} s or \
+            "the budget of {:.0} s holds less than one block per load level in each of {} epochs: use a budget of {:.0} s or \
              more, fewer epochs, or shorter slices",
             schedule.budget_s,
             epochs.count,
@@ -194,7 +195,7 @@ pub(super) fn check_epochs(
             && matches!(name.meaning, Meaning::Running(_))
         {
             let message = format!(
-                "`{}` runs already, so dbduel cannot restart it; leave `epochs` out",
+                "`{}` is a running server, which dbduel cannot restart; remove `epochs`",
                 contender.name.value
             );
             report.add(&written.span, message);

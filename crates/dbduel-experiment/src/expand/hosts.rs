@@ -1,4 +1,4 @@
-//! Machines of their own for load and servers: which contests can have them.
+//! Load hosts and server hosts: which contests can use them.
 
 use dbduel_record::plan::{Contender, LoadHosts, LoadLevel, Workload};
 use dbduel_server::{Meaning, ServerName};
@@ -7,7 +7,7 @@ use dbduel_workloads::script;
 use crate::experiment::document::Report;
 use crate::experiment::{self, Experiment, ServersPlace};
 
-/// The agent on whose machine the server of a contender runs; none where that is this machine.
+/// The agent on whose machine the server of a contender runs; `None` for this machine.
 pub(super) fn server_host(
     experiment: &Experiment,
     contender: &experiment::Contender,
@@ -24,7 +24,7 @@ pub(super) fn server_host(
     own.host.map(|host| host.value).or(of_all)
 }
 
-/// Why the server of a contender is none that hosts can have or drive; `None` for one that dbduel starts.
+/// Why hosts cannot run or drive the server of a contender; `None` for one that dbduel starts.
 fn objection(contender: &Contender) -> Option<&'static str> {
     match ServerName::parse(&contender.server).map(|name| name.meaning) {
         Ok(Meaning::InProcess) => Some("runs in the load process"),
@@ -33,7 +33,7 @@ fn objection(contender: &Contender) -> Option<&'static str> {
     }
 }
 
-/// Refuses what servers on other machines cannot have.
+/// Refuses features that servers on other machines do not support.
 pub(super) fn check_server_hosts(
     report: &Report<'_>,
     experiment: &Experiment,
@@ -53,14 +53,14 @@ pub(super) fn check_server_hosts(
     for (number, contender) in contenders.iter().enumerate() {
         if contender.host.is_none() {
             let message = format!(
-                "`{}` has no host and `{}` has one; servers on hosts are compared with servers on hosts: give each a `host`, or say \
-                 `servers` in [hosts]",
+                "`{}` has no host and `{}` has one; a contest runs all its servers on hosts or none: give each contender a `host`, or \
+                 set `servers` in [hosts]",
                 contender.name, contenders[first].name
             );
             report.add(span_of(number), message);
         } else if let Some(why) = objection(contender) {
             let message = format!(
-                "hosts run servers that dbduel starts, and `{}` {why}; leave its host out",
+                "hosts run only servers that dbduel starts, but `{}` {why}; remove its `host`",
                 contender.name
             );
             report.add(span_of(number), message);
@@ -69,17 +69,16 @@ pub(super) fn check_server_hosts(
     let of_cells = levels.iter().filter_map(|level| level.cell.as_ref());
     let mut all = of_cells.map(|cell| &cell.workload).chain([workload]);
     if all.any(|one| one.name == script::NAME) {
-        let message =
-            "server hosts take no scripts, which may do all that a program may; leave the host out";
+        let message = "server hosts run no scripts, since a script may do anything that a program may; remove the host";
         report.add(span_of(first), message);
     }
     if let Some(cores) = &experiment.load.server_cores {
-        let message = "`server_cores` names processors of this machine, and the servers are on others; leave it out";
+        let message = "`server_cores` names processors of this machine, but the servers are on others; remove it";
         report.add(&cores.span, message);
     }
 }
 
-/// The load hosts of a plan, after a check that what the experiment asks for is possible with them.
+/// The load hosts of a plan, after a check that they support the experiment.
 pub(super) fn complete_hosts(
     report: &Report<'_>,
     experiment: &Experiment,
@@ -106,7 +105,7 @@ pub(super) fn complete_hosts(
             continue;
         };
         let message = format!(
-            "load hosts drive servers that dbduel starts, and `{}` {why}; leave [hosts] out",
+            "load hosts drive only servers that dbduel starts, but `{}` {why}; remove [hosts]",
             contender.name
         );
         report.add(&written.span, message);
@@ -118,14 +117,14 @@ pub(super) fn complete_hosts(
             continue;
         };
         let why = if one.name == script::NAME {
-            "a script may do all that a program may"
+            "a script may do anything that a program may"
         } else if known.depends_on_past_work() || known.has_fixed_work(&one.parameters) {
             "its clients share their work within one process"
         } else {
             continue;
         };
         let message = format!(
-            "load hosts do not run workload `{}`: {why}; leave [hosts] out",
+            "load hosts do not run workload `{}`: {why}; remove [hosts]",
             one.name
         );
         report.add(&written.span, message);
@@ -133,13 +132,13 @@ pub(super) fn complete_hosts(
     let hosts = load.value.len() as u32;
     if let Some(level) = levels.iter().find(|level| level.clients < hosts) {
         let message = format!(
-            "{} for {hosts} load hosts: each needs a client; give more clients, or name fewer hosts",
+            "{} for {hosts} load hosts: each needs a client; use more clients, or name fewer hosts",
             level.label()
         );
         report.add(&load.span, message);
     }
     if let Some(cores) = &experiment.load.cores {
-        let message = "`cores` names processors of this machine, and the load is on others; leave it out, or [hosts]";
+        let message = "`cores` names processors of this machine, but the load is on others; remove it, or [hosts]";
         report.add(&cores.span, message);
     }
     Some(LoadHosts {

@@ -6,13 +6,13 @@ use super::workload::Asked;
 use crate::experiment::document::Report;
 use crate::experiment::{self, ArrivalKind, Rates};
 
-/// Most load levels of one contest.
+/// Limit of load levels of one contest.
 pub(super) const LEVELS_MAX: usize = 100;
 
-/// Clients unless the experiment says how many.
+/// Default number of clients.
 pub(super) const CLIENTS: u32 = 16;
 
-/// What `[load]` says stands before what a configuration of the workload's own asks for.
+/// `[load]` takes precedence over the workload's own configuration.
 pub(super) fn complete_levels(
     report: &Report<'_>,
     load: &experiment::Load,

@@ -1,4 +1,4 @@
-//! Long turns between the blocks of a level: how long they are, and who runs when.
+//! Long turns between the blocks of a level: their length and running order.
 
 use dbduel_record::Plan;
 use dbduel_record::plan::Arrival;
@@ -8,19 +8,19 @@ use rand_xoshiro::rand_core::SeedableRng as _;
 
 use super::blocks::permutation;
 
-/// A long turn, unless the budget asks for shorter ones, seconds.
+/// Length of a long turn, unless the budget needs shorter ones, seconds.
 const TURN_S: f64 = 8.0;
-/// Shorter ones are no long turns, seconds.
+/// Least length of a long turn, seconds.
 const TURN_S_MIN: f64 = 1.0;
-/// Nor are those that are not so many times as long as the turns of the blocks.
+/// Least length of a long turn, as a multiple of the turns of the blocks.
 const TIMES_MIN: f64 = 4.0;
 /// Share of the measured time of a level that its long turns may take.
 pub const LONG_TURNS_SHARE_MAX: f64 = 0.25;
-/// Rounds for which that share of the whole budget has room.
+/// Rounds that this share of the whole budget should hold.
 const ROUNDS_WANTED: f64 = 6.0;
-/// The longest part of a long turn that does not count.
+/// Limit of the guard as a share of a long turn.
 const GUARD_SHARE_MAX: f64 = 0.25;
-/// Most rounds that are drawn.
+/// Limit of drawn rounds.
 const ROUNDS_MAX: usize = 64;
 
 /// The long turns of a level.
@@ -28,7 +28,7 @@ const ROUNDS_MAX: usize = 64;
 pub struct LongTurns {
     /// Measured part, seconds.
     pub turn_s: f64,
-    /// Load before it, seconds: at the least what a turn of a block measures.
+    /// Load before it, seconds: at least the measured length of a block's turn.
     pub guard_s: f64,
     /// Contenders in running order, round by round.
     pub rounds: Vec<Vec<usize>>,
@@ -43,8 +43,8 @@ impl LongTurns {
     }
 }
 
-/// Draws the long turns of a level whose turns are chosen. Nothing where its blocks have long turns already, where throughput is that
-/// of the arrivals, or where the budget holds too little.
+/// Draws the long turns of a level whose turns are chosen. `None` where its blocks have long turns already, where the
+/// arrivals determine throughput, or where the budget is too small.
 #[must_use]
 pub fn long_turns(plan: &Plan, level: usize) -> Option<LongTurns> {
     let is_closed = matches!(plan.levels[level].arrival, Arrival::Closed { .. });

@@ -1,6 +1,6 @@
 //! From an experiment to a plan: every default is applied here and nowhere else.
 //!
-//! Time comes in as `created`, randomness as the seed, so that a plan can be made again.
+//! The time is passed in as `created` and the randomness as the seed, so that a plan can be reproduced.
 
 mod blocks;
 mod contenders;
@@ -53,36 +53,36 @@ pub use schedule::load_s;
 pub use search::blocks_at_rate;
 pub use sweep::{expand_cell, expand_sweep};
 
-/// Every contest fills its tables alike, so that a snapshot serves the next one.
+/// Equal for every contest, so that a snapshot serves the next one.
 pub const DATASET_SEED: u64 = 1;
-/// Most blocks of one level in a plan.
+/// Limit of blocks of one level in a plan.
 const BLOCKS_CAP: u32 = 5000;
-/// Time without load between writes and the reads that follow in a suite, unless the experiment says how long.
+/// Default settling time between writes and the following reads in a suite.
 const SETTLE: Duration = Duration::from_secs(5);
 
-/// What the surroundings contribute to a plan.
+/// Facts of the surroundings that a plan depends on.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
     /// The current time, RFC 3339, UTC.
     pub created: String,
-    /// The seed when the experiment names none.
+    /// The seed for an experiment without one.
     pub fresh_seed: u64,
-    /// How many processors the system schedules on.
+    /// Number of processors that the system schedules on.
     pub cpus: u32,
     /// Numbers of the processors that processes may be confined to, ascending.
     pub processors: Vec<u32>,
-    /// Whether the contest is to run on this machine. Others are read here too, to be audited.
+    /// True when the contest runs on this machine. Plans for other machines are read here too, for an audit.
     pub runs_here: bool,
-    /// What a script that is the workload may do while its options are learned.
+    /// Access of a workload's script while its options are determined.
     pub scripts: ScriptAccess,
 }
 
-/// The product of counts, or the largest number where it is more than that.
+/// The product of counts, saturating.
 fn product(counts: impl IntoIterator<Item = usize>) -> usize {
     counts.into_iter().fold(1, usize::saturating_mul)
 }
 
-/// A number of combinations as people read it.
+/// A number of combinations, for display.
 fn counted(combinations: usize) -> String {
     match combinations {
         usize::MAX => "countless".to_owned(),
@@ -90,7 +90,7 @@ fn counted(combinations: usize) -> String {
     }
 }
 
-/// Completes the experiment of a file.
+/// Completes the experiment of a file: the plan.
 ///
 /// # Errors
 /// Values that contradict each other or do not exist, with line and column.
@@ -242,7 +242,7 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
     })
 }
 
-/// A schedule whose blocks are as long as those of all levels on average.
+/// A schedule whose blocks have the mean length over all levels.
 fn average(schedule: &Schedule, of_levels: &[Schedule]) -> Schedule {
     let sum: f64 = of_levels.iter().map(|level| level.slice_s).sum();
     Schedule {

@@ -1,4 +1,4 @@
-//! How the budget is cut into warm-ups, slices and guards, and how many blocks fit into it.
+//! Divides the budget into warm-ups, slices and guards, and computes how many blocks fit.
 
 use dbduel_record::Plan;
 use dbduel_record::plan::{Arrival, Block, BlockForm, Epochs, LoadLevel, Pilot, Schedule};
@@ -7,13 +7,13 @@ use dbduel_stats::sequential::unit_length_s;
 
 use crate::experiment::{self, Experiment};
 
-/// What a budget is when the experiment names none, seconds.
+/// Default budget, seconds.
 pub(super) const BUDGET_S: f64 = 1200.0;
-/// Measured part of a slice when the budget leaves the choice, seconds.
+/// Default measured part of a slice, seconds.
 const SLICE_S: f64 = 15.0;
-/// Shortest slice that is chosen by default, seconds.
+/// Shortest default slice, seconds.
 const SLICE_S_MIN: f64 = 1.0;
-/// Blocks per level that a short budget is cut into.
+/// Blocks per level for which a short budget shortens its slices.
 const BLOCKS_WANTED: f64 = 12.0;
 /// The same of a designed contest, whose effects share the error probability.
 const BLOCKS_WANTED_OF_DESIGN: f64 = 36.0;
@@ -23,25 +23,25 @@ const GUARD_S_MAX: f64 = 2.0;
 /// Retained time after which a steady state may be certified, seconds (White, Cobb and Spratt's
 /// MSER-5 with a hold, see the statistics crate).
 const WARM_UP_HOLD_S: f64 = 120.0;
-/// The same where a pilot follows, whose rehearsals load each contender for ten seconds more and more: slower movements fall on all
-/// contenders alike, and the judge looks for them in the whole contest.
+/// The same where a pilot follows, whose rehearsals load each contender for ten more seconds: slower movements affect
+/// all contenders alike, and the judge looks for them in the whole contest.
 const PILOT_HOLD_S: f64 = 5.0;
 /// Shortest turn that a pilot may choose, seconds.
 const TURN_S_MIN: f64 = 0.05;
-/// However short the budget is, a pilot may choose turns of this length, seconds.
+/// Turn length that a pilot may choose even with a short budget, seconds.
 const TURN_S_WANTED: f64 = 0.25;
-/// What a pilot loads each contender with at a level that was not warmed up: a share of the budget for all of them together, and
-/// bounds of each in seconds.
+/// Pilot load per contender at a level without a warm-up: a share of the budget for all contenders together, and its
+/// bounds per contender in seconds.
 const STEADY_SHARE: f64 = 0.05;
 const STEADY_S_MIN: f64 = 1.0;
 const STEADY_S_MAX: f64 = 10.0;
-/// Load of the switches to a contender at a level, about, seconds.
+/// Approximate load of the switches to a contender at a level, seconds.
 const REHEARSED_S: f64 = 2.4;
-/// Switches to each contender from which the guard is measured.
+/// Switches to each contender for measuring the guard.
 const SWITCHES: u32 = 8;
-/// Share of the budget that the warm-up of all contenders together may take.
+/// Share of the budget for the warm-up of all contenders together.
 const WARM_UP_SHARE: f64 = 0.15;
-/// What freezing, thawing and draining add to a slice, seconds; only used to fit blocks into the budget.
+/// Time of freezing, thawing and draining per slice, seconds; only used to fit blocks into the budget.
 const SWITCH_S: f64 = 0.1;
 
 pub(super) fn complete_schedule(
@@ -153,8 +153,8 @@ fn hundredths(seconds: f64) -> f64 {
     (seconds * 100.0).round() / 100.0
 }
 
-/// How many blocks per level fit into the budget when `levels` share it; of turns that are still to be chosen, as many
-/// as units of the test.
+/// Blocks per level that fit into the budget when `levels` share it; for turns that are not chosen yet, units of the
+/// test.
 pub(super) fn rounds_within(schedule: &Schedule, contenders: usize, levels: usize) -> u32 {
     let measuring_s = schedule.budget_s
         - warm_ups_s(schedule, contenders)
@@ -169,7 +169,7 @@ pub(super) fn rounds_within(schedule: &Schedule, contenders: usize, levels: usiz
     (share_s / block_s(schedule, contenders)) as u32
 }
 
-/// Budget that holds so many blocks per load level, seconds.
+/// Budget for `rounds` blocks per load level, seconds.
 pub(super) fn budget_for(
     schedule: &Schedule,
     contenders: usize,
@@ -185,12 +185,12 @@ pub(super) fn budget_for(
         + pilot_s(schedule.pilot, contenders, levels)
 }
 
-/// When the blocks of a level end whose slices a pilot chooses, in seconds of measuring.
+/// End times of the blocks of a level with piloted slices, in seconds of measuring.
 fn ends_of_blocks_s() -> impl Iterator<Item = f64> {
     std::iter::successors(Some(0.0), |begun_s| Some(begun_s + unit_length_s(*begun_s))).skip(1)
 }
 
-/// Seconds that the pilots of all levels take, about.
+/// Approximate time of the pilots of all levels, seconds.
 fn pilot_s(pilot: Option<Pilot>, contenders: usize, levels: usize) -> f64 {
     pilot.map_or(0.0, |pilot| {
         let steady_s = pilot.steady_s * levels.saturating_sub(1) as f64;
@@ -198,13 +198,13 @@ fn pilot_s(pilot: Option<Pilot>, contenders: usize, levels: usize) -> f64 {
     })
 }
 
-/// Seconds that the warm-ups of all contenders take at most, in all epochs.
+/// Longest time of the warm-ups of all contenders in all epochs, seconds.
 pub(super) fn warm_ups_s(schedule: &Schedule, contenders: usize) -> f64 {
     let epochs = schedule.epochs.map_or(1, |epochs| epochs.count);
     schedule.warm_up_cap_s * contenders as f64 * f64::from(epochs)
 }
 
-/// Seconds that a block takes on average; the first one, where turns are still to be chosen.
+/// Mean time of a block, seconds; of the first one, where turns are not chosen yet.
 pub(super) fn block_s(schedule: &Schedule, contenders: usize) -> f64 {
     if schedule.pilot.is_some() {
         return unit_length_s(0.0);
@@ -213,7 +213,7 @@ pub(super) fn block_s(schedule: &Schedule, contenders: usize) -> f64 {
     block_load_s(schedule, contenders) + slices * SWITCH_S
 }
 
-/// Slices of a block, and how many of them have a guard: in the middle of a mirrored one no contender changes.
+/// Slices of a block, and how many have a guard: in the middle of a mirrored one no contender changes.
 fn slices_and_guards(contenders: usize, mirrored: bool) -> (f64, f64) {
     let each = contenders as f64;
     match mirrored {
@@ -222,8 +222,8 @@ fn slices_and_guards(contenders: usize, mirrored: bool) -> (f64, f64) {
     }
 }
 
-/// Whether blocks are mirrored, and why. Without a word in the experiment they are, unless a suite's budget holds too few of
-/// them for its workloads, or a design has so many contenders that blocks of one slice each are long enough.
+/// Whether blocks are mirrored, and why. By default they are, unless a suite's budget holds too few of them for its
+/// workloads, or a design has so many contenders that blocks of one slice each are long enough.
 pub(super) fn block_form(
     experiment: &Experiment,
     contenders: usize,
@@ -255,13 +255,13 @@ pub(super) fn block_form(
     }
 }
 
-/// Seconds of load that a block takes on average, as [`load_s`] counts them.
+/// Mean load of a block, seconds, as [`load_s`] counts it.
 pub(super) fn block_load_s(schedule: &Schedule, contenders: usize) -> f64 {
     let (slices, guards) = slices_and_guards(contenders, schedule.mirrored);
     slices * schedule.slice_s + guards * schedule.guard_s
 }
 
-/// Seconds of load that a block takes.
+/// Load of a block, seconds.
 #[must_use]
 pub fn load_s(plan: &Plan, block: &Block) -> f64 {
     let running = plan.running_slices(block);

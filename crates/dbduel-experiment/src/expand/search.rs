@@ -1,5 +1,4 @@
-//! The search for the highest rate that meets an objective: what it may take, and the blocks of a rate that it
-//! chose.
+//! The search for the highest rate that meets an objective: its limits, and the blocks of a chosen rate.
 
 use dbduel_record::Plan;
 use dbduel_record::plan::{Arrival, Block, LoadLevel, RateSearch};
@@ -8,21 +7,21 @@ use super::blocks::{Cut, numbered_from};
 use crate::experiment::document::Report;
 use crate::experiment::{Experiment, Rates};
 
-/// The first rate that is tried unless the experiment names one, transactions per second.
+/// Default first rate, transactions per second.
 const FROM_PER_S: f64 = 100.0;
-/// Rates that are tried at most.
+/// Default limit of rates.
 const RATES: u32 = 16;
-/// Relative difference of the rates around the limit that is narrow enough.
+/// Default relative difference of the bracket's rates that is narrow enough.
 const PRECISION: f64 = 0.05;
-/// Blocks after which a rate is looked at. Far from the limit the first look is clear, in most searches; around it, from
-/// about half of the capacity to all of it, a rate takes all looks and often stays unclear (the acceptance suite of
-/// `dbduel-stats`, `late_shares.rs`).
+/// Blocks after which a rate is evaluated. Far from the limit the first evaluation is clear in most searches; around
+/// it, from about half of the capacity to all of it, a rate takes all evaluations and often stays unclear (the
+/// acceptance suite of `dbduel-stats`, `late_shares.rs`).
 const LOOKS: [u32; 3] = [2, 4, 8];
-/// Load levels whose share of the budget decides how long slices are. About half of the rates of a search take the first
-/// look only; a search whose budget ends before the others have taken all of theirs leaves a wider bracket.
+/// Load levels whose share of the budget determines the slice length. About half of the rates of a search need only the
+/// first evaluation; a search whose budget ends before the others have used all of theirs leaves a wider bracket.
 pub(super) const LEVELS_OF_A_SEARCH: usize = 4;
 
-/// The search that the experiment asks for, if any.
+/// The search of the experiment, if any.
 pub(super) fn complete_search(report: &Report<'_>, experiment: &Experiment) -> Option<RateSearch> {
     let rate = experiment.load.rate.as_ref()?;
     let written = &experiment.search;
@@ -31,7 +30,7 @@ pub(super) fn complete_search(report: &Report<'_>, experiment: &Experiment) -> O
     }
     if let Some(epochs) = &experiment.schedule.epochs {
         let message =
-            "a search for the highest rate is about one start of the servers; leave `epochs` out";
+            "a search for the highest rate uses one start of the servers; remove `epochs`";
         report.add(&epochs.span, message);
     }
     Some(RateSearch {
@@ -45,7 +44,7 @@ pub(super) fn first_rate(experiment: &Experiment) -> f64 {
     experiment.search.from.unwrap_or(FROM_PER_S)
 }
 
-/// The load level of another rate and its blocks, drawn from the plan's seed and numbered on.
+/// The load level of another rate and its blocks, drawn from the plan's seed and numbered after the plan's.
 #[must_use]
 pub fn blocks_at_rate(plan: &Plan, per_second: f64) -> (LoadLevel, Vec<Block>) {
     let number = plan.levels.len();

@@ -1,4 +1,4 @@
-//! The workloads of a suite: their parameters, the tables that they share, and when each runs.
+//! The workloads of a suite: their parameters, shared tables, and phases.
 
 use std::path::Path;
 
@@ -79,8 +79,8 @@ fn clients(experiment: &Experiment, written: &experiment::SuiteWorkload) -> u32 
     written.clients.or(of_all).unwrap_or(CLIENTS)
 }
 
-/// The workload that fills the tables: the one of `[workload]`, or the first of the suite with nothing but what all share.
-/// A script fills them as its first workload asks for.
+/// The workload that fills the tables: the one of `[workload]`, or the first of the suite with only the shared
+/// parameters. A script fills them with the options of its first workload.
 fn filling(
     path: &Path,
     access: ScriptAccess,
@@ -106,7 +106,7 @@ fn filling(
     }
 }
 
-/// A workload with those of the shared parameters that it knows and does not give itself.
+/// A workload with the shared parameters that it has and does not set itself.
 fn with_shared(
     path: &Path,
     access: ScriptAccess,
@@ -125,10 +125,10 @@ fn with_shared(
     whole
 }
 
-/// The parameters that a workload has, options of a script included.
+/// The parameters of a workload, including options of a script.
 struct Known {
     names: Vec<&'static str>,
-    /// Options that the script declares; `None` where it takes any, or says itself why it cannot be used.
+    /// Options that the script declares; `None` where it accepts any, or reports itself why it cannot be used.
     options: Option<Vec<String>>,
     is_script: bool,
 }
@@ -186,7 +186,7 @@ fn check_shared(
     }
 }
 
-/// Refuses a workload whose tables are not among those that are filled, or have more rows.
+/// Refuses a workload whose tables are not among the filled ones, or have more rows.
 fn check_tables(
     report: &Report<'_>,
     written: &experiment::SuiteWorkload,
@@ -207,12 +207,12 @@ fn check_tables(
     let filled = filling.tables(Dialect::MySql, &data.parameters);
     for table in known.tables(Dialect::MySql, &workload.parameters) {
         let message = match filled.iter().find(|one| one.name == table.name) {
-            None => format!("the tables that are filled have no `{}`", table.name),
+            None => format!("there is no table `{}`", table.name),
             Some(one) if one.create != table.create || one.finish != table.finish => {
-                format!("`{}` is filled in another form", table.name)
+                format!("`{}` has a different definition", table.name)
             }
             Some(one) if one.rows < table.rows => format!(
-                "`{}` is filled with {} rows and would need {}",
+                "`{}` has {} rows, but needs {}",
                 table.name, one.rows, table.rows
             ),
             Some(_) => continue,
@@ -229,7 +229,7 @@ fn check_tables(
     }
 }
 
-/// When a workload runs: as written, or by what it does to the tables.
+/// The phase of a workload: as written, or by its effect on the tables.
 fn phase(
     report: &Report<'_>,
     written: &experiment::SuiteWorkload,
@@ -245,7 +245,7 @@ fn phase(
         Ok(Effect::ChangesRowCount) => SuitePhase::Last,
         Ok(Effect::Unknown) => {
             let message = format!(
-                "what `{}` does to the tables is unknown; say `phase = \"read\"`, \"write\", \"fresh\" or \"last\"",
+                "the effect of `{}` on the tables is unknown; set `phase = \"read\"`, \"write\", \"fresh\" or \"last\"",
                 written.name.value
             );
             report.add(&written.name.span, message);

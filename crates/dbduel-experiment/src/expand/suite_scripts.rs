@@ -12,8 +12,8 @@ use super::contenders::beside;
 use crate::experiment::document::{Located, Report};
 use crate::experiment::{self, Experiment};
 
-/// The experiment with a workload for each script of the suite's directory, in the order of their names; `None` where it has no
-/// directory. A script that a workload of the experiment names has that workload alone.
+/// The experiment with a workload for each script of the suite's directory, in the order of their names; `None` without
+/// a directory. A script that a workload of the experiment names is not added again.
 pub(super) fn with_scripts(
     report: &Report<'_>,
     path: &Path,
@@ -106,7 +106,8 @@ fn workload(directory: &Located<String>, file: &Path) -> experiment::SuiteWorklo
     }
 }
 
-/// When a script runs: what it does is unknown before, so the words of its name say it, as scripts of sysbench are named.
+/// Phase of a script: its effect is not known in advance, so the words of its name decide, as sysbench's scripts are
+/// named.
 fn phase_by_name(name: &str) -> SuitePhase {
     let has = |words: &[&str]| {
         let mut own = name.split(['_', '-', '.']);

@@ -1,8 +1,7 @@
-//! From an experiment with `[sweep]` to its cells: every combination of levels, each an experiment of its
-//! own.
+//! Expands an experiment with `[sweep]` into its cells: one experiment for every combination of levels.
 //!
-//! Cells run in an order that is drawn from the seed, so that a machine that drifts makes no curve over a
-//! factor. Every cell is expanded before the first one starts, so that a mistake costs no time.
+//! Cells run in an order drawn from the seed, so that drift of the machine does not appear as an effect of a factor.
+//! Every cell is expanded before the first one starts, so that a mistake costs no time.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -25,14 +24,14 @@ use crate::experiment::{
     Experiment, ExperimentFile, ServerCores, Setting, SweptFactor, SweptLevel, SweptTarget,
 };
 
-/// Most cells of one sweep.
+/// Limit of cells of one sweep.
 const CELLS_MAX: usize = 200;
-/// Characters of a cell's levels that its folder keeps.
+/// Characters of a cell's levels in the name of its folder.
 const FOLDER_CHARACTERS: usize = 80;
 /// Seeds stay below 2^53, so that every JSON reader keeps all their digits.
 const SEED_BITS: u32 = 53;
 
-/// Which cells the sweep in `file` has, and the plan of each as it is with an equal share of the budget.
+/// The cells of the sweep in `file`, each with its plan for an equal share of the budget.
 ///
 /// # Errors
 /// Levels that contradict each other or do not exist, with line and column.
@@ -54,7 +53,7 @@ pub fn expand_sweep(
     let count = product(factors.iter().map(|factor| factor.levels.len()));
     if !(1..=CELLS_MAX).contains(&count) {
         let message = format!(
-            "the levels of [sweep] make {} combinations, at most {CELLS_MAX} can be a sweep; list fewer levels",
+            "the levels of [sweep] make {} combinations; a sweep has at most {CELLS_MAX}; list fewer levels",
             counted(count)
         );
         let span = experiment.sweep.first();
@@ -95,7 +94,7 @@ pub fn expand_sweep(
     Ok((sweep, plans))
 }
 
-/// The plan of one cell, and the experiment that it comes from, when `budget_s` is left for it.
+/// The plan of one cell with the remaining `budget_s`, and its experiment.
 ///
 /// # Errors
 /// As [`expand`].
@@ -116,7 +115,7 @@ pub fn expand_cell(
     Ok((own, plan))
 }
 
-/// The experiment of one cell: the levels stand in it as if they had been written.
+/// The experiment of one cell, with its levels as if written there.
 fn experiment_of(
     experiment: &Experiment,
     sweep: &SweepPlan,
@@ -175,8 +174,7 @@ fn experiment_of(
     own
 }
 
-/// Expands every cell; what is wrong with all of them is said once, the rest with the cell that it is
-/// wrong with.
+/// Expands every cell; errors of all cells are reported once, the others with their cell.
 fn try_all(
     file: &ExperimentFile<'_>,
     sweep: &SweepPlan,
@@ -242,7 +240,7 @@ fn cells(seed: u64, factors: &[Factor], count: usize) -> Vec<SweepCell> {
     drawn.collect()
 }
 
-/// A readable part of a folder's name; the number before it makes it unique.
+/// The readable part of a folder's name; the number before it makes it unique.
 fn folder(label: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || "._".contains(c) {
@@ -272,7 +270,7 @@ fn factor(
             servers.find(|contender| contender.server.as_ref().is_some_and(is_running))
     {
         let message = format!(
-            "`{}` runs already, so its processors are not ours to choose",
+            "`{}` is a running server, so dbduel cannot choose its processors",
             running.name.value
         );
         report.add(&written.name.span, message);
@@ -318,7 +316,7 @@ fn of_value(value: &serde_json::Value) -> FactorLevel {
     }
 }
 
-/// The number that a text stands for, with the unit of a size where it has one.
+/// The number in a text, with the unit of a size where it has one.
 fn size_of(text: &str) -> Option<f64> {
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let is_size =
@@ -329,7 +327,7 @@ fn size_of(text: &str) -> Option<f64> {
     }
 }
 
-/// Which processors a level means: those named, or the first of those that the servers may use.
+/// The processors of a level: those named, or the first of those that the servers may use.
 fn of_cores(
     report: &Report<'_>,
     experiment: &Experiment,
@@ -349,7 +347,7 @@ fn of_cores(
             let count = *count as usize;
             if count > usable.len() {
                 let message = format!(
-                    "expected at most {} processors, as many as the servers may use here, found {count}",
+                    "expected at most {} processors, the number that servers may use here, found {count}",
                     usable.len()
                 );
                 report.add(&level.span, message);

@@ -1,6 +1,6 @@
-//! From contenders with `[variants]` to a contender for each combination of their values.
+//! Expands contenders with `[variants]` into a contender for each combination of their values.
 //!
-//! The contenders stand in the experiment as if they had been written, with the places of what they were made from.
+//! The contenders are added to the experiment as if written there, with the places of their sources.
 
 use std::collections::BTreeSet;
 
@@ -15,17 +15,17 @@ use crate::experiment::{
     Contender, Experiment, ExperimentFile, Rates, Setting, normalised_name, resolved,
 };
 
-/// Most variants of all contenders together, each of them a resident server.
+/// Limit of variants of all contenders together, each a resident server.
 const VARIANTS_MAX: usize = 16;
-/// Rounds in which variants compete: enough to tell four variants of two contenders apart at 95 % confidence.
+/// Rounds in which variants compete: enough to distinguish four variants of two contenders at 95 % confidence.
 const CHOOSING_ROUNDS: u32 = 12;
-/// Share of the time for slices that choosing may take.
+/// Limit of choosing as a share of the time for slices.
 const CHOOSING_SHARE: f64 = 0.5;
 
 /// The experiment with a contender for each variant, and the groups; `None` where no contender has variants.
 ///
 /// # Errors
-/// Variants that cannot be made or do not fit to what else is asked for, with line and column.
+/// Impossible variants, or variants in conflict with other parts, with line and column.
 pub(super) fn crossed(
     file: &ExperimentFile<'_>,
 ) -> Result<Option<(Experiment, Vec<VariantGroup>)>, Troubles> {
@@ -97,8 +97,8 @@ pub(super) fn crossed(
     report.finish(Some((own, groups)))
 }
 
-/// The groups with the rounds of choosing, and the schedule of what is left for judging, with as many contenders as there are
-/// groups.
+/// The groups with their rounds of choosing, and the schedule of the remaining time for judging, with one contender per
+/// group.
 pub(super) fn share_time(
     groups: Vec<VariantGroup>,
     schedule: &Schedule,
@@ -128,7 +128,7 @@ fn span(experiment: &Experiment) -> std::ops::Range<usize> {
     variants.next().map_or(0..0, |(name, _)| name.span.clone())
 }
 
-/// Refuses what variants do not go together with.
+/// Refuses features that exclude variants.
 fn check_company(report: &Report<'_>, experiment: &Experiment) {
     let span = span(experiment);
     let is_searched = experiment
@@ -144,29 +144,26 @@ fn check_company(report: &Report<'_>, experiment: &Experiment) {
         (is_searched, "a searched rate"),
     ] {
         if is_there {
-            report.add(
-                &span,
-                format!("variants and {what} cannot stand in one experiment"),
-            );
+            report.add(&span, format!("variants cannot be combined with {what}"));
         }
     }
 }
 
-/// A variant has settings of its own, so its server must be dbduel's to start.
+/// Refuses variants of a running server: dbduel must start a server to set them.
 fn check_server(report: &Report<'_>, contender: &Contender) {
     let name = contender.server.as_ref();
     let name = name.and_then(|server| ServerName::parse(&server.value).ok());
     let is_running = name.is_some_and(|name| matches!(name.meaning, Meaning::Running(_)));
     if is_running && let Some((setting, _)) = contender.variants.first() {
         let message = format!(
-            "`{}` runs already; a variant has settings of its own, so its server must be dbduel's to start",
+            "`{}` is a running server; variants change settings, so dbduel must start the server",
             contender.name.value
         );
         report.add(&setting.span, message);
     }
 }
 
-/// Every combination of the listed values, the last setting changing first.
+/// Every combination of the listed values; the last setting changes fastest.
 fn combinations(contender: &Contender) -> Vec<Vec<Located<String>>> {
     let mut combinations = vec![Vec::new()];
     for (_, values) in &contender.variants {

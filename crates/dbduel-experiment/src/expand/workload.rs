@@ -1,4 +1,4 @@
-//! The workload's parameters, and whether it has work for the clients that are asked for.
+//! The workload's parameters, and whether it has enough work for the clients.
 
 use std::ops::Range;
 use std::path::Path;
@@ -12,14 +12,14 @@ use super::contenders::beside;
 use crate::experiment::document::Report;
 use crate::experiment::{self, Experiment, normalised_name};
 
-/// What a configuration of the workload's own asks for beside its parameters.
+/// Load settings from the workload's own configuration.
 #[derive(Default)]
 pub(super) struct Asked {
     pub(super) clients: Option<u32>,
     pub(super) rate_each: Option<f64>,
 }
 
-/// `clients` are the most that it runs with.
+/// `clients` is its largest number of clients.
 pub(super) fn complete_workload(
     report: &Report<'_>,
     path: &Path,
@@ -62,7 +62,7 @@ pub(super) fn complete_workload(
             let (culprit, hint) = match &error {
                 CompletionError::Parameter(error) => (
                     error.parameter.as_str(),
-                    format!("; `dbduel workloads {name}` lists what it takes"),
+                    format!("; `dbduel workloads {name}` lists its parameters"),
                 ),
                 CompletionError::Option { .. } => (completion::OPTIONS, String::new()),
                 _ => (completion::CONFIG, String::new()),
@@ -80,7 +80,7 @@ pub(super) fn complete_workload(
     (Workload { name, parameters }, asked)
 }
 
-/// A script is a file beside the experiment, unless it is one that is installed; its tables are made for the largest
+/// Resolves a script: a file beside the experiment, unless it is an installed one; its tables are made for the largest
 /// number of clients.
 fn complete_script(path: &Path, clients: u32, given: &mut Parameters) {
     if let Some(serde_json::Value::String(script)) = given.get_mut("script") {
@@ -91,7 +91,7 @@ fn complete_script(path: &Path, clients: u32, given: &mut Parameters) {
         .or_insert_with(|| clients.into());
 }
 
-/// A script's file beside the experiment, or the name of one that is installed.
+/// Path of a script beside the experiment, or the name of an installed one.
 pub(super) fn script_file(path: &Path, script: &str) -> String {
     let file = beside(path, script);
     match Path::new(&file).is_file() {
@@ -100,7 +100,7 @@ pub(super) fn script_file(path: &Path, script: &str) -> String {
     }
 }
 
-/// Refuses more clients, which are written at `span`, than the workload's data have work for.
+/// Refuses more clients, written at `span`, than the workload's data have work for.
 pub(super) fn check_clients(
     report: &Report<'_>,
     span: &Range<usize>,
@@ -122,7 +122,8 @@ pub(super) fn check_clients(
     }
 }
 
-/// Whether all contenders have to do the same work from the start. Refuses a schedule that a workload of fixed work cannot have.
+/// True when all contenders have to do the same work from the start. Refuses a schedule that a workload of fixed work
+/// cannot have.
 pub(super) fn check_work(
     report: &Report<'_>,
     experiment: &Experiment,
@@ -136,7 +137,7 @@ pub(super) fn check_work(
     }
     if experiment.schedule.slice.is_none() {
         let message = format!(
-            "slices of `{}` end when its work is done; say the longest time of one with `slice` in [schedule]",
+            "slices of `{}` end when its work is done; set their time limit with `slice` in [schedule]",
             workload.name
         );
         report.add(&experiment.workload.name.span, message);
@@ -147,7 +148,7 @@ pub(super) fn check_work(
         .as_ref()
         .filter(|guard| !guard.value.is_zero())
     {
-        let message = "all work of a slice counts, so it has no guard; leave `guard` out";
+        let message = "all work of a slice counts, so it has no guard; remove `guard`";
         report.add(&guard.span, message);
     }
     known.depends_on_past_work()

@@ -1,4 +1,4 @@
-//! `[attribute]`: which of the settings in which two contenders differ makes their difference.
+//! `[attribute]`: divides the difference of two contenders among the settings in which they differ.
 
 use std::ops::Range;
 
@@ -10,11 +10,11 @@ use super::document::{Located, Report, Section, describe, string};
 /// `[attribute]`.
 #[derive(Debug, Clone, Default)]
 pub struct Attribute {
-    /// Where it is written.
+    /// Its place.
     pub span: Range<usize>,
-    /// The contender whose difference to the baseline is divided; with two contenders the other one.
+    /// The contender whose difference to the baseline is divided; by default the other one of two.
     pub to: Option<Located<String>>,
-    /// The factors; nothing listed means all that differs.
+    /// The factors; empty means all differences.
     pub factors: Vec<WrittenFactor>,
 }
 
@@ -23,7 +23,7 @@ pub struct Attribute {
 pub struct WrittenFactor {
     /// Their names.
     pub names: Vec<Located<String>>,
-    /// Why they are grouped, where their author did not.
+    /// Why they are grouped, where dbduel grouped them.
     pub grouped_because: Option<String>,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn read_attribute(report: &Report<'_>, section: &Section<'_, '_>) -> 
 fn read_factors(report: &Report<'_>, value: &Spanned<DeValue<'_>>) -> Vec<WrittenFactor> {
     let wrong = |value: &Spanned<DeValue<'_>>| {
         let message = format!(
-            "`factors` in [attribute] is a list of settings, and of lists of settings that change as one, such as \
+            "`factors` in [attribute] is a list of settings, or of lists of settings that change together, such as \
              [\"innodb_doublewrite\", [\"log_bin\", \"sync_binlog\"]]; found {}",
             describe(value.get_ref())
         );

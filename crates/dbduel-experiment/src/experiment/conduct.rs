@@ -1,4 +1,4 @@
-//! How the contest is to be conducted and judged: `about`, `[schedule]`, `[limits]`, `[injection]` and `[waivers]`.
+//! How to run and judge the contest: `about`, `[schedule]`, `[limits]`, `[injection]` and `[waivers]`.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -10,9 +10,9 @@ use super::document::{Located, Report, Section, boolean, describe, integer, stri
 use super::value::{duration_bounds, duration_within, share_within, size};
 use super::{InjectedStops, Injection, Limits, Schedule};
 
-/// Starts of all servers: three before the first look, a hundred at most; one is no series.
+/// Range of epochs: three before the first evaluation, at most a hundred; one is no series.
 const EPOCHS: RangeInclusive<i64> = 3..=100;
-/// Share of its slices for which a handicapped server may be stopped.
+/// Range of the share of its slices that a handicapped server may be stopped.
 pub const STOPPED_SHARE: Range<f64> = 0.001..0.9;
 /// Time from one stop of a handicapped server to the next, seconds.
 pub const STOP_PERIOD_S: RangeInclusive<f64> = 0.005..=1.0;
@@ -79,8 +79,8 @@ pub(super) fn read_injection(report: &Report<'_>, section: &Section<'_, '_>) -> 
     if section.refuse_unknown_keys() && !is_complete {
         report.add(
             &section.span(),
-            "[injection] needs `contender`, whose server is stopped, and either `stopped`, the share of its slices, with or \
-             without `period`, or `stall` and `every`, how long it is stopped and how long it is awake before",
+            "[injection] needs `contender`, whose server is stopped, and either `stopped`, the share of its slices, optionally with \
+             `period`, or `stall` and `every`, the lengths of a stop and of the time awake before it",
         );
     }
     let stops = match (stopped, stall, every) {
@@ -106,10 +106,10 @@ pub(super) fn read_injection(report: &Report<'_>, section: &Section<'_, '_>) -> 
     })
 }
 
-/// Refuses stalls of a length, a rhythm or a share that shows nothing.
+/// Refuses stalls of an ineffective length, interval or share.
 ///
 /// # Errors
-/// What was expected.
+/// The expected values.
 pub fn check_stalls(stalls: &InjectedStalls) -> Result<(), String> {
     let InjectedStalls { stall_s, every_s } = stalls;
     if !STALL_S.contains(stall_s) {
@@ -190,7 +190,7 @@ pub(super) fn read_waivers(
             Ok(_) => report.add(
                 &value.span(),
                 format!(
-                    "the waiver of `{}` needs a reason; it is printed in the report",
+                    "the waiver of `{}` needs a reason, which the report prints",
                     class.value
                 ),
             ),

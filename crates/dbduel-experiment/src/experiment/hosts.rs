@@ -1,4 +1,4 @@
-//! `[hosts]`: machines of their own for the load.
+//! `[hosts]`: separate machines for load and servers.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -8,29 +8,29 @@ use toml::de::DeValue;
 
 use super::document::{Located, Report, Section, describe, string};
 
-/// Most load hosts of an experiment.
+/// Limit of load hosts of an experiment.
 const HOSTS_MAX: usize = 100;
 
-/// Longest name of an agent.
+/// Length limit of an agent's name.
 const NAME_CHARACTERS_MAX: usize = 60;
 
-/// Where the servers run of contenders that do not say it themselves.
+/// Default place of servers, for contenders without `host`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServersPlace {
-    /// On this machine, whose address it is that load hosts reach.
+    /// On this machine, at this address for load hosts.
     Here(IpAddr),
-    /// On the machine of the agent of this name.
+    /// On the machine of the agent with this name.
     Host(String),
 }
 
 /// `[hosts]`.
 #[derive(Debug, Clone)]
 pub struct Hosts {
-    /// Where it begins.
+    /// Its place.
     pub span: Range<usize>,
-    /// Absent where each contender says it.
+    /// Absent where each contender sets its own.
     pub servers: Option<Located<ServersPlace>>,
-    /// Names of agents, each once; absent where the load comes from this machine.
+    /// Unique names of agents; absent where the load comes from this machine.
     pub load: Option<Located<Vec<String>>>,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn read_hosts(report: &Report<'_>, section: &Section<'_, '_>) -> Opti
     if section.refuse_unknown_keys() && is_empty {
         report.add(
             &section.span(),
-            "[hosts] needs `servers`, where servers run, or `load`, the names of the agents of load hosts",
+            "[hosts] needs `servers`, the place where servers run, or `load`, the names of the agents of load hosts",
         );
     }
     Some(Hosts {
@@ -59,7 +59,7 @@ fn servers_place(value: &DeValue<'_>) -> Result<ServersPlace, String> {
         Ok(address) if !address.is_unspecified() => Ok(ServersPlace::Here(address)),
         Err(_) if is_agent_name(&text) => Ok(ServersPlace::Host(text)),
         _ => Err(format!(
-            "expected one address of this machine such as \"10.0.0.1\", or the name of an agent, found {text:?}"
+            "expected an address of this machine such as \"10.0.0.1\", or the name of an agent, found {text:?}"
         )),
     }
 }
@@ -79,7 +79,7 @@ pub(super) fn agent_name(value: &DeValue<'_>) -> Result<String, String> {
 }
 
 fn not_an_agent(name: &str) -> String {
-    format!("{name:?} is no name of an agent, which has letters, digits, `-` and `_`")
+    format!("{name:?} is not an agent's name: use letters, digits, `-` and `_`")
 }
 
 fn names(value: &DeValue<'_>) -> Result<Vec<String>, String> {

@@ -1,4 +1,4 @@
-//! `[load]`: clients, arrival, and the objective that every level is held against.
+//! `[load]`: clients, arrival, and the objective of every level.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::document::{Report, Section, describe, integer, string};
 use super::value::{busy_poll, duration, integers, io_limit, positive, share_within};
 use super::{ArrivalKind, Load, Objective, Rates, Search, quantity};
 
-/// Most clients of one load level.
+/// Limit of clients of one load level.
 pub const CLIENTS_MAX: i64 = 100_000;
 
 pub(super) fn read_load(report: &Report<'_>, section: &Section<'_, '_>) -> Load {
@@ -34,7 +34,7 @@ pub(super) fn read_load(report: &Report<'_>, section: &Section<'_, '_>) -> Load 
         .is_some_and(|arrival| arrival.value != ArrivalKind::Closed);
     match (&load.arrival, &load.rate) {
         (Some(arrival), None) if is_open => report.add(&arrival.span, "this arrival needs `rate`, in transactions per second"),
-        (_, Some(rate)) if !is_open => report.add(&rate.span, "`rate` goes with arrival \"constant\" or \"poisson\"; closed clients go as fast as the server lets them"),
+        (_, Some(rate)) if !is_open => report.add(&rate.span, "`rate` goes with arrival \"constant\" or \"poisson\"; closed clients send as fast as the server answers"),
         _ => {}
     }
     if let (Some(think_time), true) = (&load.think_time, is_open) {
@@ -46,7 +46,7 @@ pub(super) fn read_load(report: &Report<'_>, section: &Section<'_, '_>) -> Load 
     load
 }
 
-/// A search needs an objective to hold rates against, and varies nothing but the rate.
+/// A search needs an objective, and varies only the rate.
 fn check_search(report: &Report<'_>, load: &Load) {
     let Some(rate) = load
         .rate
@@ -95,7 +95,7 @@ pub(super) fn read_search(report: &Report<'_>, section: &Section<'_, '_>, load: 
     search
 }
 
-/// One rate, several in ascending order, or that the highest is searched for.
+/// One rate, several in ascending order, or a search for the highest.
 fn rates(value: &DeValue<'_>) -> Result<Rates, String> {
     match value.as_str() {
         Some("search") => Ok(Rates::Searched),

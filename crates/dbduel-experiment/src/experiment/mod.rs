@@ -1,8 +1,6 @@
-//! The experiment as a person wrote it: nothing derived, no default applied, every value with its
-//! place in the file.
+//! The experiment as written: nothing derived, no default applied, every value with its position in the file.
 //!
-//! [`Experiment::parse`] checks what can be seen in the file alone. Completing it is the business
-//! of [`super::expand`].
+//! [`Experiment::parse`] checks the file by itself; [`super::expand`] completes it.
 
 pub mod attribute;
 mod conduct;
@@ -39,62 +37,62 @@ use sweep::read_sweep;
 use value::{duration, share_within};
 use workload::read_workload;
 
-/// Largest experiment file, bytes; those of people have a few kilobytes.
+/// Size limit of an experiment file, bytes; hand-written ones have a few kilobytes.
 pub const EXPERIMENT_BYTES_MAX: u64 = 1 << 20;
 
 /// A parsed experiment file.
 #[derive(Debug, Clone)]
 pub struct Experiment {
-    /// What the author wants to know.
+    /// The author's question.
     pub question: Option<String>,
     /// Relative difference below which contenders are equivalent.
     pub horizon: Option<f64>,
-    /// Probability that a duel's statements are right.
+    /// Probability that all statements of a duel are right.
     pub confidence: Option<f64>,
     /// Time for warm-up and slices.
     pub budget: Option<Located<Duration>>,
-    /// Root of every random stream.
+    /// Root seed of every random stream.
     pub seed: Option<u64>,
-    /// Whom the others are compared with.
+    /// The contender that the others are compared with.
     pub baseline: Option<Located<String>>,
     /// In the order of the file.
     pub contenders: Vec<Contender>,
-    /// What the clients do; in a suite, what its workloads have in common.
+    /// The work of the clients; in a suite, what its workloads share.
     pub workload: Workload,
     /// Several workloads on the same running servers.
     pub suite: Option<Suite>,
-    /// How many clients, and how fast.
+    /// Number of clients, and their arrival.
     pub load: Load,
-    /// Machines of their own for the load.
+    /// Separate machines for load and servers.
     pub hosts: Option<Hosts>,
-    /// How time is cut.
+    /// How the budget is divided.
     pub schedule: Schedule,
     /// Deadlines.
     pub limits: Limits,
     /// A known handicap of one contender.
     pub injection: Option<Injection>,
-    /// Names of the audit that the contest is about: contenders differ in them on purpose.
+    /// Names in the audit of intended differences between contenders.
     pub about: Vec<Located<String>>,
-    /// Findings of the audit that are accepted, with the reason.
+    /// Accepted findings of the audit, each with the reason.
     pub waivers: Vec<(Located<String>, Located<String>)>,
-    /// How the highest rate is searched for.
+    /// Parameters of the search for the highest rate.
     pub search: Search,
-    /// Factors beside the contenders and the load, in the order of the file.
+    /// Factors besides the contenders and the load, in the order of the file.
     pub sweep: Vec<SweptFactor>,
-    /// That the difference of two contenders is divided among what they differ in.
+    /// Divides the difference of two contenders among their settings.
     pub attribute: Option<Attribute>,
 }
 
 /// `[suite]`.
 #[derive(Debug, Clone)]
 pub struct Suite {
-    /// Where it begins.
+    /// Its place.
     pub span: std::ops::Range<usize>,
     /// Whether blocks are mirrored.
     pub mirrored: Option<bool>,
-    /// Time without load between writes and the reads that follow.
+    /// Time without load between writes and the following reads.
     pub settle: Option<Duration>,
-    /// Directory whose scripts are workloads too.
+    /// Directory whose scripts are added as workloads.
     pub scripts: Option<Located<String>>,
     /// In the order of the file.
     pub workloads: Vec<SuiteWorkload>,
@@ -103,24 +101,24 @@ pub struct Suite {
 /// One `[[suite.workload]]`.
 #[derive(Debug, Clone)]
 pub struct SuiteWorkload {
-    /// What reports call it.
+    /// Name in reports.
     pub name: Located<String>,
-    /// What its clients do, beside the parameters that all share.
+    /// The work of its clients, without the shared parameters.
     pub workload: Workload,
-    /// Workloads of one group are summarised together.
+    /// Group; its workloads are summarised together.
     pub group: Option<String>,
-    /// When it runs.
+    /// Its phase; absent where dbduel derives it.
     pub phase: Option<SuitePhase>,
-    /// Clients, where it has a number of its own.
+    /// Number of clients, where it differs from the suite's.
     pub clients: Option<u32>,
-    /// Measured part of its slices, where it is not the schedule's.
+    /// Measured part of its slices, where it differs from the schedule's.
     pub slice: Option<Duration>,
 }
 
 /// One factor of `[sweep]`.
 #[derive(Debug, Clone)]
 pub struct SweptFactor {
-    /// What reports call it.
+    /// Name in reports.
     pub name: Located<String>,
     /// What its levels change.
     pub target: SweptTarget,
@@ -135,19 +133,19 @@ pub enum SweptTarget {
     Parameter,
     /// The processors of the servers.
     ServerCores,
-    /// What the servers may read and write.
+    /// The I/O limit of the servers.
     ServerIo,
     /// A setting.
     Setting {
         /// Its name as written.
         name: String,
-        /// Whose setting it is; that of all where absent.
+        /// Contender whose setting it is; absent for all contenders.
         contender: Option<String>,
     },
 }
 
 impl SweptTarget {
-    /// True for a setting that is changed in the section of this contender.
+    /// True for a setting that is changed for this contender.
     #[must_use]
     pub fn is_of(&self, contender: &Contender) -> bool {
         match self {
@@ -164,43 +162,43 @@ impl SweptTarget {
 /// A level of a factor.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SweptLevel {
-    /// A value of a parameter of the workload, or of a setting as it goes to the configuration file.
+    /// A value of a parameter of the workload, or the text of a setting in the configuration file.
     Value(serde_json::Value),
     /// Processors of the servers.
     ServerCores(ServerCores),
-    /// What servers may read and write; `None` is as much as they can.
+    /// I/O limit of servers; `None` for no limit.
     ServerIo(Option<IoLimit>),
 }
 
-/// How many processors servers get, or which.
+/// Number or list of the servers' processors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerCores {
-    /// The first of those that they may use.
+    /// That many of the processors that they may use.
     Count(u32),
-    /// By their numbers.
+    /// These processor numbers.
     These(Vec<u32>),
 }
 
 /// `[injection]`: a known handicap, to prove the lab.
 #[derive(Debug, Clone)]
 pub struct Injection {
-    /// Whose server is stopped.
+    /// Contender whose server is stopped.
     pub contender: Located<String>,
-    /// When, and for how long.
+    /// When and how long it is stopped.
     pub stops: InjectedStops,
 }
 
 /// When and for how long a handicapped server is stopped.
 #[derive(Debug, Clone, Copy)]
 pub enum InjectedStops {
-    /// Short ones, for a share of each period.
+    /// Short stops, for a share of each period.
     Pulses {
         /// The part of each period in which it is stopped.
         share: f64,
-        /// From one stop to the next; the default where absent.
+        /// Time from one stop to the next; absent for the default.
         period: Option<Duration>,
     },
-    /// Those of a given length.
+    /// Stops of a given length.
     Stalls(InjectedStalls),
 }
 
@@ -211,22 +209,22 @@ pub struct Contender {
     pub name: Located<String>,
     /// Name of a contender that this one starts from.
     pub like: Option<Located<String>>,
-    /// Where the server comes from.
+    /// Source of the server.
     pub server: Option<Located<String>>,
     /// Settings in the order of the file.
     pub settings: Vec<Setting>,
     /// File with the password of a running server.
     pub password_file: Option<Located<String>>,
-    /// Name of the agent on whose machine the server runs.
+    /// Name of the agent that runs the server on its machine.
     pub host: Option<Located<String>>,
-    /// Parameters of the workload that it has of its own, in the order of the file.
+    /// Its own parameters of the workload, in the order of the file.
     pub tables: Vec<WrittenParameter>,
-    /// Settings with the values that are tried of each, all combinations of which compete within it.
+    /// Settings with their candidate values; all combinations compete within the contender.
     pub variants: Vec<(Located<String>, Vec<Located<String>>)>,
 }
 
 impl Contender {
-    /// Where its server is written, or its name where that is inherited.
+    /// Position of its server, or of its name where the server is inherited.
     #[must_use]
     pub fn server_span(&self) -> std::ops::Range<usize> {
         let server = self.server.as_ref();
@@ -244,11 +242,11 @@ pub type WrittenParameter = (Located<String>, Located<serde_json::Value>);
 pub struct Setting {
     /// Name as written.
     pub name: Located<String>,
-    /// Value as it goes to the configuration file.
+    /// Text of the value in the configuration file.
     pub value: Located<String>,
 }
 
-/// `[workload]`: what clients do.
+/// `[workload]`: the work of the clients.
 #[derive(Debug, Clone)]
 pub struct Workload {
     /// Name of a workload, or path of a script.
@@ -257,48 +255,48 @@ pub struct Workload {
     pub parameters: Vec<WrittenParameter>,
 }
 
-/// `[load]`: how many clients there are, and how fast they send.
+/// `[load]`: number of clients, and their arrival.
 #[derive(Debug, Clone, Default)]
 pub struct Load {
     /// One entry per load level.
     pub clients: Option<Located<Vec<u32>>>,
     /// How transactions fall due.
     pub arrival: Option<Located<ArrivalKind>>,
-    /// Transactions per second of an open arrival; each makes load levels of its own.
+    /// Transactions per second of an open arrival; each rate makes its own load levels.
     pub rate: Option<Located<Rates>>,
-    /// The latency that every level is held against.
+    /// The latency objective of every level.
     pub objective: Option<Located<Objective>>,
     /// Pause of a client between two transactions of a closed arrival.
     pub think_time: Option<Located<Duration>>,
     /// Threads of the load process.
     pub threads: Option<u32>,
-    /// How long their waits poll before they sleep.
+    /// How long their waits poll before sleeping.
     pub busy_poll: Option<Duration>,
     /// Processors of the load process.
     pub cores: Option<Located<Vec<u32>>>,
     /// Processors of the servers.
     pub server_cores: Option<Located<Vec<u32>>>,
-    /// What servers may read and write at most.
+    /// I/O limit of servers.
     pub server_io: Option<Located<IoLimit>>,
 }
 
 /// Rates of an open arrival.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rates {
-    /// These, ascending.
+    /// These rates, ascending.
     These(Vec<f64>),
-    /// The highest that meets the objective is searched for.
+    /// Search for the highest rate that meets the objective.
     Searched,
 }
 
-/// `[search]`: how the highest rate is searched for.
+/// `[search]`: parameters of the search for the highest rate.
 #[derive(Debug, Clone, Default)]
 pub struct Search {
     /// The first rate.
     pub from: Option<f64>,
-    /// Relative difference of the rates around the limit that is narrow enough.
+    /// Relative difference of the bracket's rates that is narrow enough.
     pub precision: Option<f64>,
-    /// Rates that are tried at most.
+    /// Limit of rates.
     pub rates: Option<u32>,
 }
 
@@ -307,11 +305,11 @@ pub struct Search {
 pub struct Objective {
     /// Share of the transactions.
     pub share: f64,
-    /// Time within which they are done.
+    /// Their latency limit.
     pub latency: Duration,
 }
 
-/// The word after `arrival =`.
+/// The value of `arrival`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArrivalKind {
     /// The next transaction follows the previous one.
@@ -322,12 +320,12 @@ pub enum ArrivalKind {
     Poisson,
 }
 
-/// `[schedule]`: who is measured for how long.
+/// `[schedule]`: how the budget is divided.
 #[derive(Debug, Clone, Default)]
 pub struct Schedule {
     /// Measured part of a slice.
     pub slice: Option<Located<Duration>>,
-    /// Not counted after a switch.
+    /// Uncounted load after a switch.
     pub guard: Option<Located<Duration>>,
     /// Half-width of the draw of slice lengths.
     pub jitter: Option<f64>,
@@ -337,20 +335,20 @@ pub struct Schedule {
     pub epochs: Option<Located<u32>>,
 }
 
-/// `[limits]`: when waits are given up.
+/// `[limits]`: deadlines and other limits.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
-    /// A server must answer within this time after its start.
+    /// Timeout from a server's start to its first answer.
     pub server_start: Option<Duration>,
-    /// A server must end within this time after it was asked to.
+    /// Timeout from a stop request to a server's end.
     pub server_stop: Option<Duration>,
-    /// One administrative statement.
+    /// Timeout of one administrative statement.
     pub statement: Option<Duration>,
-    /// Loading one dataset.
+    /// Timeout of loading one dataset.
     pub dataset: Option<Duration>,
-    /// The contest stops when a file system has less room than this, bytes.
+    /// Least free space of a file system, bytes; below it the contest stops.
     pub free_disk: Option<u64>,
-    /// Whether the claim that commits survive a power cut is put to the test.
+    /// Whether to test the claim that commits survive a power cut.
     pub prove: Option<Located<bool>>,
 }
 
@@ -358,7 +356,7 @@ impl Experiment {
     /// Parses `text`, which was read from `path`.
     ///
     /// # Errors
-    /// Everything that is wrong with it, with line and column.
+    /// All errors in it, with line and column.
     pub fn parse(path: &Path, text: &str) -> Result<Self, Troubles> {
         let document = document::parse(path, text)?;
         let report = Report::new(path, text);
@@ -410,14 +408,15 @@ impl Experiment {
             .section("attribute")
             .map(|section| read_attribute(&report, &section));
         if let Some(attribute) = attribute.as_ref().filter(|_| !sweep.is_empty()) {
-            let message = "[attribute] and [sweep] cannot stand in one experiment; divide the difference of one cell";
+            let message =
+                "[attribute] and [sweep] cannot be combined; divide the difference of one cell";
             report.add(&attribute.span, message);
         }
         if let Some(rate) = load.rate.as_ref().filter(|_| !sweep.is_empty())
             && rate.value == Rates::Searched
         {
-            let message = "a search tries other rates in every cell of a [sweep], so cells could not be compared; list \
-                           the rates, or leave [sweep] out";
+            let message = "a search tries different rates in every cell of a [sweep], so cells could not be compared; list \
+                           the rates, or remove [sweep]";
             report.add(&rate.span, message);
         }
         if let Some(suite) = &suite
@@ -451,21 +450,21 @@ impl Experiment {
         })
     }
 
-    /// True when variants of a contender are to compete.
+    /// True when a contender has competing variants.
     #[must_use]
     pub fn has_variants(&self) -> bool {
         let mut contenders = self.contenders.iter();
         contenders.any(|contender| !contender.variants.is_empty())
     }
 
-    /// Where the workload is named; `None` where the file names none.
+    /// Position of the workload's name; `None` where the file names none.
     #[must_use]
     pub fn workload_span(&self) -> Option<std::ops::Range<usize>> {
         let span = self.workload.name.span.clone();
         (!span.is_empty()).then_some(span)
     }
 
-    /// Where the setting `name` of `contender` is written, following `like`.
+    /// Position of the setting `name` of `contender`, following `like`.
     #[must_use]
     pub fn setting_span(&self, contender: &str, name: &str) -> Option<std::ops::Range<usize>> {
         let wanted = normalised_name(name);
@@ -485,7 +484,7 @@ impl Experiment {
     }
 }
 
-/// The contenders from `start` along `like`, each once.
+/// The contenders from `start` along `like`, without repetition.
 #[must_use]
 pub fn chain<'e>(contenders: &'e [Contender], start: &'e Contender) -> Vec<&'e Contender> {
     let mut chain = vec![start];
@@ -500,8 +499,8 @@ pub fn chain<'e>(contenders: &'e [Contender], start: &'e Contender) -> Vec<&'e C
     chain
 }
 
-/// The contender with everything that it has from those that it is like: the nearest value of each, in the order of the
-/// furthest, under the name that is written there.
+/// The contender with everything that it inherits by `like`: the nearest value of each setting, in the order and with
+/// the spelling of the furthest.
 #[must_use]
 pub fn resolved(contenders: &[Contender], start: &Contender) -> Contender {
     let chain = chain(contenders, start);
@@ -552,7 +551,7 @@ pub fn resolved(contenders: &[Contender], start: &Contender) -> Contender {
     }
 }
 
-/// Servers take `-` for `_` and any case in option names.
+/// The name with `_` for `-` and in lower case, as servers treat option names.
 #[must_use]
 pub fn normalised_name(name: &str) -> String {
     name.replace('-', "_").to_lowercase()

@@ -1,16 +1,16 @@
-//! Durations, shares and sizes as people write them: `20 min`, `2 %`, `256 MiB`.
+//! Durations, shares and sizes in readable form: `20 min`, `2 %`, `256 MiB`.
 
 use std::time::Duration;
 
 use dbduel_record::plan::{InjectedStalls, IoLimit};
 
-/// The longest that a wait may poll. Polling longer would take a processor for replies that come late by no noticeable part.
+/// Limit of polling of a wait. Longer polling takes a processor for replies that are late already.
 const BUSY_POLL_MAX: Duration = Duration::from_millis(100);
 
 /// Reads a duration: a number and a unit (`us` or `µs`, `ms`, `s`, `min`, `h`), possibly several (`1 h 30 min`).
 ///
 /// # Errors
-/// Says what was expected.
+/// States the expected form.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let expected =
         || format!("expected a duration such as `90 s`, `20 min` or `1 h 30 min`, found `{text}`");
@@ -52,7 +52,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 /// Reads a duration as both bounds, or two of them in ascending order: `4 s`, `2 s to 6 s`.
 ///
 /// # Errors
-/// Says what was expected.
+/// States the expected form.
 pub fn duration_bounds(text: &str) -> Result<[Duration; 2], String> {
     let (least, most) = text.split_once(" to ").unwrap_or((text, text));
     let bounds = [duration(least)?, duration(most)?];
@@ -64,10 +64,10 @@ pub fn duration_bounds(text: &str) -> Result<[Duration; 2], String> {
     }
 }
 
-/// Reads how long stalls are and how long a server is awake before each: `1 s every 4 s`, `1 s every 2 s to 6 s`.
+/// Reads the length of stalls and of the time awake before each: `1 s every 4 s`, `1 s every 2 s to 6 s`.
 ///
 /// # Errors
-/// Says what was expected.
+/// States the expected form.
 pub fn stalls(text: &str) -> Result<InjectedStalls, String> {
     let expected = || {
         format!("expected stalls such as `1 s every 4 s` or `1 s every 2 s to 6 s`, found `{text}`")
@@ -80,17 +80,17 @@ pub fn stalls(text: &str) -> Result<InjectedStalls, String> {
     })
 }
 
-/// Reads how long a wait of a load thread polls before it sleeps: a duration up to 100 ms.
+/// Reads how long a wait of a load thread polls before sleeping: a duration up to 100 ms.
 ///
 /// # Errors
-/// Says what was expected.
+/// States the expected form.
 pub fn busy_poll(text: &str) -> Result<Duration, String> {
     let time = duration(text).map_err(|_| {
-        format!("expected how long a wait polls, such as `2 ms` or `500 us`, found `{text}`")
+        format!("expected a polling time, such as `2 ms` or `500 us`, found `{text}`")
     })?;
     if time > BUSY_POLL_MAX {
         return Err(format!(
-            "expected busy polling for at most {} ms, found `{text}`; 2 ms is long enough to be exact where sleeping is not",
+            "expected busy polling for at most {} ms, found `{text}`; 2 ms is enough for exact timing",
             BUSY_POLL_MAX.as_millis()
         ));
     }
@@ -100,7 +100,7 @@ pub fn busy_poll(text: &str) -> Result<Duration, String> {
 /// Reads a share: `2 %` or `0.02`.
 ///
 /// # Errors
-/// Says what was expected.
+/// States the expected form.
 pub fn share(text: &str) -> Result<f64, String> {
     let trimmed = text.trim();
     let (number, scale) = match trimmed.strip_suffix('%') {
@@ -116,7 +116,7 @@ pub fn share(text: &str) -> Result<f64, String> {
 /// Reads a size in bytes: a number and a unit (`KiB`, `MiB`, `GiB`, `TiB`).
 ///
 /// # Errors
-/// Says what was expected.
+/// States the expected form.
 pub fn size(text: &str) -> Result<u64, String> {
     let expected = || format!("expected a size such as `256 MiB` or `10 GiB`, found `{text}`");
     let trimmed = text.trim();
@@ -137,10 +137,10 @@ pub fn size(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).ok_or_else(expected)
 }
 
-/// Reads what may pass per second: bytes (`20 MiB/s`), requests (`500/s`), or both with a comma.
+/// Reads an I/O limit per second: bytes (`20 MiB/s`), requests (`500/s`), or both with a comma.
 ///
 /// # Errors
-/// Says what was expected.
+/// States the expected form.
 pub fn io_limit(text: &str) -> Result<IoLimit, String> {
     let expected = || {
         format!("expected a limit such as `20 MiB/s`, `500/s` or `20 MiB/s, 500/s`, found `{text}`")

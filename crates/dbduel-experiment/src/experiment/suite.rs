@@ -43,8 +43,8 @@ pub(super) fn read_suite(report: &Report<'_>, section: &Section<'_, '_>, load: &
     };
     section.refuse_unknown_keys();
     if suite.workloads.is_empty() && section.value("scripts").is_none() {
-        let message = "[suite] has no workload; give it `[[suite.workload]]` tables, each with `name` and `workload`, or `scripts`, a \
-                       directory of scripts for sysbench";
+        let message = "[suite] has no workload; add `[[suite.workload]]` tables, each with `name` and `workload`, or `scripts`, a \
+                       directory of sysbench scripts";
         report.add(&suite.span, message);
     }
     check_names(report, &suite);
@@ -54,7 +54,7 @@ pub(super) fn read_suite(report: &Report<'_>, section: &Section<'_, '_>, load: &
         .filter(|clients| clients.value.len() > 1)
     {
         let message =
-            "a suite has one number of clients; give single workloads `clients` of their own";
+            "a suite has one number of clients; set `clients` of single workloads to vary it";
         report.add(&clients.span, message);
     }
     for span in [
@@ -65,8 +65,7 @@ pub(super) fn read_suite(report: &Report<'_>, section: &Section<'_, '_>, load: &
     .into_iter()
     .flatten()
     {
-        let message =
-            "the clients of a suite begin their next transaction when the previous one is done";
+        let message = "a suite has closed arrival only: clients begin their next transaction when the previous one is done";
         report.add(span, message);
     }
     suite
@@ -84,7 +83,7 @@ fn read_entry(report: &Report<'_>, entry: &Spanned<DeValue<'_>>) -> Option<Suite
     if name.is_none() && section.value("name").is_none() {
         report.add(
             &section.span(),
-            "this workload of the suite has no `name`, by which reports call it",
+            "this workload of the suite has no `name`, which reports need",
         );
     }
     let group = section.get("group", string);
@@ -117,7 +116,7 @@ fn phase(value: &DeValue<'_>) -> Result<SuitePhase, String> {
     }
 }
 
-/// Names are what reports, series of records and random streams know workloads by.
+/// Checks names, which identify workloads in reports, series of records and random streams.
 fn check_names(report: &Report<'_>, suite: &Suite) {
     let mut seen: BTreeMap<&str, ()> = BTreeMap::new();
     for Located { value, span } in suite.workloads.iter().map(|workload| &workload.name) {

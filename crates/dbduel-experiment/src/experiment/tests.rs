@@ -221,7 +221,7 @@ fn a_script_stands_for_a_workload_and_brings_its_options() {
         name,
         "name = \"x\"\nscript = \"y.lua\"",
         "11:10",
-        "it can only be one of them",
+        "use only one of them",
     );
     check(name, "", "9:1", "neither `name` nor `script`");
     check(

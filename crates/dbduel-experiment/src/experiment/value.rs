@@ -1,4 +1,4 @@
-//! One TOML value as a quantity: durations, sizes, shares, positive numbers, lists of whole numbers.
+//! A TOML value as a quantity: durations, sizes, shares, positive numbers, lists of integers.
 
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ pub(super) fn duration_within(
     ))
 }
 
-/// A duration as both bounds, or two: `"2 s to 6 s"`.
+/// A duration as both bounds, or two bounds: `"2 s to 6 s"`.
 pub(super) fn duration_bounds(
     value: &DeValue<'_>,
     least_s: f64,
@@ -114,7 +114,7 @@ pub(super) fn share_within(value: &DeValue<'_>, above: f64, below: f64) -> Resul
     ))
 }
 
-/// Reads a limit of reading and writing.
+/// Reads an I/O limit.
 pub(super) fn io_limit(value: &DeValue<'_>) -> Result<IoLimit, String> {
     quantity::io_limit(&string(value)?)
 }

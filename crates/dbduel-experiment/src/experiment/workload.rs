@@ -1,4 +1,4 @@
-//! `[workload]`: its name or script, and parameters, which any table of parameters is read like.
+//! `[workload]`: its name or script, and parameters. Any table of parameters is read in the same way.
 
 use dbduel_workloads::script::{NAME, OPTION};
 use toml::Spanned;
@@ -7,7 +7,7 @@ use toml::de::DeValue;
 use super::document::{Located, Report, Section, describe, integer, number, string};
 use super::{Workload, WrittenParameter};
 
-/// `[workload]`. In a suite it needs no name: its parameters are those that the suite's workloads share.
+/// `[workload]`. In a suite it needs no name: its parameters are shared by the suite's workloads.
 pub(super) fn read_workload(
     report: &Report<'_>,
     root: &Section<'_, '_>,
@@ -23,7 +23,7 @@ pub(super) fn read_workload(
             if !is_suite {
                 report.add(
                     &(0..0),
-                    "there is no [workload]; see `dbduel workloads` for what there is",
+                    "there is no [workload]; `dbduel workloads` lists all workloads",
                 );
             }
             Workload {
@@ -58,12 +58,12 @@ pub(super) fn read_any(
     match (&name, &script) {
         (Some(_), Some(script)) => report.add(
             &script.span,
-            format!("{title} has a `{name_key}` and a `script`; it can only be one of them"),
+            format!("{title} has a `{name_key}` and a `script`; use only one of them"),
         ),
         (None, None) if !has_name(section, name_key) => {
             report.add(
                 &section.span(),
-                format!("{title} has neither `{name_key}` nor `script`; see `dbduel workloads` for what there is"),
+                format!("{title} has neither `{name_key}` nor `script`; `dbduel workloads` lists all workloads"),
             );
         }
         _ => {}
@@ -79,7 +79,7 @@ pub(super) fn read_any(
     }
 }
 
-/// All keys that are parameters, with the options of scripts.
+/// All keys that are parameters, including a script's options.
 fn parameters(
     report: &Report<'_>,
     section: &Section<'_, '_>,
@@ -113,7 +113,7 @@ fn parameters(
     parameters
 }
 
-/// Parameters of a workload in the table that messages call `title`.
+/// Parameters of a workload in the table named `title` in messages.
 pub(super) fn read_parameters<'d, 't: 'd>(
     report: &Report<'_>,
     title: &str,

@@ -1,4 +1,4 @@
-//! Asking the agent of a host for its work.
+//! Requests to the agent of a host to start work for a contest.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -14,19 +14,19 @@ use super::{
     orders_subject,
 };
 
-/// An agent that has lost its connection to NATS is back within this time.
+/// Time for an agent that lost its connection to NATS to come back.
 const ABSENT_TIMEOUT: Duration = Duration::from_secs(20);
-/// A machine that is cut off has this time to come back.
+/// Time for a machine that is cut off to come back.
 const SILENT_TIMEOUT: Duration = Duration::from_secs(120);
-/// An orchestrator that was killed gives its hosts up within this time.
+/// Time until the hosts of a killed orchestrator are free.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(12);
 /// Between two requests.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// For whom hosts are asked.
+/// The contest that asks hosts for work.
 #[derive(Debug)]
 pub struct Asker {
-    /// What people call the contest.
+    /// Name of the contest in messages.
     pub contest: String,
     /// Identity of the orchestrator.
     pub orchestrator: String,
@@ -39,7 +39,8 @@ pub(super) struct RemoteHost {
     pub facts: ServerHost,
 }
 
-/// Asks one agent, whose lines are those of host `number`, until it obeys. Orders that come meanwhile go to the backlog.
+/// Asks one agent, whose lines are those of host `number`, until it accepts. Orders that arrive meanwhile go to the
+/// backlog.
 pub(super) fn attach<O: Send + 'static>(
     nats: &Nats,
     asker: &Asker,
@@ -91,7 +92,7 @@ pub(super) fn attach<O: Send + 'static>(
                 ),
                 Ok(AttachReply::Refused { why }) => (why, Duration::ZERO),
                 Err(error) => (
-                    format!("its agent answered what is not understood: {error}"),
+                    format!("its agent sent an answer that is not understood: {error}"),
                     Duration::ZERO,
                 ),
             },

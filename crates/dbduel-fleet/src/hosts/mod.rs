@@ -19,21 +19,21 @@ use dbduel_record::facts::ServerHost;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// What links and agents must agree on: subjects, requests, orders and answers.
+/// Version of the protocol between links and agents: subjects, requests, orders and answers.
 pub const PROTOCOL: u32 = 2;
 
 /// The line with which a link ends its session.
 const BYE: &[u8] = b"bye";
-/// How long a host may be silent. Retransmissions of TCP bring back a connection that was cut off for two seconds after three.
+/// Longest silence of a host. After an outage of two seconds, TCP's retransmissions restore a connection after three.
 const SILENCE_MAX: Duration = Duration::from_secs(8);
-/// A host that is silent for so long in a turn may have been cut off from the other machines of the contest too.
+/// A host that is silent in a turn for longer than this may have been cut off from the other machines too.
 const OUT_OF_REACH_MAX: Duration = Duration::from_secs(1);
-/// Between two looks at how long hosts are silent.
+/// Interval between checks of the hosts' silence.
 const POLL: Duration = Duration::from_millis(50);
-/// Time for the last line to each host.
+/// Time to deliver the last line to each host.
 const BYE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// What an agent is asked to run.
+/// Work that an agent is asked to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "work", rename_all = "kebab-case")]
 enum HostWork {
@@ -45,7 +45,7 @@ enum HostWork {
         hosts: u32,
         /// Threads of the load process.
         threads: u32,
-        /// How long each wait of a thread polls before it sleeps, microseconds.
+        /// Time that a waiting thread polls before it sleeps, microseconds.
         busy_poll_us: u32,
     },
     /// Servers.
@@ -53,7 +53,7 @@ enum HostWork {
 }
 
 impl HostWork {
-    /// Part of the subjects.
+    /// Its part of a subject.
     fn word(&self) -> &'static str {
         match self {
             HostWork::Load { .. } => "load",
@@ -61,7 +61,7 @@ impl HostWork {
         }
     }
 
-    /// How people call such a host.
+    /// Title of such a host in messages.
     fn title(&self, name: &str) -> String {
         match self {
             HostWork::Load { .. } => format!("load host `{name}`"),
@@ -69,7 +69,7 @@ impl HostWork {
         }
     }
 
-    /// How its agent is started.
+    /// Command that starts its agent.
     fn agent(&self, name: &str) -> String {
         match self {
             HostWork::Load { .. } => format!("dbduel agent --load --name {name}"),
@@ -77,7 +77,7 @@ impl HostWork {
         }
     }
 
-    /// What an agent does with such work.
+    /// Verb for such work in messages.
     fn verb(&self) -> &'static str {
         match self {
             HostWork::Load { .. } => "drives load",
@@ -86,34 +86,34 @@ impl HostWork {
     }
 }
 
-/// A link asks for the work of a host.
+/// Request of a link for the work of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct AttachRequest {
     protocol: u32,
     /// Version of dbduel that asks.
     dbduel: String,
-    /// Identity of the orchestrator. A later session of it takes the place of an earlier one.
+    /// Identity of the orchestrator. A later session of it replaces an earlier one.
     orchestrator: String,
-    /// What people call its contest.
+    /// Name of the contest in messages.
     contest: String,
     /// Identity of the session, part of its subjects.
     session: String,
     work: HostWork,
 }
 
-/// What an agent replies.
+/// Reply of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "kebab-case")]
 enum AttachReply {
-    /// The process runs and obeys.
+    /// The process runs and takes orders.
     Attached { host: Box<ServerHost> },
-    /// Another orchestrator has the host.
+    /// The host works for another orchestrator.
     Busy { contest: String },
-    /// Not with this program, or not at all.
+    /// The agent refuses, for this reason.
     Refused { why: String },
 }
 
-/// What falls into the inbox of a link whose orders are `O`.
+/// An event in the inbox of a link whose orders are `O`.
 enum Event<O> {
     Order(O),
     /// There will be no more orders.
@@ -129,7 +129,7 @@ enum Event<O> {
 enum Stop {
     /// There are no more orders.
     End,
-    /// A host is out of reach; with its name.
+    /// A host is out of reach; the text names it.
     Unreachable(String),
     /// The answers cannot be written.
     Output(std::io::Error),
@@ -141,7 +141,7 @@ impl From<std::io::Error> for Stop {
     }
 }
 
-/// Why a link ends that has not heard a host, or none for want of NATS, for so long.
+/// The stop of a link that has not heard a host for `silent`, or any host because NATS is not connected.
 fn out_of_reach(nats: &Nats, host: &str, silent: Duration) -> Stop {
     let silent_s = silent.as_secs_f64();
     Stop::Unreachable(match nats.is_connected() {
@@ -184,7 +184,7 @@ fn attach_subject(work: &str, host: &str) -> String {
     format!("dbduel.{work}.{host}.attach")
 }
 
-/// Subject on which an agent says what its monotonic clock shows, in nanoseconds.
+/// Subject on which an agent reports its monotonic clock, nanoseconds.
 fn clock_subject(host: &str) -> String {
     format!("dbduel.load.{host}.clock")
 }

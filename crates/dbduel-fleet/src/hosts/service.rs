@@ -34,7 +34,7 @@ use super::{
 };
 use crate::agent::Agent;
 
-/// A link that is not heard for so long has gone, and its work is ended.
+/// A link that is silent for longer than this is gone, and its work is ended.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// Time for the last answers of a session.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(1);
@@ -43,7 +43,7 @@ const SERVERS_END_TIMEOUT: Duration = Duration::from_secs(30);
 /// The most threads of a load process.
 const THREADS_MAX: u32 = 1024;
 
-/// What an agent offers to contests of other machines.
+/// Offers of an agent to contests of other machines.
 #[derive(Debug, Clone)]
 pub enum Service {
     /// To drive load.
@@ -52,9 +52,9 @@ pub enum Service {
     Servers {
         /// Where they listen for clients.
         address: IpAddr,
-        /// Where they and their data are.
+        /// Home directory of the servers and their data.
         home: Home,
-        /// Where they share data and servers with other machines, if they do.
+        /// NATS for sharing data and servers with other machines, if the agent shares.
         nats: Option<NatsAccess>,
     },
 }
@@ -68,7 +68,7 @@ impl Service {
         }
     }
 
-    /// Whether some work is of this kind.
+    /// True when the work is of this kind.
     fn fits(&self, work: &HostWork) -> bool {
         match self {
             Service::Load => matches!(work, HostWork::Load { .. }),
@@ -113,11 +113,11 @@ impl Service {
                 }
                 Ok(command)
             }
-            _ => bail!("this agent does other work"),
+            _ => bail!("this agent offers other work"),
         }
     }
 
-    /// Refuses an order that the process must not have.
+    /// Refuses an order that the process must not get.
     fn check(&self, line: &[u8]) -> Result<(), String> {
         match self {
             Service::Load => load::permitted::check(line),
@@ -207,13 +207,13 @@ fn attach(
     };
     if request.protocol != PROTOCOL {
         return refused(format!(
-            "its agent is dbduel {IDENTITY} with protocol {PROTOCOL} for contests, and this is dbduel {} with protocol {}; use one \
-             version on all machines",
+            "its agent is dbduel {IDENTITY} with contest protocol {PROTOCOL}, and this is dbduel \
+             {} with protocol {}; use one version on all machines",
             request.dbduel, request.protocol
         ));
     }
     if !service.fits(&request.work) {
-        return refused("its agent does other work".to_owned());
+        return refused("its agent offers other work".to_owned());
     }
     if let HostWork::Load {
         host,
@@ -224,7 +224,8 @@ fn attach(
         && (threads > THREADS_MAX || host >= hosts)
     {
         return refused(
-            "its agent takes up to 1024 threads and a host number below that of all".to_owned(),
+            "its agent accepts up to 1024 threads, and a host number below the number of hosts"
+                .to_owned(),
         );
     }
     let attached = || AttachReply::Attached {
@@ -255,7 +256,7 @@ fn attach(
     }
 }
 
-/// A process that does work, and the link that gives its orders.
+/// A process at work, and the link to its orchestrator.
 struct Session {
     request: AttachRequest,
     child: Child,
@@ -297,7 +298,7 @@ impl Session {
         has_ended || self.link.is_broken() || self.link.silent_for() > SILENCE_MAX
     }
 
-    /// Ends the process, whatever it does.
+    /// Ends the process.
     fn end(self, service: &Service) {
         let Self {
             mut child, link, ..
@@ -328,7 +329,7 @@ impl Session {
     }
 }
 
-/// Gives the orders of the link to the process, each after a check. The process ends with the last one.
+/// Passes the orders of the link to the process, each after a check. The process ends after the last one.
 fn pass_orders(
     service: &Service,
     lines: &Receiver<Vec<u8>>,
@@ -352,7 +353,7 @@ fn pass_orders(
     }
 }
 
-/// Gives the answers of the process to the link.
+/// Passes the answers of the process to the link.
 fn pass_answers(answers: ChildStdout, link: &Weak<Link>) {
     for line in BufReader::new(answers).split(b'\n') {
         match (line, link.upgrade()) {

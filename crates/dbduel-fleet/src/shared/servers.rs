@@ -12,7 +12,7 @@ use crate::NatsAccess;
 
 const BUCKET: &str = "dbduel-servers";
 const ABOUT: &str = "dbduel: servers of contests, sent to their hosts";
-/// What monitoring of nats-server shows.
+/// Name of the connection in nats-server's monitoring.
 pub const NAME: &str = "dbduel, servers for hosts";
 
 /// The store of packed servers.
@@ -23,12 +23,12 @@ pub fn store(nats: &Nats) -> Result<Objects<'_>, NatsError> {
     nats.objects(BUCKET, ABOUT, Some(KEEP))
 }
 
-/// The server of this digest, in this home from then on; `None` where it was not stored.
+/// Fetches the server of this digest into this home; `None` when it was not stored.
 ///
 /// # Errors
-/// When this host takes no servers from others, or it cannot be fetched.
+/// When this host accepts no servers from others, or it cannot be fetched.
 pub fn fetch(nats: Option<&NatsAccess>, home: &Home, digest: &str) -> Result<Option<ServerName>> {
-    let nats = nats.context("this agent takes no servers from others")?;
+    let nats = nats.context("this agent accepts no servers from others")?;
     let name = ServerName::parse(&format!("received:{digest}"))?;
     if install::is_installed(&name, home) {
         return Ok(Some(name));
@@ -40,7 +40,7 @@ pub fn fetch(nats: Option<&NatsAccess>, home: &Home, digest: &str) -> Result<Opt
     };
     ensure!(
         found.bytes <= BYTES_MAX,
-        "`{}` has more than {} GiB",
+        "`{}` is larger than {} GiB",
         found.about,
         BYTES_MAX >> 30
     );

@@ -13,7 +13,7 @@ use crate::NatsAccess;
 
 const BUCKET: &str = "dbduel-snapshots";
 const ABOUT: &str = "dbduel: loaded data, shared by the server hosts of a contest";
-/// What monitoring of nats-server shows.
+/// Name of the connection in nats-server's monitoring.
 const NAME: &str = "dbduel serve, snapshots";
 const DESCRIPTION_BYTES_MAX: u64 = 1 << 20;
 
@@ -44,7 +44,7 @@ pub fn offer(nats: &NatsAccess, home: &Home, key: &str) -> Result<()> {
     Ok(())
 }
 
-/// Fetches a snapshot that another host has stored. Returns its packed size in bytes, or nothing when there is none.
+/// Fetches a snapshot that another host has stored. Returns its packed size in bytes, or `None` when there is none.
 ///
 /// # Errors
 /// When it cannot be fetched or unpacked, or nats-server has no JetStream.

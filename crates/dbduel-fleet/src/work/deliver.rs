@@ -1,4 +1,4 @@
-//! A finished cell on its way: its record into the archive, its result to the fleet, the acknowledgement last.
+//! Delivery of a finished cell: its record to the archive, its result to the fleet, the acknowledgement last.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use super::{Worker, acknowledged};
 use crate::archive::Packed;
 use crate::cell::{CellOutcome, CellResult, key};
 
-/// A record that cannot be delivered is kept for the next start of the agent after this time.
+/// Time for a delivery; after it, the record is kept for the next start of the agent.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Pause before a delivery is tried again.
 const DELIVERY_PAUSE: Duration = Duration::from_secs(5);
@@ -35,8 +35,8 @@ impl Worker<'_> {
             while Instant::now() < next {
                 if interrupt::urgency() > Urgency::None || Instant::now() > deadline {
                     bail!(
-                        "{name} is run and not delivered: {error:#}; its record is kept in `{}` and delivered when an \
-                         agent starts in this home",
+                        "{name} was run but not delivered: {error:#}; its record is kept in `{}` \
+                         and delivered when an agent starts in this home",
                         place.display()
                     );
                 }
@@ -73,7 +73,7 @@ impl Worker<'_> {
                 entries.put(&key::of(key::REPEATED, digest), value)?;
                 let by = first.map_or_else(|| "another agent".to_owned(), |first| first.agent);
                 terminal::status_line(&format!(
-                    "{} was done by {by} meanwhile; that result counts",
+                    "{} was meanwhile done by {by}; that result counts",
                     finished.entry.name()
                 ));
             }

@@ -22,13 +22,13 @@ use super::archive::RecordArchive;
 use super::cell::{self, Cell, CellEntry, CellOutcome, CellResult, Failure, key};
 use super::child::{self, ChildEnd};
 
-/// One wait for a cell.
+/// Longest single wait for a cell.
 const TAKE_WAIT: Duration = Duration::from_secs(2);
 /// Pause before a call to NATS is tried again.
 const RETRY_PAUSE: Duration = Duration::from_secs(2);
-/// Attempts of a cell that may fail.
+/// Failed attempts after which a cell has failed.
 const FAILURES_MAX: u32 = 3;
-/// How often a cell is given to a worker: those that are killed report nothing.
+/// Most times that a cell is given to a worker: killed workers report no failure.
 const DELIVERIES_MAX: u64 = 10;
 /// Pause before a cell that failed is tried again.
 const FAILED_PAUSE: Duration = Duration::from_secs(5);
@@ -41,7 +41,7 @@ pub struct Worker<'w> {
     archive: RecordArchive<'w>,
     agent: &'w Agent,
     home: &'w Home,
-    /// One folder per cell at hand or not delivered.
+    /// Folder with one folder per cell that is running or not delivered.
     folder: PathBuf,
     lock: File,
 }
@@ -96,7 +96,7 @@ impl<'w> Worker<'w> {
             .is_ok_and(|counts| counts.messages == 0)
     }
 
-    /// Shows what keeps it from its work, once.
+    /// Prints the reason why it cannot work, once per reason.
     fn trouble(&self, why: Option<String>) {
         if self.agent.state().trouble != why {
             match &why {
@@ -107,7 +107,7 @@ impl<'w> Worker<'w> {
         }
     }
 
-    /// Delivers what an earlier agent in this home had finished, and removes what it had not.
+    /// Delivers cells that an earlier agent in this home had finished, and removes the unfinished ones.
     fn deliver_leftovers(&self) -> Result<()> {
         let entries = fs::read_dir(&self.folder)
             .with_context(|| format!("could not list `{}`", self.folder.display()))?;
@@ -118,7 +118,7 @@ impl<'w> Worker<'w> {
             }
             if let Some(finished) = read_finished(&place)? {
                 terminal::status_line(&format!(
-                    "{} was finished and not delivered; delivering it",
+                    "{} was finished but not delivered; delivering it",
                     finished.entry.name()
                 ));
                 self.deliver(&place, &finished, None)?;
@@ -144,7 +144,7 @@ impl<'w> Worker<'w> {
         match self.result_of(&cell.entry) {
             Ok(None) => {}
             Ok(Some(result)) => {
-                terminal::status_line(&format!("{name} was done by {}", result.agent));
+                terminal::status_line(&format!("{name} was already done by {}", result.agent));
                 acknowledged(delivery.done());
                 return Ok(());
             }
@@ -174,7 +174,7 @@ impl<'w> Worker<'w> {
         outcome
     }
 
-    /// Shows the cell at hand, and since when.
+    /// Reports the current cell, its phase, and since when.
     fn at_hand(&self, cell: Option<(&CellEntry, &str)>) {
         self.agent.update(|state| {
             let since_ms = state
@@ -190,7 +190,7 @@ impl<'w> Worker<'w> {
         });
     }
 
-    /// Runs a cell and delivers what came of it.
+    /// Runs a cell and delivers its record or its failure.
     fn conduct(&self, cell: &Cell, delivery: Delivery<'_>, began: Instant) -> Result<()> {
         let place = self.folder.join(&cell.entry.digest);
         let experiment = place.join(format!("{}.toml", cell.entry.experiment));
@@ -239,7 +239,7 @@ impl<'w> Worker<'w> {
         self.fail(delivery, &cell.entry, began, why)
     }
 
-    /// Notes a failed attempt; the cell is tried again, here or elsewhere, until it failed too often.
+    /// Notes a failed attempt; the cell is tried again, here or elsewhere, until it has failed `FAILURES_MAX` times.
     fn fail(
         &self,
         delivery: Delivery<'_>,
@@ -296,8 +296,8 @@ impl<'w> Worker<'w> {
     }
 }
 
-/// Shows what NATS refused. An agent stays: a cell that is not acknowledged comes back when its lease ends, to an agent
-/// that finds its result or does it again.
+/// Prints an error of NATS. The agent continues: an unacknowledged cell comes back when its lease ends, to an agent
+/// that finds its result or runs it again.
 fn acknowledged(answer: Result<(), NatsError>) {
     if let Err(error) = answer {
         terminal::status_line(&error.to_string());

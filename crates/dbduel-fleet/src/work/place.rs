@@ -1,4 +1,4 @@
-//! The place of a worker in its home: one worker at a time, and a folder for each cell at hand or not delivered.
+//! The folder of a worker in its home: one worker at a time, and a folder per cell that is running or not delivered.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::cell::CellEntry;
 
-/// The contest of an agent that was killed has this time to end.
+/// Time for the contest of a killed agent to end.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(180);
 pub(super) const FILE_MODE: u32 = 0o600;
-/// In the folder of a cell whose record is complete, what is to be delivered.
+/// File in the folder of a cell whose record is complete, with what is to be delivered.
 const FINISHED: &str = "finished.json";
 
 /// A cell that was run and is to be delivered.
@@ -80,7 +80,7 @@ pub(super) fn record_of(place: &Path) -> Result<PathBuf> {
         .with_context(|| format!("`{}` has no record", results.display()))
 }
 
-/// What the folder of a cell has to deliver; nothing when its contest was not over.
+/// The finished cell of a folder; `None` when its contest was not over.
 pub(super) fn read_finished(place: &Path) -> Result<Option<Finished>> {
     let path = place.join(FINISHED);
     if !path.is_file() {

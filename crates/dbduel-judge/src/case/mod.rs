@@ -1,6 +1,4 @@
-//! A record as a case: what the lab kept about each contender.
-//!
-//! Reads the record's own files and nothing else.
+//! A record as an audit case: the files that the lab kept about each contender.
 
 mod stints;
 
@@ -17,8 +15,8 @@ use dbduel_record::{Event, Record};
 use crate::explain::Explanation;
 use crate::summary::Duel;
 
-/// The case that a record makes, with the waivers of its plan, the verdicts on its duels and what differs with them. The subject is
-/// what the plan sets differently.
+/// The audit case of a record, with the waivers of its plan, the verdicts on its duels and the resources that differ
+/// with them. The settings that the plan varies are the subject.
 #[must_use]
 pub fn case_of(record: &Record, duels: &[Duel], explanations: &[Explanation]) -> Case {
     let contenders = record.plan.contenders.iter().zip(&record.contenders);
@@ -54,7 +52,7 @@ pub fn case_of(record: &Record, duels: &[Duel], explanations: &[Explanation]) ->
     case
 }
 
-/// The ratio of throughputs farthest from 1 that a verdict stands on, of each contender that is faster or slower.
+/// For each contender that is faster or slower, the throughput ratio farthest from 1 among its verdicts.
 fn margins(duels: &[Duel]) -> BTreeMap<String, f64> {
     let mut margins = BTreeMap::new();
     let comparisons = duels.iter().flat_map(|duel| &duel.comparisons);
@@ -72,7 +70,7 @@ fn margins(duels: &[Duel]) -> BTreeMap<String, f64> {
     margins
 }
 
-/// Contenders with a resource that differs so far that it may explain a result.
+/// Contenders with a resource that differs by enough that it may explain a result.
 fn explained(explanations: &[Explanation]) -> BTreeSet<String> {
     let moved = explanations.iter().filter(|one| one.has_telling_resource());
     moved.map(|one| one.contender.clone()).collect()

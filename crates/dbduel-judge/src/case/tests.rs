@@ -169,7 +169,7 @@ fn the_checklist_says_what_a_record_holds_and_lacks() {
             .present
     };
     assert!(
-        is_present("what is asked")
+        is_present("question of the experiment")
             && is_present("kernel")
             && is_present("definitions of the tables")
     );

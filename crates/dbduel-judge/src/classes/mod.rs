@@ -21,7 +21,7 @@ use super::evidence::figures::latency_quantile;
 use super::summary::{Figure, Quantity, QuantityComparison};
 use super::workloads;
 
-/// What is compared of every class.
+/// Quantities that are compared for every class.
 const COMPARED: [Quantity; 2] = [Quantity::LatencyP50, Quantity::LatencyP99];
 
 /// The classes of one contender at one load level.
@@ -34,7 +34,7 @@ pub struct ClassCell {
     pub contender: String,
     /// The classes in the order of the workload.
     pub classes: Vec<ClassFigures>,
-    /// Errors by code, those of retried statements included; they are not counted by class.
+    /// Errors by code, including those of retried statements; they are not counted by class.
     pub errors: Vec<ErrorCode>,
 }
 
@@ -52,7 +52,7 @@ pub struct ClassFigures {
     pub retries: u64,
     /// Share of all transactions that are ok, percent.
     pub share_percent: f64,
-    /// Least share that the workload's specification asks for, if it does.
+    /// Smallest share that the workload's specification requires; absent without a requirement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_min_percent: Option<f64>,
     /// Median latency, microseconds.
@@ -73,11 +73,11 @@ pub struct ClassFigures {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorCode {
-    /// What the server calls the error: its number, or with PostgreSQL its SQLSTATE; 0 for a lost connection.
+    /// Error code of the server: its number, or the SQLSTATE of PostgreSQL; 0 for a lost connection.
     pub code: String,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
-    /// Text of the first.
+    /// Text of the first occurrence.
     pub example: String,
 }
 
@@ -106,8 +106,8 @@ pub fn cell_of<'c>(cells: &'c [ClassCell], level: usize, contender: &str) -> Opt
     cells.find(|cell| cell.level == level && cell.contender == contender)
 }
 
-/// The classes in the order in which the load process names them. One of which nothing was ever sent is none: transactions
-/// that were due and never sent have no class yet.
+/// Classes in the order in which the load process names them. A class of which nothing was ever sent is left out:
+/// transactions that were due and never sent have no class yet.
 fn names(evidence: &Evidence<'_>) -> Vec<String> {
     let known = workloads::classes(&evidence.plan().workload.name).iter();
     let mut names: Vec<String> = known.map(|known| known.class.to_owned()).collect();

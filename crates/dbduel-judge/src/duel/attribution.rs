@@ -102,7 +102,7 @@ impl<'a> Divided<'a> {
         effects.collect()
     }
 
-    /// What throughput says; `None` before the first block.
+    /// Conclusion about throughput; `None` before the first block.
     fn conclude(&self, question: &Question<'_>) -> Option<Result<Conclusion, String>> {
         if self.blocks.is_empty() {
             return None;
@@ -185,12 +185,12 @@ impl<'a> Divided<'a> {
             // The verdict on the difference itself has the error probability of one statement.
             Ok(WholeShare::OfNothing) => Figure::NotMeasured {
                 why: format!(
-                    "at the confidence of {} that it needs the whole difference may be zero",
+                    "at the required confidence of {} the whole difference may be zero",
                     percent::of(1.0 - part.alpha)
                 ),
             },
             Ok(WholeShare::NotConstant) => Figure::NotMeasured {
-                why: "no one share fits all blocks; it changed during the run".to_owned(),
+                why: "no single share fits all blocks; it changed during the run".to_owned(),
             },
             Err(error) => Figure::NotMeasured {
                 why: error.to_string(),
@@ -220,8 +220,8 @@ pub(super) fn effects(
     }
 }
 
-/// All that a designed contest says at a level; `None` for other contests. `effects` and `whole` are what was decided of
-/// throughput.
+/// The attribution of a designed contest at a level; `None` for other contests. `effects` and `whole` are the
+/// decisions about throughput.
 pub(crate) fn attribution(
     evidence: &Evidence<'_>,
     level: usize,

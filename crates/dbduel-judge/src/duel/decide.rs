@@ -1,7 +1,7 @@
 //! The verdict of one level, from the rows of its slices and the plan alone.
 //!
-//! The contest asks it after every block whether to go on, and the judge asks it for the report, so
-//! that stopping and judging are one piece of code. Knows no file, no clock and no other level.
+//! The contest asks it after every block whether to continue, and the judge asks it for the report, so that stopping
+//! and judging are one piece of code.
 
 use dbduel_record::Plan;
 use dbduel_record::Verdict;
@@ -23,10 +23,10 @@ use crate::summary::{
     BlockRatio, Change, Comparison, FactorEffect, FewStalls, Figure, How, PaidBy,
 };
 
-/// Blocks after which a contender that has not committed anything is not waited for any longer.
+/// After this many blocks the contest stops waiting for a contender that has committed nothing.
 const SILENT_BLOCKS: usize = 2;
 
-/// What may be said about one level so far.
+/// Verdicts on one level so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LevelDecision {
     /// Index into `Plan::levels`.
@@ -35,7 +35,7 @@ pub struct LevelDecision {
     pub blocks_complete: u32,
     /// One entry per contender other than the baseline, in the order of the experiment.
     pub comparisons: Vec<Comparison>,
-    /// Of a designed contest, what each factor contributes, without latency and cost.
+    /// Effect of each factor of a designed contest, without latency and cost.
     pub effects: Vec<FactorEffect>,
 }
 
@@ -71,17 +71,17 @@ fn alpha_per_comparison(plan: &Plan) -> f64 {
     (1.0 - plan.decision.confidence) / comparisons as f64
 }
 
-/// What is asked about two contenders at one level, before anything is measured.
+/// A question about two contenders at one level, fixed before anything is measured.
 #[derive(Debug, Clone)]
 pub(crate) struct Question<'a> {
     pub plan: &'a Plan,
-    /// Whose ratio is asked for.
+    /// Index of the contender whose ratio it is.
     pub contender: usize,
-    /// To whom.
+    /// Index of the contender that it is compared with.
     pub reference: usize,
-    /// Of a contrast of more than the two, the weight of every contender.
+    /// Weight of every contender, in a contrast of more than the two.
     pub weights: Option<Vec<f64>>,
-    /// Probability that anything that is said in answer is wrong.
+    /// Probability that any part of the answer is wrong.
     pub alpha: f64,
     /// Simulated sign paths.
     pub paths: u32,
@@ -213,8 +213,8 @@ impl<'a> Question<'a> {
         Ok(())
     }
 
-    /// What log ratios, one per block, allow to say: with the blocks as units, or with the epochs when
-    /// the plan starts the servers several times.
+    /// Conclusion from log ratios, one per block: the units are the blocks, or the epochs when the plan starts the
+    /// servers several times.
     pub(crate) fn conclude(
         &self,
         blocks: &[CompleteBlock<'_>],
@@ -240,9 +240,9 @@ impl<'a> Question<'a> {
         Ok(self.conclusion(&decision, How::PairedBlocks, &test, blocks))
     }
 
-    /// What the totals of the two contenders in each block allow to say of their throughputs in the long run: as
-    /// [`Question::conclude`], with all work per time in the place of the mean of the blocks, and with the interval that too few
-    /// stalls leave.
+    /// Conclusion about long-run throughput from the totals of the two contenders in each block: as
+    /// [`Question::conclude`], with total work over total time in place of the mean of the blocks, and with the
+    /// interval widened where stalls are too few.
     fn conclude_totals(
         &self,
         blocks: &[CompleteBlock<'_>],
@@ -328,14 +328,14 @@ impl<'a> Question<'a> {
         match first {
             Some(first) if n >= first => {
                 format!(
-                    "its scatter leaves an interval of {confidence} confidence open at both ends"
+                    "too much scatter: an interval of {confidence} confidence is open at both ends"
                 )
             }
             Some(first) => {
                 format!("too few blocks for {confidence} confidence: {n} of at least {first}")
             }
             None => format!(
-                "too few blocks for {confidence} confidence: the {} planned can decide nothing",
+                "too few blocks for {confidence} confidence: the {} planned blocks cannot decide",
                 self.plan.blocks_max(level)
             ),
         }
@@ -399,7 +399,7 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// Names a contender that never worked, after enough blocks to know that it never will.
+    /// Names a contender without any commit, once there are enough blocks to stop waiting for it.
     pub(super) fn nothing_committed(&self, blocks: &[CompleteBlock<'_>]) -> Option<String> {
         if blocks.len() < SILENT_BLOCKS {
             return None;
@@ -417,7 +417,7 @@ impl<'a> Question<'a> {
     }
 }
 
-/// What a sequential test of throughput says of a contender.
+/// The verdict of a sequential test of throughput.
 pub(super) fn verdict_of(tested: sequential::Verdict) -> Verdict {
     match tested {
         sequential::Verdict::Faster => Verdict::Faster,
@@ -438,7 +438,7 @@ impl From<sequential::Verdict> for Change {
     }
 }
 
-/// What may be said about a ratio.
+/// The conclusion about a ratio.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Conclusion {
     /// The verdict of the statistics: larger is called faster.

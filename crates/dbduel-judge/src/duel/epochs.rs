@@ -1,7 +1,6 @@
 //! Verdicts about servers: the log ratio of every epoch is one observation.
 //!
-//! An epoch counts when it has all its planned blocks, or when a later one has begun. Knows nothing of
-//! what the ratios are of.
+//! An epoch counts when it has all its planned blocks, or when a later one has begun.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -37,7 +36,8 @@ pub(crate) fn mean(differences: &[f64]) -> f64 {
     differences.iter().sum::<f64>() / differences.len().max(1) as f64
 }
 
-/// What the epochs so far allow to say. `values` are those of the blocks, and `log_ratio` is that of several of them together.
+/// Conclusion from the epochs so far. `values` are those of the blocks, and `log_ratio` is that of several of them
+/// together.
 pub(crate) fn conclude<V: Copy>(
     question: &Question<'_>,
     planned: Epochs,

@@ -1,7 +1,7 @@
-//! Whether a verdict on throughput rests on enough stalls.
+//! Checks that a verdict on throughput rests on enough stalls.
 //!
-//! A server that stands still for a second now and then has a throughput in the long run that few stalls say little about. How long
-//! clients waited for transactions that outlasted their turns is the trace of such stalls in a slice.
+//! When a server stalls for a second now and then, a few stalls say little about its throughput in the long run. The
+//! trace of such stalls in a slice is the time that clients waited for transactions that outlasted their turns.
 
 use dbduel_record::rows::SliceRow;
 use dbduel_stats::StatsError;
@@ -12,8 +12,8 @@ use super::decide::Question;
 use crate::evidence::blocks::CompleteBlock;
 use crate::summary::FewStalls;
 
-/// Makes the interval as wide as chance in too few stalls asks for, and takes back a verdict that does not survive it. `centre`:
-/// the log ratio of all work. `None` where there are enough stalls, or none.
+/// Widens the interval for the chance in too few stalls, and withdraws a verdict that does not survive this.
+/// `centre`: the log ratio of all work. `None` where there are enough stalls, or none.
 pub(super) fn widen(
     question: &Question<'_>,
     blocks: &[CompleteBlock<'_>],

@@ -13,38 +13,38 @@ use crate::champions;
 use crate::evidence::Evidence;
 use crate::summary::{Comparison, Figure, Quantity};
 
-/// A relative difference from the baseline beyond which something is to be done.
+/// A user's limit on the relative difference from the baseline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limit {
-    /// What is compared; throughput when absent.
+    /// The limited quantity; throughput when absent.
     pub quantity: Option<Quantity>,
-    /// True when more than the baseline is beyond, false when less is.
+    /// True when values above the limit are beyond it, false when values below it are.
     pub is_about_more: bool,
     /// The relative difference.
     pub share: f64,
 }
 
-/// Where an interval stands to a limit.
+/// Position of an interval relative to a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// All of it lies beyond the limit.
+    /// The whole interval lies beyond the limit.
     Beyond,
-    /// None of it does.
+    /// The whole interval lies within the limit.
     Within,
     /// The limit lies inside it; more blocks make it narrower.
     Open,
-    /// There is none, and more blocks would give none.
+    /// There is no interval, and more blocks would give none.
     Unknown,
 }
 
 impl Limit {
-    /// How people call what it is about.
+    /// Label of the limited quantity.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.quantity.map_or("throughput", Quantity::label)
     }
 
-    /// Transactions that each slice must have for the ratio to be measured; 0 where any do.
+    /// Transactions that each slice must have for the ratio to be measured; 0 where any number will do.
     #[must_use]
     pub fn transactions_needed(&self) -> f64 {
         let needed = self.quantity.and_then(quantities::transactions_needed);
@@ -71,7 +71,7 @@ impl Limit {
         }
     }
 
-    /// Where a ratio stands to it.
+    /// Position of a ratio relative to the limit.
     #[must_use]
     pub fn standing(&self, ratio: Option<&Figure>) -> Standing {
         let Some(ratio) = ratio else {
@@ -95,7 +95,7 @@ impl Limit {
     }
 }
 
-/// The limits that are open at a level, by what the record has so far: measuring on may decide them.
+/// The limits that the record leaves open at a level: more blocks may decide them.
 #[must_use]
 pub fn open_limits<'l>(record: &Record, level: usize, limits: &'l [Limit]) -> Vec<&'l Limit> {
     let judged = champions::judged_record(record);

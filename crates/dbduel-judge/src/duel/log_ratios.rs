@@ -1,6 +1,4 @@
 //! From the slices of two contenders to log ratios, one per block.
-//!
-//! Knows no plan and concludes nothing.
 
 use dbduel_record::rows::SliceRow;
 use dbduel_stats::StatsError;
@@ -9,13 +7,13 @@ use dbduel_stats::sequential::{BlockTotals, Totals};
 
 use crate::evidence::blocks::CompleteBlock;
 
-/// What a slice without a commit counts for, transactions. A slice that hung belongs to its server, so
-/// it is not left out; half a transaction keeps its sign and size, where zero has no logarithm.
+/// Transactions that a slice without a commit counts as. A slice that hung belongs to its server, so it is not left
+/// out; half a transaction keeps its sign and size, where zero has no logarithm.
 const SILENT_SLICE_COUNTS: f64 = 0.5;
 
-/// Number of the one that is compared with, in a block that is reduced to a pair.
+/// Index of the reference, in a block that is reduced to a pair.
 pub(super) const REFERENCE: usize = 0;
-/// The one whose ratio it is.
+/// Index of the contender whose ratio it is.
 pub(super) const CONTENDER: usize = 1;
 
 /// The block with the slices of two contenders only; of a mirrored block they are mirrored.

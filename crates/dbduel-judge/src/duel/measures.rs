@@ -1,7 +1,6 @@
-//! What each contender did at a level: throughput, latency, processor time, stalls.
+//! Measures of each contender at a level: throughput, latency, processor time, stalls.
 //!
-//! Only slices of complete blocks count, so that all contenders are described over the same time. Knows
-//! no verdict.
+//! Only slices of complete blocks count, so that all contenders are described over the same time.
 
 use dbduel_record::event::SliceId;
 use dbduel_record::latency::new_histogram;
@@ -14,7 +13,7 @@ use crate::evidence::figures::{latency_quantile, ratio_over_slices};
 use crate::summary::{Figure, How, Measures, Outcomes, Stalls};
 
 /// Why the largest value has no interval.
-const GROWS: &str = "the largest of a sample only grows with its length";
+const GROWS: &str = "the maximum of a sample only grows with its length";
 
 /// The measures of `contender` at `level`.
 #[must_use]
@@ -193,18 +192,18 @@ fn memory(evidence: &Evidence<'_>, rows: &[&SliceRow], source: &str) -> Figure {
 /// Probability that the bound on unseen stalls is wrong.
 const UNSEEN_ALPHA: f64 = 0.05;
 
-/// A tick this much shorter than planned is a rest.
+/// A tick shorter than this share of the planned length is a remainder.
 const FULL_TICK: f64 = 0.99;
 
-/// Mean number of transactions in the intervals that are looked at for stalls. With fewer, half of the median is often had by
-/// chance: of Poisson counts with this mean 3 % are below it.
+/// Mean number of transactions in the intervals that are searched for stalls. With fewer, an interval often has less
+/// than half of the median by chance: of Poisson counts with this mean 3 % are below it.
 const STALL_MEAN_MIN: f64 = 10.0;
 
-/// Intervals of a slice that one of them can be below the median of.
+/// Fewest intervals of a slice with which one of them can be below the median.
 const STALL_INTERVALS_MIN: usize = 3;
 
-/// The stalls in one contender's slices; `None` when the record has no ticks of them, or transactions take so long that a slice has too few
-/// for a stall to be told from chance.
+/// The stalls in one contender's slices; `None` when the record has no ticks of them, or when transactions take so
+/// long that a slice has too few to distinguish a stall from chance.
 fn stalls(rows: &[&SliceRow], evidence: &Evidence<'_>, tick_s: f64) -> Option<Stalls> {
     let slices: Vec<Vec<f64>> = rows
         .iter()

@@ -1,6 +1,4 @@
-//! What would overturn each verdict, or is needed for one, as sentences with numbers.
-//!
-//! Reads the summary only.
+//! What would overturn each verdict, or is needed to reach one, as sentences with numbers.
 
 use dbduel_record::Verdict;
 use dbduel_stats::stalls::unseen_cost_bound;
@@ -83,8 +81,8 @@ fn sentences(comparison: &Comparison, duel: &Duel, horizon: f64, scope: Scope) -
             .detectable_difference
             .map(|detectable| {
                 format!(
-                    "the planned number of blocks finds {} four times out of five at this noise; for a smaller one, give \
-                     more time or a quieter machine",
+                    "at this noise the planned number of blocks detects {} four times out of five; to detect a \
+                     smaller one, give more time or use a quieter machine",
                     difference(detectable)
                 )
             })
@@ -94,7 +92,7 @@ fn sentences(comparison: &Comparison, duel: &Duel, horizon: f64, scope: Scope) -
     }
 }
 
-/// A relative difference; beyond 100 % the ratio that it makes.
+/// A relative difference; beyond 100 % as a ratio.
 fn difference(relative: f64) -> String {
     match relative {
         ..=1.0 => format!("a difference of {}", percent::of(relative)),

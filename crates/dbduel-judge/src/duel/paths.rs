@@ -1,6 +1,4 @@
-//! How many simulated sign paths an error probability needs, and what is said where it gets fewer.
-//!
-//! Knows no slice and no contender.
+//! Number of simulated sign paths that an error probability needs, and the conclusion where it gets fewer.
 
 use dbduel_record::plan::DecisionRule;
 use dbduel_stats::sequential::{SequentialPlan, Verdict};
@@ -22,8 +20,8 @@ pub(super) fn needed(alpha: f64, rule: &DecisionRule) -> u32 {
     rule.paths.max((needed.ceil() as u32).min(MOST))
 }
 
-/// What may be said where the paths are so few that none could ever be given up: the log ratio `estimate` of `blocks`, and that no
-/// block will decide. `None` where there are enough.
+/// The conclusion where there are too few paths to ever give one up: the log ratio `estimate` of `blocks`, and the
+/// reason why no number of blocks decides. `None` where there are enough paths.
 pub(super) fn conclude_without(
     test: &SequentialPlan,
     estimate: f64,

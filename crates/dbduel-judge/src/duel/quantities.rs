@@ -1,9 +1,9 @@
 //! Latency and cost of two contenders, within blocks and at every moment of the run at once, like
 //! throughput.
 //!
-//! A latency quantile is that of a typical slice: the ratio of the slices' own quantiles, so it asks for
-//! enough transactions in every slice. The quantities of a comparison share its error probability
-//! equally (Bonferroni), apart from throughput, which has its own. Knows no verdict on throughput.
+//! A latency quantile is that of a typical slice: the ratio of the slices' own quantiles, so it needs enough
+//! transactions in every slice. The quantities of a comparison share its error probability equally (Bonferroni),
+//! apart from throughput, which has its own.
 
 use dbduel_record::rows::SliceRow;
 use dbduel_stats::StatsError;
@@ -147,7 +147,7 @@ fn value(evidence: &Evidence<'_>, quantity: Quantity, row: &SliceRow) -> Result<
     }
 }
 
-/// Transactions that each slice needs for a quantile of its own; `None` of what is no quantile.
+/// Transactions that each slice needs for a quantile of its own; `None` for other quantities.
 pub(crate) fn transactions_needed(quantity: Quantity) -> Option<f64> {
     let q = match quantity {
         Quantity::LatencyP50 => 0.5,
@@ -170,7 +170,7 @@ fn too_few_transactions<'r>(
     let is_too_small = smallest.ok > 0 && (smallest.ok as f64) < needed;
     is_too_small.then(|| {
         format!(
-            "the smallest slice, of `{}`, has {}, its own quantile needs {needed:.0}; give longer slices",
+            "the smallest slice (of `{}`) has {}, but its quantile needs {needed:.0}; use longer slices",
             smallest.contender,
             counts::things(smallest.ok, "transaction")
         )

@@ -1,7 +1,7 @@
 //! Which slices count: the rows of a record, sorted into mirrored blocks.
 //!
-//! A block counts when each of its slices is in the record and all of them come from one epoch, since a
-//! pair that straddles a restart compares two different sets of instances. Knows no statistics.
+//! A block counts when each of its slices is in the record and all of them come from one epoch, since a pair that
+//! straddles a restart compares two different sets of instances.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,7 +84,7 @@ impl<'a> LevelBlocks<'a> {
         sorted
     }
 
-    /// Adds the blocks of `level` that were begun and of which no row is left to those that do not count.
+    /// Adds to the blocks that do not count those of `level` that were begun and have no rows.
     pub fn leave_out(&mut self, plan: &'a Plan, begun: &BTreeSet<u32>, level: usize) {
         let counted = self.complete.iter().map(|complete| complete.block.id);
         let known: BTreeSet<u32> = counted

@@ -1,7 +1,6 @@
 //! From series and histograms to figures with intervals.
 //!
-//! The intervals come from `dbduel-stats`; this file arranges its input and turns its refusals into
-//! reasons. Knows no contender and no record.
+//! The intervals come from `dbduel-stats`; this file arranges its input and turns its refusals into reasons.
 
 use dbduel_stats::mean::series_mean;
 use dbduel_stats::quantile::{BatchCount, EPISODES_MIN, NotCertifiable, quantile_estimate};
@@ -91,16 +90,16 @@ pub fn latency_quantile(
 fn reason_text(reason: NotCertifiable) -> String {
     match reason {
         NotCertifiable::Requests { needed, got } => {
-            format!("{got} transactions, an interval of this quantile needs {needed}")
+            format!("{got} transactions; an interval of this quantile needs {needed}")
         }
         NotCertifiable::Steps { got } => {
             format!(
-                "the run has {got} short stretches whose largest latency is known, an interval needs {EPISODES_MIN}"
+                "the largest latency is known for {got} time steps only; an interval needs {EPISODES_MIN}"
             )
         }
         NotCertifiable::Episodes { got } => {
             format!(
-                "the tail was seen in {got} separate episodes, an interval needs {EPISODES_MIN}"
+                "the tail was seen in {got} separate episodes; an interval needs {EPISODES_MIN}"
             )
         }
     }

@@ -24,12 +24,12 @@ pub const WINDOW_ERROR: f64 = 0.2;
 /// Share of short turns that samplers must have seen of a slice for their counters to be taken as those of all of it.
 const WATCHED_SHARE_MIN: f64 = 0.5;
 
-/// Which counters were read over a time of their own.
+/// Groups of counters that are read over a time of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Window {
     /// Those of the kernel: of processes, threads, devices and the machine.
     Kernel,
-    /// Those that the server was asked for.
+    /// Counters that the server reports.
     Engine,
 }
 
@@ -143,7 +143,7 @@ impl<'a> Evidence<'a> {
         self.ticks.get(&slice).map_or(&[], Vec::as_slice)
     }
 
-    /// What samplers read second by second in a slice, in the order of reading.
+    /// Second-by-second readings of samplers in a slice, in the order of reading.
     #[must_use]
     pub fn seconds(&self, slice: SliceId) -> &[&'a SecondRow] {
         self.seconds.get(&slice).map_or(&[], Vec::as_slice)
@@ -174,7 +174,7 @@ impl<'a> Evidence<'a> {
         is_seen.then(|| share.map_or(seen, |share| seen / share))
     }
 
-    /// False when short turns were over before samplers had seen half of them: what they saw stands for nothing then.
+    /// False when samplers saw less than half of the short turns of a slice: their readings then represent nothing.
     fn is_watched(&self, slice: SliceId, window: Window) -> bool {
         self.reading(slice, "observer", "watched_s").is_none()
             || (self.watched_share(slice, window)).is_none_or(|share| share >= WATCHED_SHARE_MIN)

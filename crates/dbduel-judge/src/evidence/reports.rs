@@ -1,4 +1,4 @@
-//! Counters that a server knows as late as its sessions report them.
+//! Counters that reach a server only when its sessions report them.
 //!
 //! A session of PostgreSQL reports what it did at most once a second, so that the counters of a turn may lack most of it. From version
 //! 15 on clients of dbduel have their sessions report in the guard and after the turn, and count what they committed in between;
@@ -12,7 +12,7 @@ use dbduel_record::Record;
 use dbduel_record::event::SliceId;
 use dbduel_record::rows::ALL_CLASSES;
 
-/// What sessions of PostgreSQL count for the server, among the counters of the engine.
+/// Counters of the engine that PostgreSQL gathers from its sessions.
 const BY_SESSIONS: &[&str] = &[
     "rows_changed_count",
     "buffer_pool_requests_count",
@@ -72,8 +72,8 @@ impl Reports {
         reports
     }
 
-    /// What a counter gained in a slice, of which it was seen to gain so much; none where that is too late to be known. Absent for
-    /// counters of another kind.
+    /// The increase of a counter in a slice, from the increase that was seen; none where the reports are too late for
+    /// it to be known. Absent for counters of another kind.
     pub fn used(
         &self,
         slice: SliceId,

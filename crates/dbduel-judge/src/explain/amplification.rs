@@ -1,4 +1,4 @@
-//! What storage makes of a change: bytes written for a byte changed, and bytes kept for a byte of data.
+//! Write and space amplification: bytes written per byte changed, and bytes kept per byte of data.
 //!
 //! The bytes of a changed row are not counted by any server; they are taken as the mean size of a row as it
 //! was loaded, indexes included, which is right for workloads whose rows are alike.

@@ -83,7 +83,7 @@ pub fn cost(
     })
 }
 
-/// What was used, and the number of transactions (of slices, for a level) that it is divided by.
+/// An amount, and the number of transactions (of slices, for a level) that it is divided by.
 struct Used {
     amount: f64,
     by: f64,

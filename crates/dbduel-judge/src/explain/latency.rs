@@ -126,7 +126,7 @@ impl Slice {
         let threads = reading("server", "connections_count")?;
         if threads < clients {
             return Err(format!(
-                "slice {id}: only {threads} of {clients} connections have a thread of their own that was recognised; \
+                "slice {id}: only {threads} of {clients} connections were matched to a server thread of their own; \
                  does the server use a thread pool?"
             ));
         }
@@ -162,7 +162,7 @@ impl Slice {
     }
 }
 
-/// What was read of one slice, seconds of all its connections together.
+/// Readings of one slice, seconds of all its connections together.
 struct Raw {
     whole_s: f64,
     idle_s: f64,

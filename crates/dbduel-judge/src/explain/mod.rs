@@ -1,4 +1,4 @@
-//! What moved together with a difference: evidence for its reasons, ranked.
+//! Resources and times that moved together with a difference: evidence for its reasons, ranked.
 //!
 //! Two views of the same slices, paired within blocks like the throughput itself. The *costs* say what one
 //! transaction took of every resource. The *latency* says how the time of one transaction divides: in a
@@ -43,20 +43,20 @@ pub struct Explanation {
     pub level: usize,
     /// Name of the contender.
     pub contender: String,
-    /// What one transaction took of each resource that was observed.
+    /// Cost of one transaction in each observed resource.
     pub costs: Vec<Cost>,
-    /// Where the time of one transaction went.
+    /// Division of the time of one transaction.
     pub latency: Latency,
     /// Contender − baseline in the mean latency of committed transactions, microseconds.
     pub difference_us: Figure,
-    /// What is named first.
+    /// The part and the cost that are named first.
     pub leading: Leading,
-    /// Indices into `costs` of what differs beyond doubt and can tell something of the difference: what can be most of
-    /// the difference in time first, then what takes no time itself.
+    /// Indices into `costs` that differ beyond doubt and may explain the difference: first those that can be most of
+    /// the difference in time, then those that take no time themselves.
     pub moved: Vec<usize>,
     /// Indices into `costs` of main resources that are the same within the horizon.
     pub same: Vec<usize>,
-    /// Indices into `costs` of main resources of which the data do not say whether they differ.
+    /// Indices into `costs` of main resources for which the data do not show whether they differ.
     pub unclear: Vec<usize>,
     /// Probability that any interval of this explanation misses its truth.
     pub alpha: f64,
@@ -111,7 +111,7 @@ impl Explanation {
     }
 }
 
-/// What one transaction took of one resource, or how a level stood.
+/// Cost of one transaction in one resource, or the value of a level.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cost {
@@ -121,7 +121,7 @@ pub struct Cost {
     pub name: String,
     /// Unit of the values.
     pub unit: Unit,
-    /// What it belongs to.
+    /// Its group.
     pub group: Group,
     /// True for the few resources that sum up the others.
     pub is_main: bool,
@@ -133,11 +133,11 @@ pub struct Cost {
     pub contender: Figure,
     /// Contender ÷ baseline within blocks.
     pub ratio: Figure,
-    /// What the paired blocks show.
+    /// Result of the paired blocks.
     pub moved: Moved,
 }
 
-/// What paired blocks show of a quantity.
+/// Result of the paired blocks for a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -148,7 +148,7 @@ pub enum Moved {
     More,
     /// The same within the horizon.
     Same,
-    /// A level that stood still on both sides, whatever the transactions did.
+    /// A level that did not move on either side.
     Still,
     /// The data allow several answers.
     Unclear,
@@ -165,7 +165,7 @@ pub enum Latency {
     Divided(Division),
     /// It could not.
     NotDivided {
-        /// Why not.
+        /// The reason.
         why: String,
     },
 }
@@ -182,8 +182,8 @@ pub struct Division {
     pub contender_us: Figure,
     /// Contender − baseline within blocks.
     pub difference_us: Figure,
-    /// How far the recorded mean latency is from clients × time ÷ transactions, baseline and contender,
-    /// as a share. Zero in an exact closed loop.
+    /// Departure of the recorded mean latency from clients × time ÷ transactions, baseline and contender, as a share.
+    /// Zero in an exact closed loop.
     pub identity_gap: [f64; 2],
     /// The parts; they add up to the whole.
     pub parts: Vec<Part>,
@@ -193,7 +193,7 @@ pub struct Division {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Part {
-    /// What the connection's thread was doing.
+    /// Activity of the connection's thread.
     pub doing: Doing,
     /// Of the baseline, microseconds per transaction.
     pub baseline_us: Figure,
@@ -203,7 +203,7 @@ pub struct Part {
     pub difference_us: Figure,
 }
 
-/// What the thread of a connection does during a transaction, from the client's question to its next.
+/// Activity of a connection's thread during a transaction, from the client's request to its next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -226,8 +226,8 @@ pub enum Doing {
     Client,
     /// Waits for the client, which waits for a processor.
     ClientRunnable,
-    /// Waits for the client, which is neither: the reply or the next question is under way, a wake-up is due, or
-    /// the load thread is busy with its other clients.
+    /// Waits for a client that neither runs nor waits for a processor: the reply or the next question is under way, a
+    /// wake-up is due, or the load thread is busy with its other clients.
     Network,
     /// Anything else.
     Other,
@@ -283,7 +283,7 @@ pub fn explain(evidence: &Evidence<'_>) -> Vec<Explanation> {
     explanations
 }
 
-/// What storage did for each contender, over all levels.
+/// Storage amplification of each contender, over all levels.
 #[must_use]
 pub fn amplification(evidence: &Evidence<'_>) -> Vec<Amplification> {
     (0..evidence.plan().contenders.len())

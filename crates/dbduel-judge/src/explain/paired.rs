@@ -19,11 +19,11 @@ pub(super) struct Paired {
     pub blocks_needed: usize,
 }
 
-/// What one side took, block by block, and what that is divided by: transactions, or slices for a level.
+/// Amounts of one side, block by block, and their divisors: transactions, or slices for a level.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Taken {
     pub amounts: Vec<f64>,
-    /// What they are divided by.
+    /// Their divisors.
     pub by: Vec<f64>,
 }
 
@@ -101,7 +101,7 @@ impl Paired {
     }
 }
 
-/// What both took per transaction, and a series with that mean for each.
+/// The amount per transaction of both sides, and a series with that mean for each.
 fn linearised_sides(baseline: &Taken, contender: &Taken) -> Option<[(f64, Vec<f64>); 2]> {
     let of_side = |side: &Taken| linearised(&side.amounts, &side.by);
     Some([of_side(baseline)?, of_side(contender)?])

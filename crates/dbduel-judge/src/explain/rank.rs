@@ -1,4 +1,4 @@
-//! Which costs to speak of first: those that can be most of the difference in time.
+//! Ranks costs for an explanation: first those that can be most of the difference in time.
 //!
 //! A sync, a read of the device, a wait for a lock and processor time are time of a transaction. Bytes and pages are not:
 //! they differ along with a cause, or take time by way of a resource that is counted itself.
@@ -23,8 +23,9 @@ const FAR_IN_TIME: f64 = 1000.0;
 /// Share of the largest part below which a resource is not named with it.
 const LEADING_SHARE_MIN: f64 = 0.25;
 
-/// What follows from a difference in speed, what saves work, of which more explains no slower contender, parts of the server's
-/// processor time, and what the whole disk does, which others use as well.
+/// Costs that are never named first: consequences of a difference in speed, costs that save work (more of them
+/// explains no slower contender), parts of the server's processor time, and activity of the whole disk, which others
+/// use as well.
 const NOT_FIRST: &[&str] = &[
     "server-cpu-user",
     "server-cpu-system",
@@ -46,24 +47,26 @@ const NOT_FIRST: &[&str] = &[
     "disk-queue",
 ];
 
-/// What an explanation names first.
+/// The part of the time and the cost that an explanation names first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Leading {
-    /// The largest part of the difference in time, whether its interval excludes zero or not; absent where the time could not be
-    /// divided. Waits for a processor only where no other part is a quarter as large, nor they may be zero beside another.
+    /// The largest part of the difference in time, whether its interval excludes zero or not; absent where the time
+    /// could not be divided. A wait for a processor is named only where no other part is a quarter as large and, if
+    /// there are other parts, its interval excludes zero.
     pub part: Option<Doing>,
     /// Another part of at least a quarter of its size: the one that a transaction spends with what is behind the difference.
     pub lengthened: Option<Doing>,
-    /// Index into the costs of what differs beyond doubt, in the direction of the time, and can be behind it: what differs by the
-    /// largest factor, where bytes and pages, which take time only by way of others, count as a factor of eight at most.
+    /// Index into `costs` of a cost that differs beyond doubt, in the direction of the time, and can be behind it:
+    /// the one that differs by the largest factor. Bytes and pages, which take time only by way of other resources,
+    /// count as a factor of eight at most.
     pub cost: Option<usize>,
 }
 
-/// Costs in the order in which they are to be spoken of, as indices.
+/// Indices of costs, in the order in which they are named.
 pub struct Ranked {
     pub leading: Leading,
-    /// What moved, the most telling first.
+    /// Costs that moved, the most telling first.
     pub moved: Vec<usize>,
     /// Main resources that are the same.
     pub same: Vec<usize>,
@@ -71,8 +74,8 @@ pub struct Ranked {
     pub unclear: Vec<usize>,
 }
 
-/// Ranks `costs`. `difference_us` is the difference in the mean time of a transaction. What can tell nothing of a
-/// difference is in none of the lists.
+/// Ranks `costs`. `difference_us` is the difference in the mean time of a transaction. Costs that cannot explain a
+/// difference are in none of the lists.
 pub fn rank(costs: &[Cost], latency: &Latency, difference_us: &Figure) -> Ranked {
     let is_telling = telling(costs);
     let with = |moved: &[Moved]| -> Vec<usize> {
@@ -100,8 +103,9 @@ pub fn rank(costs: &[Cost], latency: &Latency, difference_us: &Figure) -> Ranked
     }
 }
 
-/// Takes waits for a processor, of which other programs on the machine are the cause as well, from the front of parts in the order of
-/// their size, each with whether it differs beyond doubt: where another part is a quarter as large, or where they may be zero.
+/// Drops waits for a processor, which other programs on the machine also cause, from the front of parts in the order
+/// of their size, each with whether it differs beyond doubt: a wait is dropped where another part is a quarter as
+/// large, or where it may be zero and there are other parts.
 fn drop_queue(parts: &mut Vec<(Doing, f64, bool)>) {
     let is_queue = |doing: Doing| matches!(doing, Doing::Runnable | Doing::ClientRunnable);
     while let [(doing, us, is_certain), rest @ ..] = parts.as_slice()
@@ -116,12 +120,12 @@ fn drop_queue(parts: &mut Vec<(Doing, f64, bool)>) {
     }
 }
 
-/// The difference in time that is to be carried.
+/// The difference in time to be explained.
 struct Time<'e> {
     division: Option<&'e Division>,
     /// Contender − baseline, microseconds.
     whole_us: Option<f64>,
-    /// The same; `None` where it may be none.
+    /// The same; `None` where it may be zero.
     certain_us: Option<f64>,
 }
 
@@ -141,7 +145,7 @@ impl<'e> Time<'e> {
         }
     }
 
-    /// What is named first, of what `moved`.
+    /// The part and the cost that are named first, out of `moved`.
     fn leading(&self, costs: &[Cost], moved: &[usize]) -> Leading {
         let whole_us = match self.division {
             Some(division) => division.difference_us.value(),
@@ -219,8 +223,8 @@ impl<'e> Time<'e> {
         }
     }
 
-    /// What a cost is ranked by, the weightiest first: the time that it carries, the time that it could be by itself, and
-    /// how far it moved.
+    /// Ranking key of a cost, in descending order of importance: the time that it carries, the time that it could be
+    /// by itself, and how far it moved.
     fn weight(&self, cost: &Cost) -> [f64; 3] {
         let distance = distance(cost, FAR) * if cost.is_main { 1.0 } else { DETAIL };
         let [carried, by_itself] = self.carried_us(cost).unwrap_or_default();
@@ -231,8 +235,8 @@ impl<'e> Time<'e> {
         }
     }
 
-    /// How much of the difference in time a cost can be, and how much time it can be by itself, microseconds; `None` where
-    /// it takes no time, or moved the other way than the time did.
+    /// Largest part of the difference in time that a cost can be, and largest time that it can be by itself,
+    /// microseconds; `None` where it takes no time, or moved in the opposite direction to the time.
     fn carried_us(&self, cost: &Cost) -> Option<[f64; 2]> {
         let carries = carries(&cost.resource)?;
         let change = change(cost)?;
@@ -254,7 +258,8 @@ impl<'e> Time<'e> {
     }
 }
 
-/// How far a cost moved, as the logarithm of a factor of `far` at most; what one side has none of moved as far.
+/// How far a cost moved, as the logarithm of a factor of `far` at most; a cost that one side has none of moved by
+/// `far`.
 fn distance(cost: &Cost, far: f64) -> f64 {
     let ratio = cost.ratio.value();
     ratio.map_or(far.ln(), |ratio| ratio.ln().abs().min(far.ln()))

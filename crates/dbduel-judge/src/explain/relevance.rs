@@ -1,17 +1,17 @@
-//! Which costs can tell anything of a difference, before anyone ranks them.
+//! Selects the costs that can explain a difference, before they are ranked.
 //!
-//! A counter may differ beyond doubt and still say nothing: because it counts what the transactions ask for and
-//! not what they cost, because it counts nothing while a feature is off, or because the transactions do not
-//! touch what it is about. Such costs stay in the table of an explanation and get no sentence. Knows the
-//! meaning of resources, not their statistics.
+//! A counter may differ beyond doubt and still explain nothing: because it counts what the transactions ask for and
+//! not what they cost, because it counts nothing while a feature is off, or because the transactions do not touch
+//! what it is about. Such costs stay in the table of an explanation and get no sentence.
 
 use super::{Cost, Moved, Unit};
 
-/// What the transactions ask for: the same on all sides, whatever the counters of a product make of it.
+/// Resources that follow from the transactions themselves: the same on all sides, whatever the counters of a product
+/// show.
 const ASKED_FOR: &[&str] = &["rows-changed"];
 
-/// What is there for rows that change: pages to be flushed, versions to be purged, the logs. A server that only
-/// reads keeps what filling the tables left of it.
+/// Resources that exist for changed rows: pages to be flushed, versions to be purged, the logs. A server that only
+/// reads still shows traces of loading the tables.
 const OF_CHANGES: &[&str] = &[
     "free-page-waits",
     "pages-flushed",
@@ -36,8 +36,8 @@ const OF_CHANGES: &[&str] = &[
 /// lookups down the tree, and versions differ in whether they count them then.
 const ONLY_WITH: &[(&str, &str)] = &[("adaptive-hash-misses", "adaptive-hash-hits")];
 
-/// What shows that rows change, and bytes per transaction below which it is housekeeping: a single changed row
-/// takes more redo than that, and at least a page on the device sooner or later.
+/// Resources that show changed rows, and bytes per transaction below which they are housekeeping: a single changed
+/// row takes more redo than that, and at least a page on the device sooner or later.
 const SIGNS_OF_CHANGES: &[(&str, f64)] = &[
     ("redo", 16.0),
     ("tree-log", 16.0),
@@ -65,7 +65,7 @@ pub fn is_negligible(cost: &Cost) -> bool {
         .all(|figure| figure.value().is_some_and(|value| value < least))
 }
 
-/// Whether a cost can tell anything, for each of `costs`.
+/// True for each of `costs` that can explain a difference.
 pub fn telling(costs: &[Cost]) -> Vec<bool> {
     let only_reads = only_reads(costs);
     costs

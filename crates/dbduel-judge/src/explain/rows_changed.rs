@@ -1,9 +1,9 @@
-//! Whether a server's count of changed rows is that of the workload's tables.
+//! Checks that a server's count of changed rows covers the workload's tables and no others.
 //!
-//! MariaDB counts what handlers write, of any engine, and rows of internal temporary tables apart, in
-//! `Handler_tmp_write`. Servers without that counter mix the two, so there InnoDB's own count is read, and that
-//! knows nothing of tables of other engines: it says zero, or too little. Records of a dbduel that read the mixed
-//! one there say too much; InnoDB's counters at both ends of the run show it.
+//! MariaDB counts the writes of handlers, of any engine, and rows of internal temporary tables apart, in
+//! `Handler_tmp_write`. Servers without that counter mix the two, so there InnoDB's own count is read. This leaves
+//! out tables of other engines: it is zero, or too low. In older records, which have the mixed count, the number is
+//! too high; InnoDB's counters at both ends of the run show it.
 
 use std::collections::BTreeMap;
 
@@ -25,8 +25,8 @@ const OF_INNODB: [&str; 3] = [
     "innodb_rows_deleted",
 ];
 
-/// Why the count does not hold for the contender with this number; `None` when nothing in the record speaks
-/// against it.
+/// The reason why the count does not hold for the contender with this number; `None` when nothing in the record
+/// contradicts it.
 pub fn why_not_counted(evidence: &Evidence<'_>, contender: usize) -> Option<String> {
     let record = evidence.record;
     let files = record.contenders.get(contender)?;
@@ -43,7 +43,7 @@ pub fn why_not_counted(evidence: &Evidence<'_>, contender: usize) -> Option<Stri
         .and_then(|text| other_engine(&String::from_utf8_lossy(&text)))
     {
         return Some(format!(
-            "`{name}` counts changed rows of InnoDB alone, and has tables of {engine}"
+            "`{name}` counts changed rows of InnoDB alone, but has tables of {engine}"
         ));
     }
     let total = |of: &BTreeMap<String, String>| -> Option<f64> {
@@ -52,7 +52,7 @@ pub fn why_not_counted(evidence: &Evidence<'_>, contender: usize) -> Option<Stri
     let changed = total(&files.status_after)? - total(&files.status_before)?;
     let is_one_stint = files.later_stints.is_empty();
     (is_one_stint && counted(evidence, contender) > changed).then(|| {
-        format!("what `{name}` counted as changed has rows of internal temporary tables in it")
+        format!("the changed rows counted by `{name}` include rows of internal temporary tables")
     })
 }
 

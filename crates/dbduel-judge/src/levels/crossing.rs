@@ -1,7 +1,7 @@
 //! Crossings of two contenders over any ascending size, each size measured by a level of some record.
 //!
-//! A crossing is claimed only between sizes whose differences are certain at every moment of their runs and
-//! at all sizes together, since a duel stops when it is decided. Knows not what the size is.
+//! A crossing is claimed only between sizes whose differences are certain at every moment of their runs and at all
+//! sizes together, since a duel stops when it is decided.
 
 use dbduel_stats::StatsError;
 use dbduel_stats::crossover::{Crossing, SizeDifferences, find_crossovers};
@@ -9,7 +9,7 @@ use dbduel_stats::crossover::{Crossing, SizeDifferences, find_crossovers};
 use crate::duel::decide::Question;
 use crate::evidence::Evidence;
 
-/// What was measured at one size.
+/// Measurement at one size.
 pub(crate) struct Size<'a> {
     /// The size; positive.
     pub size: f64,
@@ -51,8 +51,8 @@ pub(crate) fn certain_crossings(
     Ok(crossings)
 }
 
-/// Whether the contender is certainly above the baseline, certainly below, or neither, however often one
-/// looked.
+/// Whether the contender is certainly above the baseline, certainly below, or neither, however often the data were
+/// looked at.
 fn sign(evidence: &Evidence<'_>, level: usize, contender: usize, alpha: f64) -> Option<bool> {
     let plan = evidence.plan();
     let stream = format!(

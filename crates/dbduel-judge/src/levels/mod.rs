@@ -1,4 +1,4 @@
-//! What several load levels say together: curves, crossings, the highest rate that meets an objective, and suites.
+//! Results over several load levels: curves, crossings, the highest rate that meets an objective, and suites.
 
 pub mod crossing;
 pub mod objective;

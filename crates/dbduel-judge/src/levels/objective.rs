@@ -1,8 +1,8 @@
 //! Which load levels meet the latency objective, and between which rates the highest one lies.
 //!
-//! The share of late transactions is a number per slice; its interval over slices says whether the level
-//! meets the objective, misses it, or neither; what is late says [`super::search`]. Knows open arrivals as
-//! rates; closed levels only as met or missed.
+//! The share of late transactions is a number per slice; its interval over slices shows that the level meets the
+//! objective, misses it, or neither. [`super::search`] defines lateness. Open arrivals are rates; closed levels are
+//! only met or missed.
 
 use dbduel_record::plan::LoadLevel;
 

@@ -1,8 +1,8 @@
 //! Throughput over the number of clients: the Universal Scalability Law of every contender, and where two
 //! curves cross.
 //!
-//! The law is fitted to rounds in which every level has a complete block. Knows closed load levels without
-//! think time only; elsewhere throughput does not follow the clients.
+//! The law is fitted to rounds in which every level has a complete block. It covers closed load levels without think
+//! time only; elsewhere throughput does not follow the number of clients.
 
 use dbduel_record::plan::{Arrival, Plan};
 use dbduel_stats::Estimate;

@@ -87,10 +87,10 @@ pub(crate) fn state(
     last
 }
 
-/// What the slices say of the objective. Slices in which nothing was due say nothing.
+/// Classifies the slices against the objective. Slices in which nothing was due do not count.
 ///
-/// The variance between slices knows nothing of what has not happened yet: where none of n was late, the
-/// share may still be as large as ln(1/alpha) / n, beyond which that has a chance below alpha (1 - p <= e^-p).
+/// The variance between slices does not cover events that have not happened yet: where none of n was late, the share
+/// may still be as large as ln(1/alpha) / n, beyond which that has a chance below alpha (1 - p <= e^-p).
 fn classify(
     late: Option<Vec<Late>>,
     objective: &Objective,

@@ -1,14 +1,14 @@
-//! The plans of a level's statements: of what a server explained, what its work depends on, and which plans are equal.
+//! The plans of a level's statements, reduced to what the server's work depends on, and which of them are equal.
 //!
-//! Kept are tables in their order, how each is accessed and by which key, sorts and temporary tables. Estimates are left out:
-//! they differ between servers that do the same.
+//! Kept are tables in their order, the access method and key of each, sorts and temporary tables. Estimates are left
+//! out: they differ between servers that do the same work.
 
 use dbduel_record::Record;
 use dbduel_record::statements::ExplainedStatement;
 
 use crate::summary::{PlanForm, StatementPlan, StatementPlans};
 
-/// Remarks of MySQL and MariaDB that say what is done beside reading a table.
+/// Remarks of MySQL and MariaDB about work beyond reading a table.
 const REMARKS: [&str; 8] = [
     "Using index",
     "Using filesort",
@@ -19,7 +19,7 @@ const REMARKS: [&str; 8] = [
     "Using intersect",
     "Using rowid filter",
 ];
-/// What MySQL and MariaDB say in place of a table where the answer needs none, whatever the values of the statement are.
+/// Texts of MySQL and MariaDB in place of a table for statements that need none, whatever their values.
 const WITHOUT_TABLE: [&str; 2] = ["Select tables optimized away", "No tables used"];
 
 /// One entry per class of statements that a contender was asked to explain; empty where none was.
@@ -61,7 +61,7 @@ pub fn plans(record: &Record, level: usize) -> Vec<StatementPlans> {
 }
 
 fn plan(contender: &str, statement: Option<&ExplainedStatement>) -> StatementPlan {
-    let none = "its clients sent no such statement in the sample".to_owned();
+    let none = "no such statement in the sample of its clients".to_owned();
     let read = match statement {
         None => Err(none),
         Some(statement) => match &statement.because {
@@ -117,7 +117,7 @@ fn steps(statement: &ExplainedStatement) -> Result<(PlanForm, Vec<String>), Stri
             let Some(table) = value(row, table) else {
                 return match WITHOUT_TABLE.iter().any(|known| extra.starts_with(known)) {
                     true => Ok(extra),
-                    false => Err(format!("its example reads no table there: {extra}")),
+                    false => Err(format!("the example statement reads no table: {extra}")),
                 };
             };
             let access = [value(row, access), value(row, key)];
@@ -133,10 +133,10 @@ fn steps(statement: &ExplainedStatement) -> Result<(PlanForm, Vec<String>), Stri
         let steps = rows().filter_map(|row| value(row, at)).collect();
         (PlanForm::Sqlite, steps)
     } else {
-        return Err("the columns of its answer are not known".to_owned());
+        return Err("EXPLAIN returned unknown columns".to_owned());
     };
     if steps.is_empty() {
-        return Err("its answer is empty".to_owned());
+        return Err("EXPLAIN returned no steps".to_owned());
     }
     let number = statement.example.number.as_deref();
     let steps = steps.iter().map(|step| without_number(step, number));

@@ -29,8 +29,8 @@ pub(super) fn without_copies<R: AsRef<Judged>>(records: Vec<R>) -> (Vec<R>, Vec<
     (kept, left_out)
 }
 
-/// What tells a run from every other, wherever its record is copied: when its plan was made, its seed, and the
-/// millisecond of the first entry in its journal.
+/// Identity of a run, equal in all copies of its record: when its plan was made, its seed, and the millisecond of the
+/// first entry in its journal.
 fn run_of(record: &impl AsRef<Judged>) -> (&str, u64, Option<u64>) {
     let summary = &record.as_ref().summary;
     (&summary.created, summary.seed, summary.run.started_ms)

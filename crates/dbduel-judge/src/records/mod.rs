@@ -14,7 +14,7 @@ use super::Summary;
 pub struct Judged {
     /// Its directory, as it was named.
     pub place: String,
-    /// What the judge says.
+    /// The judge's summary of it.
     pub summary: Summary,
 }
 

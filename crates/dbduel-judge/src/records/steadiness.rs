@@ -1,8 +1,7 @@
 //! How steady throughput and costs are from block to block, judged alike: on the same blocks, and each with
 //! the whole error probability of a comparison, which in a report the quantities share.
 //!
-//! Answers whether a cost would decide a duel earlier than throughput does. Knows no truth: whether the two
-//! were equal is known by who conducted the duel.
+//! Answers whether a cost would decide a duel earlier than throughput does.
 
 use dbduel_record::Record;
 use dbduel_record::Verdict;
@@ -12,7 +11,7 @@ use crate::duel::quantities::compare_one;
 use crate::evidence::Evidence;
 use crate::summary::{Change, Quantity};
 
-/// How throughput is called beside the costs.
+/// Label of throughput beside the costs.
 pub const THROUGHPUT: &str = "throughput";
 
 /// Costs that might be steadier than throughput.
@@ -24,9 +23,9 @@ const COSTS: [Quantity; 2] = [
 /// One quantity of the first contender that is not the baseline, at the first load level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Steadiness {
-    /// How people call the quantity.
+    /// Label of the quantity.
     pub quantity: &'static str,
-    /// What may be said.
+    /// The answer.
     pub change: Change,
     /// Standard deviation of one block's log ratio.
     pub block_sd: Option<f64>,

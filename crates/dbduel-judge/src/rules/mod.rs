@@ -1,4 +1,4 @@
-//! What weakens a verdict: rules are rows of one [table] and look at the record of a run.
+//! Rules about what weakens a verdict; they are rows of one [table] and look at the record of a run.
 //!
 //! A rule does not sort, print or change a verdict; a finding of severity void takes verdicts away in [`crate::summarise`].
 
@@ -18,7 +18,8 @@ pub struct Rule {
     pub id: &'static str,
     /// Why it matters, one sentence.
     pub why: &'static str,
-    /// What is found in the record of a run, and in what was concluded from it. The name and reason are filled in from here.
+    /// Finds its problem in the record of a run and in the conclusions from it. The name and reason of its findings
+    /// are filled in from here.
     pub(crate) check: fn(&RunEvidence<'_>) -> Vec<Finding>,
 }
 
@@ -32,8 +33,8 @@ impl Rule {
     }
 }
 
-/// What stands beside the verdicts of a run, heaviest first: the findings of its journal, those of its audit that weigh, were
-/// waived or are what the contest is about, and those of the rules about runs.
+/// The findings about a run, heaviest first: those of its journal, those of its audit that weigh, were waived or are
+/// about the subject of the contest, and those of the rules about runs.
 #[must_use]
 pub fn beside_verdicts(run: &RunEvidence<'_>, audit: &Audit) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();

@@ -1,4 +1,4 @@
-//! What happened when: the run second by second, from its rows.
+//! The run second by second, from its rows.
 
 pub mod stack_differences;
 pub mod stacks;

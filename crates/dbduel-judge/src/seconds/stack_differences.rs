@@ -72,8 +72,8 @@ pub struct DifferenceFrame {
     pub before_us: f64,
     /// Time per transaction of the baseline and of the contender, microseconds.
     pub cpu_us: [f64; 2],
-    /// The difference is larger than three standard errors of counting samples (Poisson), and than what functions without symbols
-    /// beside it needed on the other side, of which it may be one.
+    /// The difference is larger than three standard errors of counting samples (Poisson), and larger than the time of
+    /// functions without symbols beside it on the other side, since it may be one of these.
     pub is_beyond_chance: bool,
 }
 
@@ -183,7 +183,7 @@ fn is_comparable(name: &str) -> bool {
     !is_unnamed(name) && !THREAD_STARTS.contains(&name)
 }
 
-/// Whether a frame has the name of its file, because the function has no symbol.
+/// True when a frame has the name of its file, because the function has no symbol.
 fn is_unnamed(name: &str) -> bool {
     name.starts_with('[')
 }

@@ -1,7 +1,6 @@
-//! What the samplers saw second by second, along the timeline: the series beside the throughput.
+//! Second-by-second readings of the samplers along the timeline: the series beside the throughput.
 //!
-//! Thinned like the timeline so that a day fits a page. It also marks checkpoints that freed much of a log at
-//! once; it does not know what they cost.
+//! Thinned like the timeline so that a day fits a page. Checkpoints that freed much of a log at once are marked.
 
 use dbduel_record::event::SliceId;
 use dbduel_record::rows::SecondRow;
@@ -19,7 +18,7 @@ const CHECKPOINT_SHARE: f64 = 0.1;
 /// Marked checkpoints at most.
 const CHECKPOINTS_MAX: usize = 200;
 
-/// What a track is about.
+/// The quantity of a track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -74,7 +73,7 @@ pub struct Track {
     pub level: usize,
     /// Index into `Summary::contenders`.
     pub contender: usize,
-    /// What it is about.
+    /// The quantity.
     pub quantity: TrackQuantity,
     /// Stretches without a gap, one per slice unless slices had to be merged.
     pub pieces: Vec<Piece>,

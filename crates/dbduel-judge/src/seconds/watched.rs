@@ -1,4 +1,4 @@
-//! What observing cost, so that a reader can weigh it against the differences.
+//! Cost of the observation, to be weighed against the differences.
 
 use serde::Serialize;
 
@@ -10,13 +10,13 @@ use crate::evidence::Evidence;
 pub struct Watched {
     /// Processor time of the samplers per second of slice, as a share of one processor.
     pub cpu_share: f64,
-    /// Share of the time in which the server was answering a question of ours.
+    /// Share of the time in which the server was answering our status queries.
     pub asked_share: f64,
-    /// Looks at the server's threads per second.
+    /// Samples of the server's threads per second.
     pub looks_per_s: f64,
 }
 
-/// What the samplers cost; `None` when the record does not say.
+/// The cost of the samplers; `None` when the record does not have it.
 #[must_use]
 pub fn watched(evidence: &Evidence<'_>) -> Option<Watched> {
     let (mut window_s, mut cpu_s, mut asked_s, mut looks) = (0.0, 0.0, 0.0, 0.0);

@@ -1,6 +1,5 @@
-//! What each factor of a designed contest contributes to the difference of two contenders. Types of the published JSON.
-//!
-//! Computes nothing and knows no record.
+//! Contribution of each factor of a designed contest to the difference of two contenders. Types of the published
+//! JSON.
 
 use dbduel_record::Verdict;
 use dbduel_record::design::DesignFactor;
@@ -19,7 +18,7 @@ pub struct Attribution {
     pub contenders: usize,
     /// True when every combination of the factors is a contender; otherwise interactions of two share contrasts.
     pub has_all_combinations: bool,
-    /// What the two differ in; lists per factor keep this order.
+    /// Factors in which the two differ; lists per factor keep this order.
     pub factors: Vec<DesignFactor>,
     /// One entry per factor.
     pub effects: Vec<FactorEffect>,
@@ -29,17 +28,17 @@ pub struct Attribution {
     pub listed_share: Figure,
     /// Ratio that interactions of three and more factors contribute; absent where there are no three factors.
     pub gap: Option<Figure>,
-    /// Why nothing can be said.
+    /// Why there is no result.
     pub because: Option<String>,
 }
 
-/// What one factor contributes: the mean over all combinations of the others.
+/// Contribution of one factor: the mean over all combinations of the others.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactorEffect {
     /// Name of the factor.
     pub factor: String,
-    /// What may be said of its second level against its first.
+    /// Verdict on its second level against its first.
     pub verdict: Verdict,
     /// Throughput, second level ÷ first.
     pub ratio: Figure,
@@ -57,7 +56,7 @@ pub struct FactorEffect {
 }
 
 impl FactorEffect {
-    /// What is divided beside throughput.
+    /// Quantities that are divided beside throughput.
     pub const QUANTITIES: [Quantity; 3] = [
         Quantity::LatencyP95,
         Quantity::ServerCpuPerTransaction,
@@ -65,7 +64,7 @@ impl FactorEffect {
     ];
 }
 
-/// What two factors do together beyond what each does by itself, or the sum of several such.
+/// Joint contribution of two factors beyond what each does by itself, or the sum of several such.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interaction {
@@ -73,7 +72,7 @@ pub struct Interaction {
     pub terms: Vec<InteractionTerm>,
     /// False where parts of the interactions of other pairs are in it too.
     pub is_clear: bool,
-    /// What may be said.
+    /// Verdict on the interaction.
     pub change: Change,
     /// Throughput: ratio of the second factor with the first one changed ÷ the same without it.
     pub ratio: Figure,

@@ -1,6 +1,4 @@
-//! Which variant of a contender was chosen at a load level. Types of the published JSON.
-//!
-//! Computes nothing and knows no record.
+//! The chosen variant of a contender at a load level. Types of the published JSON.
 
 use dbduel_record::Verdict;
 use serde::Serialize;
@@ -15,7 +13,7 @@ pub struct ChampionChoice {
     pub level: usize,
     /// The contender.
     pub contender: String,
-    /// Blocks from which was chosen; they are no part of the verdict.
+    /// Blocks that the choice is made from; they are no part of the verdict.
     pub blocks: u32,
     /// Every variant, in the order of the experiment.
     pub variants: Vec<VariantThroughput>,
@@ -25,18 +23,18 @@ pub struct ChampionChoice {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VariantThroughput {
-    /// What is set: `innodb_spin_wait_delay = 96`.
+    /// Its settings: `innodb_spin_wait_delay = 96`.
     pub settings: String,
     /// Whether it was chosen: its mean log throughput is the highest.
     pub is_chosen: bool,
     /// Its throughput as a ratio to that of the chosen one; absent for that one.
     pub ratio: Option<Figure>,
-    /// What is said of that ratio, with the error probability shared by every two variants of all contenders of the level.
+    /// Verdict on that ratio, with the error probability shared by every two variants of all contenders of the level.
     pub verdict: Option<Verdict>,
 }
 
 impl ChampionChoice {
-    /// What is set of the chosen one; nothing before the first block.
+    /// The chosen variant; `None` before the first block.
     #[must_use]
     pub fn chosen(&self) -> Option<&VariantThroughput> {
         self.variants.iter().find(|variant| variant.is_chosen)

@@ -1,4 +1,4 @@
-//! What frequent switches do to each contender, and what long turns say instead of a verdict.
+//! Effects of frequent switches on each contender, and contradictions between long turns and a verdict.
 
 use dbduel_record::Verdict;
 use serde::Serialize;
@@ -71,7 +71,7 @@ pub struct Contradiction {
 }
 
 impl Contradiction {
-    /// Whether the long turns support what the verdict says, if not its size.
+    /// Whether the long turns support the answer of the verdict, if not its size.
     #[must_use]
     pub fn supports(&self, verdict: Verdict, horizon: f64) -> bool {
         let Some((low, high)) = self.ratio.interval() else {

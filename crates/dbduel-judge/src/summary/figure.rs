@@ -1,11 +1,11 @@
 //! A number that never stands without its interval or the reason why it has none.
 //!
-//! Knows neither contender nor unit; the field that holds a figure names the unit.
+//! The field that holds a figure names its unit.
 
 use dbduel_stats::Estimate;
 use serde::Serialize;
 
-/// A number with its doubt.
+/// A number with its uncertainty.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "state", rename_all = "kebab-case")]
@@ -25,7 +25,7 @@ pub enum Figure {
         /// How it was obtained.
         how: How,
     },
-    /// A value that no honest interval could be given for.
+    /// A value without an interval.
     Bare {
         /// Point value.
         value: f64,
@@ -38,7 +38,7 @@ pub enum Figure {
     },
     /// Nothing was measured.
     NotMeasured {
-        /// Why not.
+        /// Why there is no value.
         why: String,
     },
 }
@@ -143,49 +143,50 @@ impl How {
     pub fn text(self) -> &'static str {
         match self {
             Self::Throughput => {
-                "committed transactions over measured time; interval over the slices, movements of the machine over some eight slices \
-                 allowed for"
+                "committed transactions over measured time; interval over the slices, allowing for machine drift \
+                 over about eight slices"
             }
             Self::NewOrders => {
-                "completed New-Orders, including intended rollbacks, over measured minutes; \
-                 interval over the slices, movements of the machine over some eight slices allowed for"
+                "completed New-Orders, including intended rollbacks, over measured minutes; interval over the \
+                 slices, allowing for machine drift over about eight slices"
             }
             Self::LatencySum => {
-                "sum of latencies over their number; interval over the slices, movements of the machine over some eight slices allowed for"
+                "sum of latencies over their number; interval over the slices, allowing for machine drift over about eight slices"
             }
             Self::MergedHistograms => {
-                "quantile of the merged histograms; Woodruff's interval over the slices, movements of the \
-                 machine over some eight slices allowed for"
+                "quantile of the merged histograms; Woodruff's interval over the slices, allowing for machine drift \
+                 over about eight slices"
             }
             Self::Largest => "largest single latency",
             Self::LargestReading => "largest of the readings within slices and at their ends",
             Self::Readings => {
-                "reading over committed transactions; interval over the slices, movements of the machine over some eight slices \
-                 allowed for"
+                "reading over committed transactions; interval over the slices, allowing for machine drift over \
+                 about eight slices"
             }
             Self::Continuity => {
                 "mean log ratio of neighbouring stretches in turns and without a switch, or of two contenders in the latter; interval over \
                  the rounds"
             }
             Self::Epochs => {
-                "log ratio of every start of the servers, held within what earlier looks left over; repeated \
-                 intervals of a group-sequential t test"
+                "log ratio of every start of the servers, kept within the range that earlier looks left open; \
+                 repeated intervals of a group-sequential t test"
             }
             Self::PairedBlocks => {
-                "mean log ratio within mirrored blocks, held within what earlier looks left over; interval by inverting \
-                 the sequential test"
+                "mean log ratio within mirrored blocks, kept within the range that earlier looks left open; interval \
+                 by inverting the sequential test"
             }
             Self::BlockTotals => {
-                "committed transactions over measured time of all blocks, held within what earlier looks left over; interval by inverting \
-                 the sequential test, and by Garwood's interval of the number of stalls where these are too few"
+                "committed transactions over measured time of all blocks, kept within the range that earlier looks \
+                 left open; interval by inverting the sequential test, and by Garwood's interval of the number of \
+                 stalls where these are too few"
             }
             Self::ShareOfWhole => {
                 "sum of the effects over the whole difference of log throughput; interval by inverting the sequential test \
                  of the sum less a share of the whole"
             }
             Self::GroupMean => {
-                "geometric mean of the workloads' ratios, each with the same weight; interval over the blocks of each, for a number of \
-                 blocks fixed beforehand (Satterthwaite 1946)"
+                "geometric mean of the workloads' ratios, each with the same weight; interval over the blocks of \
+                 each, for a number of blocks fixed in advance (Satterthwaite 1946)"
             }
             Self::RandomEffect => {
                 "mean log ratio of several machines, or of several records of one, as a random effect; Hartung-Knapp-Sidik-Jonkman \
@@ -195,12 +196,13 @@ impl How {
                 "mean of the second half over that of the first; Student's interval from lugsail batch means"
             }
             Self::PairedTotals => {
-                "difference or ratio of what all blocks took per transaction; interval over the blocks in their order \
-                 (linearised, Cochran 1977), the correlation of neighbours allowed for, widened for the number of statements"
+                "difference or ratio of what all blocks took per transaction; interval over the blocks in their \
+                 order (linearised, Cochran 1977), allowing for correlation between neighbours and widened for the \
+                 number of statements"
             }
             Self::PairedMean => {
-                "mean within mirrored blocks; interval over the blocks in their order, the correlation of neighbours allowed \
-                 for, widened for the number of statements"
+                "mean within mirrored blocks; interval over the blocks in their order, allowing for correlation \
+                 between neighbours and widened for the number of statements"
             }
         }
     }

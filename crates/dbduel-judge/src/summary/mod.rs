@@ -1,7 +1,6 @@
-//! What the judge concludes from a record: the types of the published JSON.
+//! Conclusions of the judge from a record: the types of the published JSON.
 //!
-//! Holds no text for people beyond reasons, computes nothing, and knows no report format. Names are
-//! snake case with their unit; a number never stands without its interval or the reason why it has none.
+//! Names are snake case with their unit; a number never stands without its interval or the reason why it has none.
 
 mod attribution;
 mod champions;
@@ -50,38 +49,38 @@ pub use suite::{GroupComparison, Spread, SuiteGroup, SuiteSummary, VerdictCounts
 /// fields do not raise it.
 pub const SCHEMA_VERSION: u32 = 5;
 
-/// Everything a report says, in numbers.
+/// A record in numbers: everything that its report shows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
-    /// The judge: the version of dbduel, and behind a plus sign a digest of the sources that judge and report.
+    /// The judge: the version of dbduel, and after a plus sign a digest of the sources that judge and report.
     pub judged_by: String,
     /// Version of dbduel that made the plan.
     pub planned_by: String,
     /// When the plan was made, RFC 3339, UTC.
     pub created: String,
-    /// What the experiment wants to know, in its author's words.
+    /// Question of the experiment, in its author's words.
     pub question: String,
     /// Root of every random stream of the run.
     pub seed: u64,
-    /// Name of the contender that the others are compared with.
+    /// Name of the baseline.
     pub baseline: String,
-    /// What the verdicts are about.
+    /// Scope of the verdicts.
     pub scope: Scope,
     /// How a duel is decided.
     pub rule: DecisionRule,
-    /// How time was cut.
+    /// How time was divided.
     pub schedule: Schedule,
     /// How the load process was run.
     pub load: LoadProcess,
     /// The machines that the load came from; absent when it came from the servers' own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<LoadHosts>,
-    /// What the clients did.
+    /// The workload of the clients.
     pub workload: Workload,
-    /// What only the order-entry workload has; absent for others.
+    /// Figures that only the order-entry workload has; absent for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order_entry: Option<OrderEntry>,
     /// Transaction classes, one entry per load level and contender; empty for a workload of one class.
@@ -91,17 +90,17 @@ pub struct Summary {
     pub contenders: Vec<ContenderFacts>,
     /// The machine.
     pub host: Host,
-    /// What the lab can tell apart on it, when that was known before the run.
+    /// The lab's resolution on it, when that was known before the run.
     #[serde(default)]
     pub self_test: Option<SelfTest>,
-    /// What happened to the run.
+    /// Course and end of the run.
     pub run: Run,
     /// One duel per load level; in a suite, per workload.
     pub duels: Vec<Duel>,
     /// Which variant of a contender each duel is about; empty where each contender is set in one way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub champions: Vec<ChampionChoice>,
-    /// What is said of a suite as a whole; absent when there is one workload.
+    /// Results of a suite as a whole; absent when there is one workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<SuiteSummary>,
     /// Throughput over clients, one entry per contender; empty below four closed load levels.
@@ -119,21 +118,21 @@ pub struct Summary {
     /// Which load levels meet it, per contender; empty when there is none.
     #[serde(default)]
     pub objectives: Vec<ContenderObjective>,
-    /// Every two contenders that are one server program set alike, by name: a difference between them is chance or the
-    /// lab's fault.
+    /// Every two identical contenders (one server program set alike), by name: a difference between them is chance or
+    /// a lab error.
     #[serde(default)]
     pub identical: Vec<[String; 2]>,
     /// Effective settings that are not the same on all contenders.
     pub settings: Vec<SettingDifference>,
     /// Throughput over time and who ran when, thinned to a bounded size.
     pub timeline: Timeline,
-    /// What moved with each difference, ranked; evidence, not causes.
+    /// Resources and times that moved with each difference, ranked; evidence, not causes.
     #[serde(default)]
     pub explanations: Vec<Explanation>,
-    /// What storage made of the changes, one entry per contender.
+    /// Write and space amplification, one entry per contender.
     #[serde(default)]
     pub storage: Vec<Amplification>,
-    /// What the processors of each server did, as sampled stacks; empty when they were not asked for.
+    /// Sampled stacks of each server's processor time; empty when they were not asked for.
     #[serde(default)]
     pub flames: Vec<Flame>,
     /// The stacks of each contender against those of the baseline, per load level; empty when they were not asked for.
@@ -142,24 +141,24 @@ pub struct Summary {
     /// Distributions of latency and throughput, for charts.
     #[serde(default)]
     pub profiles: Vec<Profile>,
-    /// What observing cost; absent when nothing was observed.
+    /// Cost of the observation; absent when nothing was observed.
     #[serde(default)]
     pub watched: Option<Watched>,
-    /// What this run cannot answer.
+    /// Questions that this run cannot answer.
     pub not_measured: Vec<String>,
-    /// Whether the contest was fair; absent in summaries of judges that did not ask.
+    /// The audit: whether the contest was fair; absent in summaries of judges that did not audit.
     #[serde(default)]
     pub audit: Option<Audit>,
-    /// What a reader must be told, and whether the record has it.
+    /// Disclosure checklist: facts that a reader needs, and whether the record has them.
     #[serde(default)]
     pub disclosure: Vec<Item>,
-    /// Digest of the record's manifest, by which a published report can be told from another; absent
-    /// when no run on the record has ended.
+    /// Digest of the record's manifest, which distinguishes published reports; absent when no run on the record has
+    /// ended.
     #[serde(default)]
     pub record_digest: Option<String>,
 }
 
-/// What a verdict is about.
+/// Scope of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -183,21 +182,21 @@ pub struct ContenderFacts {
     pub host: Option<String>,
     /// Settings asked for.
     pub settings: Vec<Setting>,
-    /// What was found; absent when the record has no `build.json`.
+    /// The server as found; absent when the record has no `build.json`.
     pub build: Option<Build>,
     /// Size on disk before and after, when recorded.
     pub size: Option<Size>,
-    /// Parameters of the workload that it had of its own.
+    /// Workload parameters that were set for it alone.
     #[serde(default, skip_serializing_if = "Parameters::is_empty")]
     pub tables: Parameters,
-    /// What loading its tables took, when recorded.
+    /// Load time of its tables, when recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<LoadTime>,
     /// Seconds of measured load in complete blocks, all levels together.
     pub active_s: f64,
 }
 
-/// What happened to the run.
+/// Course and end of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
@@ -225,14 +224,14 @@ pub struct Run {
 pub struct Duel {
     /// Index into the plan's levels.
     pub level: usize,
-    /// How people call the level.
+    /// Label of the level.
     pub label: String,
     /// Clients and arrival.
     pub load: LoadLevel,
-    /// How long the turns were, and what that was chosen from; absent where the experiment says how long slices are.
+    /// Length of the turns and the data of its choice; absent where the experiment sets the length of slices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<TurnChoice>,
-    /// What frequent switches do to each contender; absent where that was not checked.
+    /// Effects of frequent switches on each contender; absent where that was not checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continuity: Option<Continuity>,
     /// Blocks that count.
@@ -247,10 +246,10 @@ pub struct Duel {
     /// designed contest.
     #[serde(default)]
     pub pairs: Vec<PairComparison>,
-    /// What each factor contributes; absent unless the contest is designed for it.
+    /// Contribution of each factor; absent unless the contest is designed for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attribution: Option<Attribution>,
-    /// How contenders run each class of the workload's statements; empty where that was not asked for.
+    /// How contenders run each class of the workload's statements; empty where plans were not asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub statements: Vec<StatementPlans>,
 }
@@ -293,7 +292,7 @@ impl Duel {
     }
 }
 
-/// What was measured of one contender at one level, over complete blocks.
+/// Figures of one contender at one level, over complete blocks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measures {
@@ -333,8 +332,8 @@ pub struct Measures {
     pub drained_share: Option<f64>,
     /// Stretches in which next to nothing was committed.
     pub stalls: Option<Stalls>,
-    /// Whether throughput was steady over the course of the slices; absent without slices, and in
-    /// summaries of judges that did not ask.
+    /// Whether throughput was steady over the course of the slices; absent without slices, and in summaries of judges
+    /// that did not check.
     #[serde(default)]
     pub course: Option<CellCourse>,
 }
@@ -392,13 +391,13 @@ impl Outcomes {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stalls {
-    /// How many.
+    /// Number of stalls.
     pub count: u64,
     /// Work lost in them, in seconds at the median rate.
     pub lost_s: f64,
-    /// Ticks that were looked at.
+    /// Ticks that were searched.
     pub active_ticks: u64,
-    /// A kind of stall that comes less often than once in this time may have gone unseen (95 %), seconds.
+    /// Stalls rarer than one in this time may have been missed (95 %), seconds.
     pub unseen_if_rarer_than_s: f64,
 }
 
@@ -419,7 +418,7 @@ pub enum PaidBy {
 pub struct FewStalls {
     /// Name of the contender whose stalls cost more.
     pub contender: String,
-    /// So many stalls as long as the longest one cost the same.
+    /// Number of stalls, each as long as the longest one, that cost the same.
     pub stalls: f64,
     /// Share of its measured time that clients waited in them after the planned ends of turns.
     pub share: f64,
@@ -431,7 +430,7 @@ pub struct FewStalls {
 pub struct Comparison {
     /// Name of the contender.
     pub contender: String,
-    /// What may be said.
+    /// Verdict on throughput.
     pub verdict: Verdict,
     /// Why the verdict is void, or why it is undecided when more blocks would not help.
     pub because: Option<String>,
@@ -454,17 +453,17 @@ pub struct Comparison {
     pub ratio_hodges_lehmann: Option<f64>,
     /// Geometric mean of the ratios of the blocks.
     pub ratio_mean_of_blocks: Option<f64>,
-    /// Stalls that were too few to say what they cost in the long run, for which the interval of `ratio` was widened; absent where there
-    /// were enough, or none.
+    /// Stalls that were too few to estimate their cost in the long run, for which the interval of `ratio` was
+    /// widened; absent where there were enough, or none.
     #[serde(default)]
     pub few_stalls: Option<FewStalls>,
-    /// What long turns say instead, where the continuity check shows another answer; absent otherwise.
+    /// Answer of long turns, where the continuity check contradicts the verdict; absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contradiction: Option<Contradiction>,
     /// Standard deviation of the log ratio between starts of the same servers, when several were measured.
     #[serde(default)]
     pub restart_sd: Option<f64>,
-    /// What would overturn the verdict or is needed for one, as sentences.
+    /// Conditions that would overturn the verdict or are needed for one, as sentences.
     pub overturned_by: Vec<String>,
     /// Latency and cost, contender ÷ baseline.
     #[serde(default)]

@@ -1,6 +1,6 @@
-//! What the load levels say together: types of the published JSON.
+//! Results over the load levels: types of the published JSON.
 //!
-//! Computes nothing; every number has its interval or the reason why it has none.
+//! Every number has its interval or the reason why it has none.
 
 use serde::Serialize;
 
@@ -25,7 +25,7 @@ pub struct ContenderScaling {
     /// Rounds in which every level has a complete block.
     #[serde(rename = "sweeps")]
     pub rounds: u32,
-    /// What can be said.
+    /// Whether the law describes the contender.
     pub outcome: Scaling,
 }
 
@@ -67,7 +67,7 @@ pub enum Scaling {
 pub struct ContenderCrossings {
     /// Name of the contender.
     pub contender: String,
-    /// What can be said.
+    /// The crossings, or why there are none.
     pub outcome: Crossings,
 }
 
@@ -123,9 +123,9 @@ pub struct ContenderObjective {
 pub struct LevelObjective {
     /// Index into the plan's levels.
     pub level: usize,
-    /// How people call the level.
+    /// Label of the level.
     pub label: String,
-    /// What can be said.
+    /// Whether the level meets it.
     pub state: ObjectiveState,
     /// Share of the due transactions that were late; absent when it has no interval.
     pub late: Option<Bounds>,

@@ -1,6 +1,4 @@
 //! Ratios beside the verdict's: latency, cost, and every two contenders. Types of the published JSON.
-//!
-//! Computes nothing and knows no record.
 
 use dbduel_record::Verdict;
 use serde::Serialize;
@@ -34,7 +32,7 @@ impl Quantity {
         Self::BytesWrittenPerTransaction,
     ];
 
-    /// How people call it.
+    /// Label of the quantity.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -59,7 +57,7 @@ impl Quantity {
     }
 }
 
-/// What may be said about a quantity.
+/// Verdict on a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -94,9 +92,9 @@ impl Change {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuantityComparison {
-    /// What is compared.
+    /// The quantity that is compared.
     pub quantity: Quantity,
-    /// What may be said.
+    /// Verdict on the quantity.
     pub change: Change,
     /// Contender ÷ the other, within blocks.
     pub ratio: Figure,
@@ -116,7 +114,7 @@ pub struct PairComparison {
     pub contender: String,
     /// Name of the contender that it is compared with.
     pub against: String,
-    /// What may be said.
+    /// Verdict on throughput.
     pub verdict: Verdict,
     /// Throughput, contender ÷ the other, within blocks.
     pub ratio: Figure,

@@ -19,9 +19,9 @@ pub struct StatementPlans {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatementPlan {
-    /// Whose.
+    /// Name of the contender.
     pub contender: String,
-    /// How it is written; absent where there is none.
+    /// Notation of the plan; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<PlanForm>,
     /// Its steps in their order, without estimates.
@@ -29,7 +29,7 @@ pub struct StatementPlan {
     /// Equal plans of a class have equal numbers, from 1; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<u32>,
-    /// Why there is none.
+    /// Why there is no plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
 }
@@ -39,7 +39,7 @@ pub struct StatementPlan {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PlanForm {
-    /// MySQL and MariaDB: table, access, key and what is done beside.
+    /// MySQL and MariaDB: table, access, key and additional work.
     MySql,
     /// PostgreSQL: nodes, dots for their depth.
     PostgreSql,

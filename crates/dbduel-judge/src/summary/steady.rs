@@ -1,6 +1,4 @@
 //! Whether a cell was in a steady state while it was measured. Types of the published JSON.
-//!
-//! Computes nothing and knows no record.
 
 use serde::Serialize;
 
@@ -11,15 +9,15 @@ use super::figure::Figure;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellCourse {
-    /// What may be said.
+    /// Conclusion about the steady state.
     pub state: SteadyState,
     /// The transient that the slices began with; absent when there was none.
     #[serde(default)]
     pub transient: Option<Transient>,
     /// Throughput of the second half of the slices after the transient ÷ that of the first half.
     pub change: Figure,
-    /// The same of throughput ÷ that of the other contenders in the same block: what of the change is
-    /// not common to all.
+    /// The same of throughput ÷ that of the other contenders in the same block: the part of the change that is not
+    /// common to all.
     pub own_change: Figure,
     /// Throughput of the first slice in a block ÷ that of the mirrored one, where the contender was under
     /// another load level before; absent for a single load level.
@@ -32,7 +30,7 @@ impl CellCourse {
     pub const TOLERANCE: f64 = 0.05;
 }
 
-/// What may be said about a cell's course.
+/// Conclusion about a cell's course.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

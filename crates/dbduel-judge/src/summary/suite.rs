@@ -1,4 +1,4 @@
-//! What is said of a suite as a whole.
+//! Results of a suite as a whole.
 
 use dbduel_record::plan::BlockForm;
 use serde::Serialize;
@@ -11,13 +11,13 @@ use super::Figure;
 pub struct SuiteSummary {
     /// Whether a block is a permutation of the contenders and its reverse; else it holds each once.
     pub mirrored: bool,
-    /// Why.
+    /// Why blocks have this form.
     pub block_form: BlockForm,
     /// Time without load that each server got before the reads that follow writes, seconds.
     pub settle_s: f64,
     /// Comparisons with the baseline, all workloads together.
     pub comparisons: u32,
-    /// Workloads with a wrong verdict that a suite of equal contenders has on average, at most.
+    /// Upper bound on the mean number of workloads with a wrong verdict in a suite of equal contenders.
     pub wrong_workloads_max: f64,
     /// The groups in the order of their first workloads, then all workloads together where there are several groups.
     pub groups: Vec<SuiteGroup>,
@@ -42,16 +42,16 @@ pub struct SuiteGroup {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GroupComparison {
-    /// Whose ratio it is.
+    /// Name of the contender whose ratio it is.
     pub contender: String,
-    /// To whom.
+    /// Name of the contender that it is compared with.
     pub against: String,
     /// Geometric mean of the workloads' ratios.
     pub geometric_mean: Figure,
     /// The workloads' ratios in order; absent where none has blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
-    /// How many workloads got which verdict.
+    /// Number of workloads by verdict.
     pub verdicts: VerdictCounts,
 }
 

@@ -324,7 +324,7 @@ fn a_quantile_asks_for_enough_transactions_in_every_slice() {
     };
     // Both name the slice that has the fewest.
     for (one, needed) in [(p95, 200), (p99, 1000)] {
-        let said = format!("188 transactions, its own quantile needs {needed}");
+        let said = format!("188 transactions, but its quantile needs {needed}");
         assert!(
             matches!(&one.ratio, Figure::NotMeasured { why } if why.contains(&said)),
             "{:?}",

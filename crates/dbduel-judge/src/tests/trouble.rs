@@ -288,7 +288,7 @@ fn a_stalled_load_process_is_named_where_its_slices_count() {
             .claim
             .starts_with("Load process stalled in 1 slice at")
     );
-    assert!(found.claim.contains("for 0.3 s of") && found.claim.contains(&place));
+    assert!(found.claim.contains("up to 0.3 s of") && found.claim.contains(&place));
     assert!(found.about.is_empty(), "no contender is to blame");
 }
 
@@ -366,7 +366,7 @@ fn transactions_that_outlast_turns_are_told_with_their_share() {
     assert_eq!(outlasted.severity, Severity::Doubt);
     assert_eq!(outlasted.level, Some(0));
     let share = summary.duels[0].contenders[1].drained_share.unwrap();
-    let told = format!("{} of `no-doublewrite`", dbduel_text::percent::of(share));
+    let told = format!("{} for `no-doublewrite`", dbduel_text::percent::of(share));
     assert!(outlasted.claim.contains(&told), "{}", outlasted.claim);
 }
 

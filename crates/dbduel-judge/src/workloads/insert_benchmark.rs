@@ -1,4 +1,4 @@
-//! What only the Insert Benchmark has: rates of inserts and deletes that must be kept beside queries.
+//! Rules for the Insert Benchmark: rates of inserts and deletes that must be kept during queries.
 //!
 //! Only slices of complete blocks count, as everywhere.
 
@@ -26,7 +26,7 @@ pub const WORKLOAD: Workload = Workload {
 
 #[rustfmt::skip]
 const RULES: &[Rule] = &[
-    run("insert-benchmark.rate", "Queries with fewer changes beside them than asked for are another, easier load.", rate),
+    run("insert-benchmark.rate", "Queries with fewer concurrent changes than requested are a different, easier load.", rate),
 ];
 
 fn rate(run: &RunEvidence<'_>) -> Vec<Finding> {
@@ -55,14 +55,14 @@ fn rate(run: &RunEvidence<'_>) -> Vec<Finding> {
                     continue;
                 }
                 let claim = format!(
-                    "`{}` failed the rate of `{}`: {} of the {class} statements asked for were done, at least {} are required.",
+                    "`{}` failed the rate of `{}`: {} of the requested {class} statements were done, at least {} are required.",
                     contender.name,
                     step(parameters),
                     percent::of(share),
                     percent::of(KEPT_SHARE)
                 );
                 let remedy =
-                    "Take the failed rate as the result; its queries had less beside them.";
+                    "Take the failed rate as the result; its queries ran under less write load.";
                 let about = [contender.name.as_str()];
                 found.push(Finding::new(Severity::Doubt, &about, claim, remedy).at(level));
             }
@@ -70,7 +70,7 @@ fn rate(run: &RunEvidence<'_>) -> Vec<Finding> {
     }
     if let Some(least) = least.filter(|_| found.is_empty()) {
         let claim = format!(
-            "All contenders kept the rate of `{}`: at least {} of the statements asked for were done.",
+            "All contenders kept the rate of `{}`: at least {} of the requested statements were done.",
             step(parameters),
             percent::of(least)
         );

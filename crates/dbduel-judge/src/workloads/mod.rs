@@ -1,4 +1,4 @@
-//! What only single workloads have: limits of their classes, figures of their own and rules about these.
+//! Extras of single workloads: limits of their classes, figures of their own and rules about these.
 //!
 //! A workload of its own kind is a folder here and a row of [`WORKLOADS`]; one without such figures needs neither.
 
@@ -10,11 +10,11 @@ use dbduel_record::plan::Parameters;
 
 use super::rules::Rule;
 
-/// A workload about which the judge has more to say than about others.
+/// A workload with results beyond those of all workloads.
 pub struct Workload {
     /// Its name in plans.
     pub name: &'static str,
-    /// Its transaction classes in their order, with what its specification demands of each.
+    /// Its transaction classes in their order, with the requirements of its specification.
     pub classes: &'static [Constraint],
     /// Rules about its figures.
     pub rules: &'static [Rule],
@@ -25,7 +25,7 @@ pub struct Workload {
 /// Every such workload.
 pub const WORKLOADS: &[Workload] = &[order_entry::WORKLOAD, insert_benchmark::WORKLOAD];
 
-/// What the specification of a workload demands of its classes; nothing where there is none.
+/// Requirements of a workload's specification for its classes; empty without a specification.
 #[must_use]
 pub fn classes(workload: &str) -> &'static [Constraint] {
     let found = WORKLOADS.iter().find(|known| known.name == workload);

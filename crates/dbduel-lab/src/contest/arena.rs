@@ -20,7 +20,8 @@ use crate::server_host::ServerHostMissing;
 pub struct Arena {
     residents: Vec<ContenderServer>,
     awake: Option<usize>,
-    /// The level of the plan whose clients each contender has, by index. Levels of one workload share their clients.
+    /// Per contender: index of the plan's level whose clients are connected. Levels of one workload share their
+    /// clients.
     connected_at: Vec<usize>,
 }
 
@@ -45,7 +46,7 @@ impl Arena {
         Ok(())
     }
 
-    /// Wakes one contender and freezes the one that was awake. Says whether it was there to be woken.
+    /// Wakes one contender and freezes the one that was awake. Returns whether its server was alive.
     ///
     /// # Errors
     /// When a server cannot be frozen or thawed.
@@ -59,7 +60,8 @@ impl Arena {
         Ok(health)
     }
 
-    /// Freezes the contender that is awake, so that none gains from a pause between slices. Says whether it was there to be frozen.
+    /// Freezes the active contender, so that none gains from a pause between slices. Returns whether its server was
+    /// alive.
     ///
     /// # Errors
     /// When the server cannot be frozen.
@@ -75,10 +77,10 @@ impl Arena {
         self.residents[contender].backend.health()
     }
 
-    /// Stops a server in order, starts it again and freezes it.
+    /// Shuts a server down, starts it again and freezes it.
     ///
     /// # Errors
-    /// When it cannot be stopped, does not come up, or is not ours.
+    /// When it cannot be stopped, does not start, or is not ours.
     pub fn start_anew(&mut self, contender: usize, plan: &Plan) -> Result<()> {
         if self.awake == Some(contender) {
             self.awake = None;
@@ -97,16 +99,16 @@ impl Arena {
     /// Starts a dead server again; returns the seconds until it answered, crash recovery included.
     ///
     /// # Errors
-    /// When it does not come up.
+    /// When it does not start.
     pub fn restart(&mut self, contender: usize, plan: &Plan) -> Result<f64> {
         self.residents[contender].restart(&plan.limits)
     }
 
-    /// Connects every contender's clients, each while its server is awake. Returns what the servers say
-    /// of these sessions, in the order of the plan.
+    /// Connects every contender's clients, each while its server is awake. Returns the session facts that the servers
+    /// report, in plan order.
     ///
     /// # Errors
-    /// When a server does not let the clients in.
+    /// When a server refuses the clients' connections.
     pub fn connect_clients(
         &mut self,
         plan: &Plan,
@@ -121,19 +123,19 @@ impl Arena {
         Ok(sessions)
     }
 
-    /// A connection to an awake contender for questions.
+    /// A connection to an awake contender for the lab's own queries.
     ///
     /// # Errors
-    /// When the server does not let us in.
+    /// When the server refuses the connection.
     pub fn connect(&mut self, contender: usize, statement: Duration) -> Result<Connection> {
         self.residents[contender].connect(statement)
     }
 
-    /// Connects the clients of a level to an awake contender, in a suite where it has those of another. Each contender's
-    /// first turn of a block follows that.
+    /// Connects the clients of a level to an awake contender that has those of another level, which happens in suites.
+    /// Each contender's first turn of a block follows.
     ///
     /// # Errors
-    /// When its server does not let the clients in.
+    /// When its server refuses the clients' connections.
     pub fn connect_at(
         &mut self,
         plan: &Plan,
@@ -151,7 +153,7 @@ impl Arena {
     /// Reconnects the clients of an awake contender.
     ///
     /// # Errors
-    /// When its server does not let the clients in.
+    /// When its server refuses the clients' connections.
     pub fn reconnect_clients(
         &mut self,
         plan: &Plan,
@@ -162,11 +164,11 @@ impl Arena {
         self.open(plan, load, contender).map(|_| ())
     }
 
-    /// One statement of each class that the clients of a level send to an awake contender within a slice. Its clients are closed
-    /// then, and to be connected again at this level.
+    /// Returns one statement of each class that the clients of a level send to an awake contender within a slice.
+    /// Closes its clients; they must be connected again at this level.
     ///
     /// # Errors
-    /// When its server does not let the clients in, or the slice is lost.
+    /// When its server refuses the clients' connections, or the slice is lost.
     pub fn sample_statements(
         &mut self,
         plan: &Plan,
@@ -214,12 +216,12 @@ impl Arena {
         })
     }
 
-    /// A contender in its place.
+    /// The server of a contender.
     pub fn resident(&mut self, contender: usize) -> &mut ContenderServer {
         &mut self.residents[contender]
     }
 
-    /// Process number of the contender's server, when it is ours.
+    /// Process ID of the contender's server, when it is ours.
     pub fn pid(&self, contender: usize) -> Option<u32> {
         self.residents[contender].backend.pid()
     }
@@ -229,7 +231,7 @@ impl Arena {
         self.residents[contender].backend.log_place()
     }
 
-    /// Freezes the contender that is awake, and gives all of them away.
+    /// Freezes the active contender and returns all servers.
     ///
     /// # Errors
     /// When the server cannot be frozen.

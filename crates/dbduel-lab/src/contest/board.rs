@@ -1,7 +1,7 @@
-//! The state of a running contest, for its pages and metrics.
+//! State of a running contest, for its pages and metrics.
 //!
-//! The contest writes what it knows anyway, after every tick, slice and block; readers get a copy. Counts are of this
-//! run: what an interrupted run had counted is in the record.
+//! The contest updates it after every tick, slice and block; readers get a copy. Counts cover this run only; those of
+//! an interrupted run are in the record.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,18 +16,18 @@ use super::LevelStanding;
 /// What a contest is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Phase {
-    /// Servers are fetched, started, loaded and questioned.
+    /// Servers are fetched, started, loaded and audited.
     #[default]
     Preparing,
     /// A contender is loaded until it is steady.
     WarmingUp,
     /// Blocks are measured.
     Measuring,
-    /// Servers tell their counters and stop.
+    /// Final counters are read and servers stop.
     Closing,
 }
 
-/// What the load did last.
+/// Throughput of the last tick, and of which cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Now {
     /// Index into `Plan::contenders`.
@@ -57,31 +57,31 @@ pub struct Sums {
     pub server_device_write_bytes: Option<f64>,
 }
 
-/// One moment of a contest.
+/// A copy of the contest's state at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct Standing {
-    /// What is being done.
+    /// The current phase.
     pub phase: Phase,
     /// Seconds of load used of the budget.
     pub used_s: f64,
-    /// The load, while there is any.
+    /// The load; absent while there is none.
     pub now: Option<Now>,
     /// By contender and level.
     pub sums: BTreeMap<(usize, usize), Sums>,
     /// Slices that were lost.
     pub lost: u64,
-    /// What is known of each level, by its index.
+    /// Standing of each level, by its index.
     pub levels: BTreeMap<usize, LevelStanding>,
-    /// What is conducted; absent before the contest begins.
+    /// The plan being run; absent before the contest begins.
     pub plan: Option<Arc<Plan>>,
 }
 
-/// Where the contest writes and others read.
+/// Shared state: the contest writes, others read.
 #[derive(Debug, Default)]
 pub struct Board(Mutex<Standing>);
 
 impl Board {
-    /// A copy of how the contest stands.
+    /// A copy of the current state.
     pub fn standing(&self) -> Standing {
         self.lock().clone()
     }
@@ -94,12 +94,12 @@ impl Board {
         };
     }
 
-    /// The contest goes on by a longer plan.
+    /// The plan was extended.
     pub fn plan_grew(&self, plan: &Plan) {
         self.lock().plan = Some(Arc::new(plan.clone()));
     }
 
-    /// Another part of the contest begins; no contender is under load.
+    /// Another phase begins; no contender is under load.
     pub fn enter(&self, phase: Phase) {
         let mut standing = self.lock();
         standing.phase = phase;
@@ -117,7 +117,7 @@ impl Board {
         });
     }
 
-    /// A slice ended, `used_s` into the budget; without a result it was lost.
+    /// A slice ended, `used_s` into the budget; `None` when it was lost.
     pub fn slice(&self, contender: usize, level: usize, result: Option<&SliceResult>, used_s: f64) {
         let mut standing = self.lock();
         standing.used_s = used_s;
@@ -154,12 +154,12 @@ impl Board {
         }
     }
 
-    /// What the blocks of a level show by now.
+    /// Updates the standing of a level.
     pub fn decision(&self, decision: &LevelStanding) {
         self.lock().levels.insert(decision.level, decision.clone());
     }
 
-    /// A panic elsewhere leaves numbers that are still the latest known.
+    /// After a panic elsewhere the numbers are still the latest known.
     fn lock(&self) -> MutexGuard<'_, Standing> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

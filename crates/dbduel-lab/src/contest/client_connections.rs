@@ -1,4 +1,4 @@
-//! Connections of clients that are gone: those of a load host that was cut off, whose end no server notices by itself.
+//! Stale client connections of a load host that was cut off; the server does not notice their end by itself.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use dbduel_server::USER;
 use super::Contest;
 
 impl Contest<'_> {
-    /// Ends the connections that clients of other machines have to an awake contender, with the transactions in them. Without
-    /// load hosts there are none.
+    /// Ends the connections of remote clients to an awake contender, with their transactions. Does nothing without load
+    /// hosts.
     ///
     /// # Errors
-    /// When the server does not let us in, or refuses.
+    /// When the server refuses the connection or the command.
     pub(super) fn end_remote_clients(&mut self, contender: usize) -> Result<()> {
         let plan = self.plan();
         if plan.hosts.is_none() {
@@ -26,8 +26,8 @@ impl Contest<'_> {
     }
 }
 
-/// The lab's own connections come through the server's socket, or from here where the server is on another machine: the one
-/// that asks stays, and others are made again.
+/// Ends all connections but the one that asks. The lab's own connections come through the server's socket, or from here
+/// where the server is on another machine; others are made again.
 fn end_all(dialect: Dialect, connection: &mut Connection) -> Result<()> {
     if dialect == Dialect::PostgreSql {
         connection.query(

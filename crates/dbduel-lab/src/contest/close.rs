@@ -1,4 +1,4 @@
-//! The end: what the servers have to say afterwards, their sizes, and an orderly stop.
+//! End of a contest: final counters, sizes, and a clean shutdown of the servers.
 
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ use crate::dataset;
 use crate::facts::{Moment, keep};
 use crate::server_host::ServerHostMissing;
 
-/// Wakes one server after the other, keeps what it says, stops it when it is ours, and removes their sandboxes, and the tables
-/// that were loaded into others', unless the contest can be resumed with them. `reason` is why the contest
-/// ended, nothing when it failed.
+/// Wakes one server after the other, records its final counters, stops it when it is ours, and removes its sandbox, or
+/// the tables that were loaded into a server that is not ours, unless the contest can be resumed with them. `reason` is
+/// why the contest ended; `None` when it failed.
 ///
-/// A server that cannot be asked any more does not keep the others from an orderly end. When the user
-/// is in a hurry, servers are killed as the arena is dropped; they recover when the contest goes on.
+/// A server that no longer answers does not keep the others from a clean shutdown. On a second interrupt, servers are
+/// killed as the arena is dropped; they recover when the contest is resumed.
 ///
 /// # Errors
 /// When the record cannot be written or a server cannot be stopped.
@@ -60,10 +60,10 @@ pub fn close(
             .stage(&format!("{}: reading its counters", resident.name));
         if let Err(error) = final_counters(config, &mut resident, journal, is_over) {
             let claim = format!(
-                "what `{}` had to say at the end could not be kept: {error:#}",
+                "could not record the final counters of `{}`: {error:#}",
                 resident.name
             );
-            let remedy = "look into its log in the record";
+            let remedy = "read its log in the record";
             journal.notice(finding(
                 "server.no-last-words",
                 Severity::Doubt,
@@ -77,7 +77,7 @@ pub fn close(
     compare_rows(&digests, journal)
 }
 
-/// States whether contenders that have done the same work hold the same rows.
+/// Journals whether contenders that have done the same work hold the same rows.
 fn compare_rows(digests: &[(String, Digest)], journal: &mut Journal) -> Result<()> {
     let Some(((first, expected), others)) = digests.split_first() else {
         return Ok(());
@@ -110,8 +110,8 @@ fn compare_rows(digests: &[(String, Digest)], journal: &mut Journal) -> Result<(
     Ok(journal.notice(notice)?)
 }
 
-/// Keeps a server's counters and sizes, checks what the workload promises of its tables, and takes our
-/// tables out of a server that is not ours.
+/// Records a server's final counters and sizes, checks the workload's conditions, and drops our tables from a server
+/// that is not ours.
 fn final_counters(
     config: &ContestConfig<'_>,
     resident: &mut ContenderServer,
@@ -139,7 +139,7 @@ fn final_counters(
     Ok(())
 }
 
-/// True for a server that is not ours and whose tables this run has loaded.
+/// True for a server that is not ours and whose tables this run loaded.
 fn was_loaded_by_us(config: &ContestConfig<'_>, resident: &ContenderServer) -> Result<bool> {
     let record = Record::open(config.record)?;
     let is_loaded = record.events.iter().any(|event| {
@@ -148,7 +148,7 @@ fn was_loaded_by_us(config: &ContestConfig<'_>, resident: &ContenderServer) -> R
     Ok(is_loaded && !resident.backend.is_ours())
 }
 
-/// Keeps the size of a private data directory: the first time as `before`, later as `after`.
+/// Records the size of a private data directory: the first time as `before`, later as `after`.
 ///
 /// # Errors
 /// When the directory cannot be read or the record cannot be written.

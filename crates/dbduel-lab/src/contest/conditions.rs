@@ -1,5 +1,4 @@
-//! What the workload promises of its tables: looked at before the first transaction and after the last, and kept in the
-//! record.
+//! The workload's conditions on its tables: checked before the first transaction and after the last, and recorded.
 
 use anyhow::{Result, bail};
 use dbduel_record::facts::{Condition, Conditions};
@@ -10,10 +9,10 @@ use super::backend::ContenderServer;
 use super::journal::Journal;
 use crate::dataset;
 
-/// Looks before the first transaction. `restored` as in [`dbduel_record::Event::DatasetReady`].
+/// Checks before the first transaction. `restored` as in [`dbduel_record::Event::DatasetReady`].
 ///
 /// # Errors
-/// When the tables cannot be read or a promise is broken, since no contest can rest on such data.
+/// When the tables cannot be read or a condition is violated: such data cannot be used for a contest.
 pub fn before(
     config: &ContestConfig<'_>,
     resident: &mut ContenderServer,
@@ -38,7 +37,7 @@ pub fn before(
     Ok(())
 }
 
-/// Looks after the last transaction; a broken promise is a finding.
+/// Checks after the last transaction; a violated condition is a finding.
 ///
 /// # Errors
 /// When the tables cannot be read or the record cannot be written.
@@ -82,16 +81,16 @@ fn say(config: &ContestConfig<'_>, contender: &str, verification: &Verification)
             .map(|condition| condition.seconds)
             .sum();
         config.console.say(&format!(
-            "{contender}: {} in {seconds:.1} s",
+            "{contender}: {} (checked in {seconds:.1} s)",
             match count {
-                1 => "the one condition holds, looked at".to_owned(),
-                count => format!("all {count} conditions hold, looked at"),
+                1 => "the one condition holds".to_owned(),
+                count => format!("all {count} conditions hold"),
             }
         ));
     }
 }
 
-/// What was found, as the record keeps it.
+/// The result of a check in the record's terms.
 #[must_use]
 pub fn facts(verification: &Verification) -> Conditions {
     let conditions = verification.conditions.iter().map(|found| Condition {

@@ -1,8 +1,10 @@
-//! Whether frequent switches change what a contender does: its load in turns beside its load without a switch.
+//! Continuity check: does frequent switching change a contender's throughput? Compares its load in turns with its load
+//! without a switch.
 //!
-//! Before the first block of a level whose turns a pilot chooses, both are rehearsed, in drawn order because the machine drifts, and turns
-//! become longer while a contender's own throughput departs in them. Between blocks there are rounds of long turns, which were drawn
-//! before the first block and are no part of the verdict. Contenders are never compared here.
+//! Before the first block of a level with piloted turns, both are rehearsed in random order, because the machine
+//! drifts; turns are lengthened while a contender's throughput in turns departs from that without a switch. Between
+//! blocks there are rounds of long turns, drawn before the first block and no part of the verdict. Contenders are never
+//! compared here.
 
 use std::collections::BTreeMap;
 
@@ -22,21 +24,21 @@ use super::warm_up::workload_at;
 use super::{Contest, DepartureStanding};
 use crate::observe::Used;
 
-/// Rounds of a rehearsal; with fewer than the least nothing is concluded.
+/// Rounds of a rehearsal; fewer than the minimum give no conclusion.
 const ROUNDS: u32 = 6;
 const ROUNDS_MIN: u32 = 3;
 /// Rounds after which a rehearsal ends once a departure is excluded for every contender.
 const ROUNDS_ENOUGH: u32 = 4;
-/// A stretch of turns, and of load without a switch, is at the least so long, seconds, and so many turns.
+/// Least length of a stretch of turns, and of load without a switch, in seconds, and its least number of turns.
 const STRETCH_S_MIN: f64 = 0.8;
 const TURNS_MIN: f64 = 4.0;
-/// Least load before a stretch without a switch that does not count, seconds.
+/// Least uncounted load before a stretch without a switch, seconds.
 const LEAD_S_MIN: f64 = 0.2;
 /// Share of a level's part of the budget that its rehearsals may take.
 const BUDGET_SHARE_MAX: f64 = 0.2;
-/// How much longer turns are tried next.
+/// Factor by which turns are lengthened after a departure.
 const LONGER: f64 = 4.0;
-/// Long turns begin when the blocks of a level have been measured for so long, seconds.
+/// Measured time of a level's blocks before its first long turns, seconds.
 const BLOCKS_S_MIN: f64 = 60.0;
 
 /// The long turns of a level and how many of their rounds have run.
@@ -47,7 +49,7 @@ pub(super) struct LongRounds {
     used_s: f64,
 }
 
-/// What an earlier run drew and ran.
+/// The rounds that an earlier run drew and ran.
 pub(super) fn long_rounds(past: &Record) -> BTreeMap<usize, LongRounds> {
     let mut all: BTreeMap<usize, LongRounds> = BTreeMap::new();
     for event in &past.events {
@@ -85,13 +87,13 @@ pub(super) fn long_rounds(past: &Record) -> BTreeMap<usize, LongRounds> {
     all
 }
 
-/// A contender's stretch while it is put together.
+/// A contender's stretch while it is assembled.
 #[derive(Debug, Default)]
 struct Stretch {
     turns: u32,
     seconds: f64,
     transactions: u64,
-    /// Those in guards as well, which cost the server as much.
+    /// Including those in guards, which cost the server as much.
     all_transactions: u64,
     latencies: Option<hdrhistogram::Histogram<u64>>,
     /// What the server used in its turns; absent before the first one.
@@ -138,11 +140,11 @@ impl Stretch {
 }
 
 impl Contest<'_> {
-    /// Rehearses turns of the chosen length, and of longer ones while a contender's own throughput departs in them from that without a
-    /// switch, as far as the budget allows; the choice with the length that results.
+    /// Rehearses turns of the chosen length, and longer ones while a contender's throughput in turns departs from that
+    /// without a switch and the budget allows. Returns the choice with the resulting length.
     ///
     /// # Errors
-    /// When a contender cannot be brought back from a failure, the record cannot be written, or the user interrupts.
+    /// When a contender cannot be recovered, the record cannot be written, or the user interrupts.
     pub(super) fn without_departure(
         &mut self,
         level: usize,
@@ -259,7 +261,7 @@ impl Contest<'_> {
         Ok(rounds)
     }
 
-    /// By coins of the plan's seed: whether turns come first in a round, and the order of the contenders.
+    /// Random draw by the plan's seed: whether turns come first in a round, and the order of the contenders.
     fn drawn(&self, level: usize, choice: &TurnChoice, number: u32) -> (bool, Vec<usize>) {
         let plan = self.plan();
         let stream = format!("continuity/level/{level}/{}/{number}", choice.turn_s);
@@ -270,7 +272,8 @@ impl Contest<'_> {
         (coins & 1 == 0, order)
     }
 
-    /// What each contender of `order` does in `count` turns, with a guard before each. Nothing of one that failed, which is then brought back.
+    /// Runs `count` turns of each contender of `order`, with a guard before each. Skips a contender that failed, which
+    /// is then recovered.
     fn stretches(
         &mut self,
         level: usize,
@@ -308,7 +311,7 @@ impl Contest<'_> {
             .used(&self.config, &mut self.arena, contender, &*self.load)
     }
 
-    /// Draws the long turns of the levels that have none yet and whose turns are chosen.
+    /// Draws the long turns of levels whose turns are chosen and that have none yet.
     ///
     /// # Errors
     /// When the record cannot be written.
@@ -344,11 +347,11 @@ impl Contest<'_> {
         Ok(())
     }
 
-    /// Runs the next round of long turns of a level, where one is due: its blocks have been measured for a minute, and long turns keep to
-    /// their share of the time.
+    /// Runs the next round of long turns of a level where one is due: its blocks have been measured for a minute, and
+    /// long turns stay within their share of the time.
     ///
     /// # Errors
-    /// When a contender cannot be brought back from a failure, the record cannot be written, or the user interrupts.
+    /// When a contender cannot be recovered, the record cannot be written, or the user interrupts.
     pub(super) fn run_long_turns(&mut self, part: &Part, level: usize) -> Result<()> {
         let plan = self.plan();
         let Some(own) = self.progress.long_rounds.get(&level) else {
@@ -387,8 +390,8 @@ impl Contest<'_> {
     }
 }
 
-/// Whether clients of a level do a given amount of work in a slice, or each transaction depends on those before: other load between would
-/// change what is measured.
+/// True when clients of a level do a fixed amount of work in a slice, or a transaction depends on previous ones: other
+/// load in between would change what is measured.
 fn has_fixed_work(plan: &Plan, level: usize) -> Result<bool> {
     let workload = workload_at(plan, level)?;
     let is_fixed = plan.contenders.iter().any(|contender| {

@@ -1,8 +1,8 @@
-//! Turns that transactions outlast: they become longer while the contest runs, until what outlasts them is a small part.
+//! Lengthens turns while the contest runs, until transactions that outlast their turn are a small share.
 //!
-//! A pilot sees what comes up in its seconds. A stall that is rarer, such as a checkpoint, is first seen in a turn, and the shorter turns
-//! are, the more often a server is frozen in one. Which contender stalls plays no part in what is chosen, and the weights of the blocks
-//! stay as they were planned, so the error probability of the verdict stays what it was.
+//! A pilot sees only what happens in its seconds. A rarer stall, such as a checkpoint, first shows in a turn, and the
+//! shorter turns are, the more often a server is frozen in one. The choice ignores which contender stalls, and the
+//! blocks keep their planned weights, so the error probability of the verdict does not change.
 
 use std::collections::BTreeMap;
 
@@ -17,21 +17,21 @@ use dbduel_text::percent;
 use super::Contest;
 use super::pilot::DRAINED_SHARE_MAX;
 
-/// Blocks of one length of turns from which a share is taken: a single stall is no rate.
+/// Blocks of one turn length before a share is computed: a single stall is no rate.
 const BLOCKS_MIN: usize = 3;
-/// A share that is acted on after one block: three more would take many times the time that was planned for them.
+/// A share that is acted on after one block: three more would take many times their planned time.
 const LARGE_SHARE: f64 = 0.3;
 
-/// Turns of a level that are longer than planned.
+/// Turns of a level that were made longer than planned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Lengthened {
-    /// How many times longer.
+    /// Length as a multiple of the planned one.
     times: u32,
-    /// Rows of the record that are of turns of another length.
+    /// Rows of the record with another turn length.
     before: usize,
 }
 
-/// How much longer turns were made in an earlier run.
+/// Lengthened turns of an earlier run, by level.
 pub(super) fn lengthened(past: &Record) -> BTreeMap<usize, Lengthened> {
     let chosen = past.events.iter().filter_map(|event| match event.what {
         Event::TurnsLengthened { level, times, .. } => Some((
@@ -47,7 +47,7 @@ pub(super) fn lengthened(past: &Record) -> BTreeMap<usize, Lengthened> {
 }
 
 impl Contest<'_> {
-    /// A block with turns as long as they are now, as many fewer of them.
+    /// The block with turns of the present length, and proportionally fewer of them.
     pub(super) fn as_long_as_it_is(&self, block: &Block) -> Block {
         let lengthened = self.progress.lengthened.get(&block.level);
         let times = lengthened.map_or(1, |own| own.times);
@@ -58,7 +58,7 @@ impl Contest<'_> {
         }
     }
 
-    /// Middle of the turns of a level as long as they are now, seconds.
+    /// Centre of the range of a level's present turn lengths, seconds.
     pub(super) fn turn_s(&self, level: usize) -> f64 {
         let plan = self.plan();
         let planned_s = match plan.turns.get(&level) {
@@ -69,7 +69,7 @@ impl Contest<'_> {
         planned_s * f64::from(lengthened.map_or(1, |own| own.times))
     }
 
-    /// Load that a block takes as long as turns are, with drains as long as those of its level so far, seconds.
+    /// Expected load of a block with the present turn length and the level's mean drain so far, seconds.
     pub(super) fn expected_load_s(&self, block: &Block) -> f64 {
         let block = self.as_long_as_it_is(block);
         let (planned_s, measured_s) = self
@@ -85,7 +85,8 @@ impl Contest<'_> {
         load_s(&self.plan(), &block) * drains
     }
 
-    /// Makes the turns of a level that a pilot has chosen longer, where transactions outlast them for too much of a contender's time.
+    /// Lengthens the piloted turns of a level where transactions outlast them for too large a share of a contender's
+    /// time.
     ///
     /// # Errors
     /// When the record cannot be written.
@@ -135,7 +136,8 @@ impl Contest<'_> {
     }
 }
 
-/// Share of the clients' time after the planned ends of turns, of the contender with the largest; `None` of too few blocks.
+/// Share of the clients' time after the planned ends of turns, of the contender with the largest share; `None` with too
+/// few blocks.
 fn drained_share(plan: &Plan, rows: &[SliceRow], level: usize) -> Option<f64> {
     let is_of_level = |row: &&SliceRow| {
         let block = plan.blocks.get(row.block as usize);

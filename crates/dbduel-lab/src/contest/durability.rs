@@ -1,6 +1,6 @@
-//! After a crash: is everything still there that the server had acknowledged?
+//! Durability check after a crash: does the server still have every commit that it acknowledged?
 //!
-//! Compares the durability log of the record with the server, before new work can take the place of what was lost.
+//! Compares the durability log of the record with the server, before new work can replace lost commits.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use super::journal::Journal;
 use super::measure::finding;
 use crate::facts::scalar;
 
-/// Says what became of the log, be it lost or kept.
+/// Journals the result, be it loss or none.
 ///
 /// # Errors
-/// When the record cannot be written; a server that cannot be asked is a finding.
+/// When the record cannot be written; a server that does not answer is a finding.
 pub fn compare(
     config: &ContestConfig<'_>,
     resident: &mut ContenderServer,
@@ -48,7 +48,7 @@ pub fn compare_quietly(
     }
 }
 
-/// None for a workload that keeps no log.
+/// `None` for a workload that keeps no log.
 fn verdict(
     config: &ContestConfig<'_>,
     resident: &mut ContenderServer,
@@ -65,15 +65,15 @@ fn verdict(
             Severity::Doubt,
             &[&resident.name],
             format!(
-                "whether `{}` still has what it had acknowledged could not be found out: {error:#}",
+                "could not verify the acknowledged commits of `{}`: {error:#}",
                 resident.name
             ),
-            "look into its log in the record; `dbduel check --against` compares again",
+            "read its log in the record; `dbduel check --against` repeats the comparison",
         )),
     }
 }
 
-/// Compares, and asks what the server promises of a commit.
+/// Compares the log, and reads the server's commit durability setting.
 fn ask(
     config: &ContestConfig<'_>,
     resident: &mut ContenderServer,
@@ -86,7 +86,7 @@ fn ask(
     Ok((commit_check, weaker_promise(&mut connection)))
 }
 
-/// The setting by which a server promises less than that each commit is on disk; `None` when it promises that.
+/// The setting that weakens commit durability, as `name = value`; `None` when each acknowledged commit is on disk.
 pub fn weaker_promise(connection: &mut Connection) -> Option<String> {
     let (setting, sql, full): (_, _, &[&str]) = match connection.dialect() {
         Dialect::MySql => (
@@ -114,9 +114,9 @@ fn describe(contender: &str, commit_check: &CommitCheck, weaker: Option<&str>) -
     } = commit_check;
     if *lost == 0 {
         let claim = format!(
-            "`{contender}` was ended from outside and still has all {acknowledged} commits of the durability log"
+            "`{contender}` was killed and still has all {acknowledged} commits of the durability log"
         );
-        let remedy = "nothing; it kept its promise";
+        let remedy = "nothing to do";
         return finding(
             "data.commits-kept",
             Severity::Note,
@@ -135,10 +135,10 @@ fn describe(contender: &str, commit_check: &CommitCheck, weaker: Option<&str>) -
         severity,
         &[contender],
         format!(
-            "`{contender}` lost {lost} of {acknowledged} commits that it had acknowledged{promise}; the first is \
+            "`{contender}` lost {lost} of {acknowledged} acknowledged commits{promise}; the first is \
              {example}"
         ),
-        "compare servers that make the same promise: innodb_flush_log_at_trx_commit = 1, and sync_binlog = 1 where there is a \
+        "compare servers with the same durability: innodb_flush_log_at_trx_commit = 1, and sync_binlog = 1 where there is a \
          binary log; synchronous_commit = on for PostgreSQL",
     )
 }

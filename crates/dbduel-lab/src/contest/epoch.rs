@@ -1,4 +1,4 @@
-//! Planned restarts: all servers restarted, their clients connected, warmed up again.
+//! Planned restarts: all servers are restarted, their clients connected, and warmed up again.
 //!
 //! A restart alone can move a server by a percent, so a verdict about servers needs several.
 
@@ -31,7 +31,7 @@ impl Contest<'_> {
     /// Restarts all servers.
     ///
     /// # Errors
-    /// When a contender cannot be brought back from a failure, or the user interrupts.
+    /// When a contender cannot be recovered, or the user interrupts.
     pub(super) fn begin_epoch(&mut self) -> Result<()> {
         let plan = self.plan();
         for contender in 0..plan.contenders.len() {

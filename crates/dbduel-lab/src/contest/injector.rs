@@ -1,7 +1,7 @@
-//! A known handicap: a server that is stopped again and again while its turns run.
+//! A known handicap: a server that is stopped repeatedly during its turns.
 //!
-//! It exists to prove the lab: a duel with a difference that is known must find it. What was really done
-//! is measured, because a busy machine wakes this thread late.
+//! It proves the lab: a duel must find a known difference. The actual stops are measured, because a busy machine wakes
+//! this thread late.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use dbduel_server::signal_tree;
 
-/// How long the turns of a server with a handicap had it stopped and awake, guard and drain included.
+/// Time that a server with a handicap was stopped and awake in its turns, guard and drain included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct InjectedTime {
     /// Seconds in which it was stopped.
@@ -37,14 +37,14 @@ impl InjectedTime {
     }
 }
 
-/// The handicap of one server over all its turns. Time passes for it between [`Self::resume`] and [`Self::pause`], and a stop that
-/// the end of a turn cuts short lasts for its remainder at the beginning of the next turn. The server is awake between turns, and
-/// when this is dropped.
+/// The handicap of one server over all its turns. Its time runs between [`Self::resume`] and [`Self::pause`]; a stop
+/// that the end of a turn cuts short continues in the next turn. The server is awake between turns, and when this is
+/// dropped.
 #[derive(Debug)]
 pub struct SlowdownInjector {
     cycle: Cycle,
     running: Option<Running>,
-    /// Since it was last asked for.
+    /// Since the last query.
     injected: InjectedTime,
 }
 
@@ -55,7 +55,7 @@ struct Running {
 }
 
 impl SlowdownInjector {
-    /// A handicap as `injection` says. Random times follow from `seed`, that of the plan.
+    /// The handicap of `injection`. Random times derive from `seed`, the plan's.
     pub fn new(injection: &Injection, seed: u64) -> Self {
         Self {
             cycle: Cycle::new(injection, seed),
@@ -64,7 +64,7 @@ impl SlowdownInjector {
         }
     }
 
-    /// Begins a turn of the server whose first process leads the group `group`. The server is awake now.
+    /// Begins a turn of the server in process group `group`. The server must be awake.
     pub fn resume(&mut self, group: i32) {
         self.pause();
         let mut cycle = self.cycle.clone();
@@ -91,7 +91,7 @@ impl SlowdownInjector {
         }
     }
 
-    /// Ends the turn as [`Self::pause`]; returns the times of the turns since this was last asked.
+    /// Ends the turn as [`Self::pause`]; returns the times of all turns since the last call.
     pub fn end_turn(&mut self) -> InjectedTime {
         self.pause();
         std::mem::take(&mut self.injected)
@@ -104,7 +104,7 @@ impl Drop for SlowdownInjector {
     }
 }
 
-/// Where in its sequence of times awake and stops a server is.
+/// Position in a server's sequence of stops and times awake.
 #[derive(Debug, Clone)]
 struct Cycle {
     /// Length of a stop.
@@ -144,7 +144,7 @@ impl Cycle {
         }
     }
 
-    /// Some time passed; none of what exceeds the remainder counts for the next stop or time awake.
+    /// Advances by `passed`; an excess over the remainder does not count for the next stop or time awake.
     fn advance(&mut self, passed: Duration) {
         self.rest = self.rest.saturating_sub(passed);
         if self.rest > Duration::ZERO {
@@ -161,10 +161,10 @@ impl Cycle {
     }
 }
 
-/// The clock of an injector. Tests have one of their own.
+/// The clock of an injector; tests substitute one.
 trait InjectorClock {
     fn now(&self) -> Instant;
-    /// Sleeps at most so long.
+    /// Sleeps at most `time`.
     fn sleep(&self, time: Duration);
 }
 
@@ -181,7 +181,7 @@ impl InjectorClock for MachineTime {
     }
 }
 
-/// Stops and wakes a server, which is awake now and at the end, until the turn is over.
+/// Stops and wakes a server until the turn is over. The server is awake before and after.
 fn inject(
     clock: &impl InjectorClock,
     signal: impl Fn(Signal) -> nix::Result<()>,
@@ -220,7 +220,7 @@ fn inject(
     }
 }
 
-/// Sleeps until then; false when the turn was over before.
+/// Sleeps until `until`; false when the turn ended first.
 fn slept(clock: &impl InjectorClock, until: Instant, is_over: &AtomicBool) -> bool {
     loop {
         if is_over.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! The record's writer with a clock: everything it writes is stamped here.
+//! The record's writer with a clock: stamps every entry.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the record in `dir`, which is written through `files`.
+    /// Opens the record in `dir`, writing through `files`.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -28,7 +28,7 @@ impl Journal {
         Self::open_by(files, dir, Clocks::now)
     }
 
-    /// The same with other clocks than the machine's.
+    /// As [`Self::open`] with other clocks than the machine's.
     fn open_by(
         files: &Arc<dyn FileSystem>,
         dir: &Path,
@@ -39,17 +39,17 @@ impl Journal {
         Ok(Self { writer, clock })
     }
 
-    /// What events are stamped by.
+    /// The clock that stamps events.
     pub fn clock(&self) -> &RecordClock {
         &self.clock
     }
 
-    /// The writer, for files that carry no time.
+    /// The writer, for files without time stamps.
     pub fn writer(&self) -> &RecordWriter {
         &self.writer
     }
 
-    /// Appends an event, and what happened to the machine's clocks since the last one.
+    /// Appends an event, and any change of the machine's clocks since the last one.
     ///
     /// # Errors
     /// When the journal cannot be written.
@@ -66,7 +66,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Adds a line to the manifest, when nothing more will be written.
+    /// Adds a line to the manifest, after everything else was written.
     ///
     /// # Errors
     /// When a file cannot be read or the manifest cannot be written.
@@ -83,7 +83,7 @@ impl Journal {
         self.event(Event::Noticed { finding })
     }
 
-    /// Appends what a contender's server acknowledged.
+    /// Appends commits that a contender's server acknowledged.
     ///
     /// # Errors
     /// When the log cannot be written.
@@ -116,7 +116,7 @@ pub fn size_before(record: &Path, contender: &str) -> Option<Size> {
     serde_json::from_slice(&std::fs::read(path).ok()?).ok()
 }
 
-/// Milliseconds since 1970-01-01 UTC by the machine's clock, for what has no record to be compared with.
+/// Milliseconds since 1970-01-01 UTC by the machine's clock, for entries outside a record.
 pub fn now_ms() -> u64 {
     Clocks::now().wall_ms()
 }

@@ -1,25 +1,25 @@
-//! Limits of `--fail-if`: a contest goes on until they are decided, too.
+//! Limits of `--fail-if`: a contest continues until these are decided, too.
 
 use anyhow::Result;
 use dbduel_record::Record;
 
 use super::{Contest, LevelStanding};
 
-/// Blocks between two looks at limits, as a share of those that are complete: a look reads the whole record, and where it comes does
-/// not matter, for the intervals hold at every moment.
+/// Blocks between two evaluations of the limits, as a share of the complete blocks. An evaluation reads the whole
+/// record; its timing does not matter, since the intervals hold at every moment.
 const LOOK_SHARE: f64 = 0.05;
 
-/// A look at the limits of a level.
+/// An evaluation of a level's limits.
 #[derive(Debug, Clone, Copy)]
 pub struct LimitLook {
-    /// Complete blocks that it saw.
+    /// Complete blocks that it used.
     blocks: u32,
     has_open: bool,
 }
 
 impl Contest<'_> {
-    /// Looks at the limits of a level that needs no more blocks but for them, when enough blocks have come since the last look, or one
-    /// at all before the last of all.
+    /// Evaluates the limits of a level whose verdicts are settled, when enough blocks have come since the last
+    /// evaluation; before the end (`is_last`) any new block is enough.
     ///
     /// # Errors
     /// When the record cannot be read.
@@ -44,7 +44,7 @@ impl Contest<'_> {
         if last.is_none() && !open.is_empty() {
             let label = self.config.plan.levels[level].label();
             self.config.console.say(&format!(
-                "{label}: the verdict stands after {blocks} blocks; measuring on until the limit of {} is decided",
+                "{label}: verdict decided after {blocks} blocks; measuring continues until the limit of {} is decided",
                 open.join(" and of ")
             ));
         }
@@ -55,7 +55,7 @@ impl Contest<'_> {
         Ok(())
     }
 
-    /// True when no limit asks for more blocks of a level.
+    /// True when no limit needs more blocks of a level.
     pub(super) fn limits_are_decided(&self, level: usize) -> bool {
         !self.referee.has_limits()
             || (self.progress.looks.get(&level)).is_some_and(|look| !look.has_open)

@@ -1,4 +1,4 @@
-//! What a contest asks of its load: clients connected to each contender, which are driven in slices.
+//! Interface to the load: clients connected to each contender, driven in slices.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -12,9 +12,9 @@ use dbduel_record::statements::StatementExample;
 
 use crate::drive::SliceEnd;
 
-/// The clients of all contenders. Dropped means ended.
+/// The clients of all contenders. Dropping it ends them.
 pub trait Load {
-    /// Connects a contender's clients; returns what the server says of the first one's session.
+    /// Connects a contender's clients; returns the session facts that the server reports for the first one.
     ///
     /// # Errors
     /// When the clients cannot be connected.
@@ -26,8 +26,8 @@ pub trait Load {
     /// When the load does not answer.
     fn close(&mut self, contender: &str) -> Result<()>;
 
-    /// Drives one slice; `on_begin` is called with the instant at which its measured part begins, `on_tick` for every piece
-    /// as it ends, which may end the slice. The slice is lost when the server or the load is gone or stuck.
+    /// Drives one slice. Calls `on_begin` with the instant at which the measured part begins, and `on_tick` after every
+    /// tick, which may end the slice. The slice is lost when the server or the load is gone or stuck.
     fn slice(
         &mut self,
         order: SliceOrder,
@@ -35,10 +35,10 @@ pub trait Load {
         on_tick: &mut dyn FnMut(&Tick) -> ControlFlow<()>,
     ) -> SliceEnd;
 
-    /// Lets the contender's clients begin nothing more: their server has been frozen under their load.
+    /// Stops the contender's clients from beginning anything: their server was frozen under load.
     fn halt(&mut self, contender: &str);
 
-    /// What the contender that was driven last acknowledged since the last call.
+    /// Commits that the last driven contender acknowledged since the last call.
     #[must_use]
     fn take_commits(&mut self) -> Vec<CommitRange>;
 
@@ -52,15 +52,15 @@ pub trait Load {
         slice: SliceOrder,
     ) -> Result<Vec<StatementExample>>;
 
-    /// True when a part of it has ended, did not answer in time or answered out of turn. All of it must then be started again.
+    /// True when a part of it has ended, timed out or answered out of order. All of it must then be started again.
     fn is_broken(&self) -> bool;
 
-    /// How the part that drives servers failed, if it did.
+    /// Failure of the load process that drives servers, if any.
     fn failure(&self) -> Option<&str>;
 
-    /// The machines that load comes from; none when that is this one.
+    /// Load hosts; empty when this machine drives the load.
     fn hosts(&self) -> &[LoadHost];
 
-    /// The number of the process that drives a contender's clients; none when it is on another machine.
+    /// Process ID of a contender's load process; `None` when it is on another machine.
     fn pid(&self, contender: &str) -> Option<u32>;
 }

@@ -25,45 +25,45 @@ use super::turn::{Outcome, TurnPlace};
 use super::warm_up::workload_at;
 use super::{Contest, ContestConfig, LevelStanding, Referee};
 
-/// How far the contest is.
+/// Progress of a contest.
 #[derive(Debug)]
 pub struct Progress {
-    /// Number of this start of the servers.
+    /// Number of this start of the servers, counted from 0.
     pub epoch: u32,
-    /// Blocks that were begun since, by level.
+    /// Blocks begun in this epoch, by level.
     pub in_epoch: BTreeMap<usize, u32>,
-    /// Seconds of load used, of the budget.
+    /// Load used of the budget, seconds.
     pub used_s: f64,
-    /// Blocks that were begun, now or before a resume.
+    /// Blocks begun, now or before a resume.
     begun: BTreeSet<u32>,
     /// Rows of all finished slices.
     pub(super) rows: Vec<SliceRow>,
-    /// How late their transactions were, where the plan has an objective.
+    /// Shares of late transactions, where the plan has an objective.
     pub(super) late: LateShares,
-    /// How often a contender had to be brought back in this run, and came up and failed meanwhile.
+    /// How often a contender had to be recovered in this run, or failed again after a start.
     pub(super) restarts: u32,
     /// Starts of servers and load processes that had ended.
     pub(super) starts: u32,
-    /// Levels at which a contender is warmed up whose server has lost its caches.
+    /// Levels at which to warm up a contender whose server has lost its caches.
     pub(super) warmed: Vec<usize>,
-    /// How many times longer than planned the turns of levels are.
+    /// Lengthened turns by level.
     pub(super) lengthened: BTreeMap<usize, Lengthened>,
-    /// Those of load outside of blocks and warm-ups that the journal does not have yet.
+    /// Load outside of blocks and warm-ups that is not in the journal yet, seconds.
     pub(super) apart_s: f64,
     /// Long turns between the blocks of each level.
     pub(super) long_rounds: BTreeMap<usize, LongRounds>,
-    /// Planned and real length of the turns of each level since, seconds.
+    /// Planned and real length of the turns of each level in this run, seconds.
     pub(super) turns_s: BTreeMap<usize, (f64, f64)>,
     /// The phase of a suite that an earlier run had reached.
     reached: Option<SuitePhase>,
-    /// How long the warm-ups of all contenders take, the longest so far of each, seconds.
+    /// Expected time to warm up all contenders: the longest warm-up so far of each, seconds.
     warm_ups_s: f64,
-    /// The last look of each level at the limits that are to be decided.
+    /// The last evaluation of the open limits of each level.
     pub(super) looks: BTreeMap<usize, LimitLook>,
 }
 
 impl Progress {
-    /// What the journal of `past` says was done.
+    /// Progress of the run that the journal of `past` describes.
     pub fn resume(referee: &dyn Referee, past: &Record, epoch: u32) -> Self {
         Self {
             epoch,
@@ -85,12 +85,12 @@ impl Progress {
         }
     }
 
-    /// Whether a block was begun, now or before a resume.
+    /// True when a block was begun, now or before a resume.
     pub(super) fn is_begun(&self, block: u32) -> bool {
         self.begun.contains(&block)
     }
 
-    /// Time that the blocks of a level were measured for, seconds.
+    /// Measured time of a level's blocks, seconds.
     pub(super) fn measured_s(&self, plan: &Plan, level: usize) -> f64 {
         let rows = self.rows.iter().filter(|row| {
             let block = plan.blocks.get(row.block as usize);
@@ -101,10 +101,10 @@ impl Progress {
 }
 
 impl Contest<'_> {
-    /// Measures until there is a reason to end.
+    /// Measures until the contest ends; returns why it ended.
     ///
     /// # Errors
-    /// When the contest cannot go on.
+    /// When the contest cannot continue.
     pub fn measure(&mut self) -> Result<EndReason> {
         let plan = self.plan();
         let mut decisions = self.decisions()?;
@@ -128,14 +128,14 @@ impl Contest<'_> {
         Ok(self.ending(&decisions))
     }
 
-    /// What the blocks of every level show by now.
+    /// Current standing of every level.
     fn decisions(&mut self) -> Result<Vec<LevelStanding>> {
         let plan = self.plan();
         let levels = 0..plan.levels.len();
         levels.map(|level| self.decide(&plan, level)).collect()
     }
 
-    /// What the blocks of a level show by now.
+    /// Current standing of a level.
     fn decide(&mut self, plan: &Plan, level: usize) -> Result<LevelStanding> {
         let rows = &self.progress.rows;
         let decision = self.referee.decide_level(plan, rows, level);
@@ -143,7 +143,7 @@ impl Contest<'_> {
         Ok(decision)
     }
 
-    /// Why nothing more is measured.
+    /// Why measuring ends.
     fn ending(&self, decisions: &[LevelStanding]) -> EndReason {
         let mut all = decisions.iter().enumerate();
         match all.all(|(level, decision)| self.is_settled(level, decision)) {
@@ -152,8 +152,8 @@ impl Contest<'_> {
         }
     }
 
-    /// Why a contest that is resumed ends before its servers are warmed up: it is decided, or the budget has no time for warm-ups and
-    /// a block after them. Nothing for one that goes on.
+    /// Why a resumed contest ends before its servers are warmed up: it is decided, or the budget has no time for
+    /// warm-ups and a block after them. `None` when it continues.
     pub(super) fn is_over_before_warm_up(&mut self) -> Result<Option<EndReason>> {
         let plan = self.plan();
         // The phases of a suite warm up what they measure; levels without turns are a pilot's first.
@@ -181,7 +181,8 @@ impl Contest<'_> {
         Ok(ending)
     }
 
-    /// Measures the levels of a part until they are settled or its time is spent. False when the user stopped it.
+    /// Measures the levels of a part until they are settled or its time is spent. Returns false when the user stopped
+    /// it.
     fn measure_part(&mut self, part: &Part, decisions: &mut [LevelStanding]) -> Result<bool> {
         let plan = self.plan();
         loop {
@@ -228,7 +229,7 @@ impl Contest<'_> {
         }
     }
 
-    /// Whether the budget has time for the next block of a level, beside what is kept for later phases.
+    /// True when the budget has time for the next block of a level, beside the reserve for later phases.
     pub(super) fn has_time(&self, part: &Part, level: usize) -> bool {
         let plan = self.plan();
         let block = next_block(&plan, &self.progress.begun, level);
@@ -251,7 +252,7 @@ impl Contest<'_> {
         }
     }
 
-    /// Says that a level needs no more blocks, and why.
+    /// Reports that a level needs no more blocks, and why.
     fn announce(&mut self, level: usize, decision: &LevelStanding) -> Result<()> {
         let (label, blocks) = (
             self.config.plan.levels[level].label(),
@@ -280,7 +281,7 @@ impl Contest<'_> {
         Ok(())
     }
 
-    /// Runs one block; a lost turn ends it. False when the user stopped it.
+    /// Runs one block; a lost turn ends it. Returns false when the user stopped it.
     fn run_block(&mut self, block: &Block, decision: &LevelStanding) -> Result<bool> {
         let plan = self.plan();
         self.progress.begun.insert(block.id);
@@ -358,7 +359,7 @@ impl Contest<'_> {
         Ok(true)
     }
 
-    /// Runs a turn of a block with clients that are connected at its level.
+    /// Connects the clients of the block's level and runs a turn.
     fn connect_and_run_turn(
         &mut self,
         block: &Block,
@@ -377,16 +378,16 @@ impl Contest<'_> {
         }
     }
 
-    /// Freezes the contender whose turn is over while its clients go on, and lets them begin nothing more. Awake without clients, a
-    /// server would do for nothing what it has put off, such as writing dirty pages. What is written and computed between turns
-    /// takes time that no server may use for its own work.
+    /// Freezes the contender whose turn is over while its clients continue, then stops these from beginning anything.
+    /// An awake server without clients would catch up for free on deferred work, such as writing dirty pages. Writes
+    /// and computation between turns take time that no server may use for its own work.
     pub(super) fn freeze_under_load(&mut self, contender: usize) -> Result<Health> {
         let frozen = self.arena.freeze_active();
         self.load.halt(&self.config.plan.contenders[contender].name);
         frozen
     }
 
-    /// The contenders whose slices of a block run: all, or after choosing among variants the chosen ones.
+    /// The contenders whose slices of a block run: all, or the chosen variants once these are chosen.
     fn running(&self, block: &Block) -> Result<Vec<usize>> {
         let plan = self.plan();
         match &plan.variants {
@@ -404,7 +405,8 @@ impl Contest<'_> {
         }
     }
 
-    /// Journals what of a block that the user ended is not in the record. Always false: the run ends here.
+    /// Journals the part of a block that the user ended and that is not in the record. Returns false, for the run ends
+    /// here.
     fn abandon(&mut self, block: &Block, unwritten: &[SliceSoFar]) -> Result<bool> {
         let seconds = unwritten.iter().map(SliceSoFar::load_s).sum();
         if seconds > 0.0 {
@@ -415,7 +417,7 @@ impl Contest<'_> {
         Ok(false)
     }
 
-    /// Writes a slice down, all of whose turns have ended.
+    /// Writes a slice whose turns have all ended to the record.
     fn keep_slice(&mut self, block: &Block, slice: SliceId, whole: SliceSoFar) -> Result<()> {
         let plan = self.plan();
         let contender = block.order[slice.position as usize];
@@ -437,8 +439,8 @@ impl Contest<'_> {
         Ok(())
     }
 
-    /// Journals a slice without result whose last turn began at `begun`. Its time counts towards the budget, and with it
-    /// that of the turns of its block which are lost with it.
+    /// Journals a slice without result whose last turn began at `begun`. Its time counts towards the budget, as does
+    /// that of the turns of its block that are lost with it.
     fn lose(
         &mut self,
         slice: SliceId,
@@ -466,14 +468,14 @@ impl Contest<'_> {
         if workload_at(&self.plan(), level)?.depends_on_past_work() {
             bail!(
                 "`{name}` lost a slice, so the contenders no longer hold the same rows; resume with `dbduel run {}`, which \
-                 begins with their snapshots again",
+                 restores their snapshots first",
                 self.config.record.display()
             );
         }
         Ok(())
     }
 
-    /// Notes how late the transactions of a slice were, when there is an objective to hold them against.
+    /// Records the share of late transactions of a slice, where the plan has an objective.
     fn note_late(&mut self, slice: SliceId, result: &SliceResult) {
         let Some(objective) = &self.config.plan.objective else {
             return;
@@ -488,7 +490,8 @@ impl Contest<'_> {
     }
 }
 
-/// How long warm-ups of all contenders take, as far as the longest of each so far tells, and else at most, seconds.
+/// Expected time to warm up all contenders, seconds: the longest warm-up of each in the record, or the cap for one
+/// without.
 fn warm_ups_s(past: &Record) -> f64 {
     let cap_s = past.plan.schedule.warm_up_cap_s;
     let longest_s = |name: &str| {
@@ -507,27 +510,27 @@ fn warm_ups_s(past: &Record) -> f64 {
     contenders.map(|contender| longest_s(&contender.name)).sum()
 }
 
-/// Whether a repeat is among the watched ones, which are spread evenly over all.
+/// True when a repeat is among the watched ones, which are spread evenly over all.
 fn is_watched(repeat: u32, watched: u32, repeats: u32) -> bool {
     let until = |count: u32| u64::from(count) * u64::from(watched) / u64::from(repeats);
     until(repeat + 1) > until(repeat)
 }
 
-/// The first block of `level` that was not begun.
+/// The first block of `level` that has not begun.
 fn next_block<'p>(plan: &'p Plan, begun: &BTreeSet<u32>, level: usize) -> Option<&'p Block> {
     plan.blocks
         .iter()
         .find(|block| block.level == level && !begun.contains(&block.id))
 }
 
-/// Stops before a full file system can hurt a server or the record.
+/// Stops before a full file system harms a server or the record.
 fn check_disk(config: &ContestConfig<'_>) -> Result<()> {
     let needed = config.plan.limits.free_disk_bytes_min;
     for path in [config.record, config.home.root()] {
         let free = host::free_disk_bytes(path)?;
         if free < needed {
             bail!(
-                "the file system of `{}` has {} MiB left, less than the {} MiB that the plan wants to keep free; make \
+                "the file system of `{}` has {} MiB left, less than the plan's minimum of {} MiB; make \
                  room, then resume with `dbduel run {}`",
                 path.display(),
                 free >> 20,
@@ -539,7 +542,7 @@ fn check_disk(config: &ContestConfig<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A finding that the lab itself makes.
+/// A finding of the lab itself.
 pub fn finding(
     rule: &str,
     severity: Severity,

@@ -1,8 +1,7 @@
 //! The contest: resident servers, one active at a time, slices in blocks.
 //!
-//! Reads as its own summary: prove durability where that is asked for, prepare the arena, warm up, measure block by block until every duel is
-//! decided or the budget is spent, close. Whatever happens is in the journal before anything else
-//! is done about it.
+//! [`run_contest`] shows the steps: prove durability where requested, prepare the arena, warm up, measure block by
+//! block until every duel is decided or the budget is spent, close. Every event is journalled before it is acted on.
 
 mod arena;
 pub mod backend;
@@ -72,43 +71,43 @@ pub use prepare::{NotComparable, check_settings, rehearse, rehearse_one};
 pub use provider::{Machines, Provider};
 pub use referee::{ComparisonStanding, DepartureStanding, LevelStanding, Referee};
 
-/// Everything that a contest needs from outside.
+/// Inputs of a contest.
 #[derive(Debug, Clone)]
 pub struct ContestConfig<'a> {
     /// What to do. That of a running contest grows: its pilot chooses turns, its search adds rates.
     pub plan: Arc<Plan>,
-    /// Where the plan came from, for places in messages and for passwords.
+    /// The experiment behind the plan, for places in messages and for passwords.
     pub experiment: &'a Experiment,
     /// The experiment file.
     pub experiment_path: &'a Path,
     /// The record's directory; it exists and holds the plan.
     pub record: &'a Path,
-    /// Where servers, datasets and sandboxes are.
+    /// Directory of servers, datasets and sandboxes.
     pub home: &'a Home,
-    /// Where progress is shown.
+    /// Progress output.
     pub console: &'a dyn StatusOutput,
-    /// Where others read how it stands.
+    /// Shared state for readers such as pages and metrics.
     pub board: &'a Board,
     /// Keep the sandboxes after the contest.
     pub keep: bool,
     /// Sample the servers' stacks after the last block.
     pub stacks: bool,
-    /// How the agents of hosts are reached.
+    /// Access to the agents of hosts.
     pub host_access: Option<&'a Arc<dyn HostAccess>>,
-    /// What it gets its load and its servers from.
+    /// Source of the load and the servers.
     pub provider: &'a dyn Provider,
 }
 
 impl ContestConfig<'_> {
-    /// What agents call it.
+    /// The contest's name towards agents.
     fn contest(&self) -> String {
         let contest = self.record.file_name().unwrap_or_default();
         contest.to_string_lossy().into_owned()
     }
 }
 
-/// Calls `attempt` with what servers of a plan need that are tried without a contest. There is no record: its path, with
-/// `purpose` in it, keeps the sandboxes apart from those of another command.
+/// Calls `attempt` with a configuration for starting servers of a plan without a contest. There is no record; its path
+/// contains `purpose`, which keeps the sandboxes apart from those of another command.
 pub fn without_record<T>(
     purpose: &str,
     home: &Home,
@@ -133,10 +132,10 @@ pub fn without_record<T>(
     })
 }
 
-/// Conducts the contest, or what is left of it, until `referee` says that enough is measured or the budget is spent.
+/// Runs the contest, or the remainder of a resumed one, until `referee` has enough or the budget is spent.
 ///
 /// # Errors
-/// When it could not be conducted; the journal then says so too, and the record can be resumed.
+/// When it cannot be run; the journal then says so too, and the record can be resumed.
 pub fn run_contest(config: &ContestConfig<'_>, referee: &dyn Referee) -> Result<EndReason> {
     config.board.begin(&config.plan);
     let past = Record::open(config.record)?;
@@ -190,14 +189,14 @@ pub fn run_contest(config: &ContestConfig<'_>, referee: &dyn Referee) -> Result<
     }
 }
 
-/// The contest could not go on; what was measured is safe.
+/// The contest could not continue; measured data are safe.
 #[derive(Debug, thiserror::Error)]
-#[error("the contest stopped; the record keeps what was measured; resume with `dbduel run {}`", record.display())]
+#[error("the contest stopped; the record keeps all measured slices; resume with `dbduel run {}`", record.display())]
 struct Stopped {
     record: PathBuf,
 }
 
-/// The contest itself. The arena's servers stop when it is dropped, on every way out.
+/// The contest itself. Dropping the arena stops its servers on every return path.
 fn stage(
     config: &ContestConfig<'_>,
     referee: &dyn Referee,
@@ -210,7 +209,7 @@ fn stage(
     #[cfg(not(feature = "crash-test"))]
     anyhow::ensure!(
         config.plan.limits.prove.is_none(),
-        "`prove` cuts the power of contenders, for which this program was built without `crash-test`"
+        "`prove` needs power cuts, but this program was built without the feature `crash-test`"
     );
     let record = std::path::absolute(config.record)?;
     orphans::note_record(config.home, &arena::run_name(config), &record)?;
@@ -289,16 +288,16 @@ fn stage(
 /// `slice`.
 struct Contest<'c> {
     config: ContestConfig<'c>,
-    /// What decides when enough is measured.
+    /// Decides when enough is measured.
     referee: &'c dyn Referee,
     arena: Arena,
     load: Box<dyn Load>,
     journal: &'c mut Journal,
     progress: Progress,
     observers: Observers,
-    /// What the warm-up of each contender showed of the heaviest level.
+    /// Steady load of each contender at the heaviest level, from its warm-up.
     warm: Vec<SteadySeries>,
-    /// What the record has of each contender's statements.
+    /// Statements that the record holds of each contender.
     statements: Vec<ContenderStatements>,
 }
 

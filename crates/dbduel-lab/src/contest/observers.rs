@@ -1,4 +1,4 @@
-//! One observer per contender, who watches its slices and keeps a connection for questions.
+//! One observer per contender: watches its slices and keeps a connection for the lab's queries.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,30 +20,31 @@ use crate::observe::{Observed, Observer, Subject, Used, Watch, write_accounting}
 use crate::server_host::HostObserved;
 use crate::server_host::RemoteWatch;
 
-/// A question that takes longer than this would disturb what it asks about.
+/// Query timeout: a longer query would disturb the server that it observes.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What watching may cost of all processor time of the machine while it is measured.
+/// Limit of the samplers' share of the machine's processor time during measurement.
 const COST_SHARE_MAX: f64 = 0.01;
-/// Blocks of a level of which each has a watched repeat, whatever that costs: with fewer a decided contest has no explanation.
+/// Least number of a level's blocks with a watched repeat, whatever the cost: a contest decided with fewer has no
+/// explanation.
 const WATCHED_MIN: u32 = 8;
-/// Cost of the first watch, before there was one to learn from, seconds.
+/// Assumed cost of the first watch, seconds.
 const COST_S: f64 = 0.01;
 
-/// Said of contenders where the kernel counts more than their servers write.
+/// Note on contenders where the kernel attributes more bytes to a process than it writes.
 pub(super) fn bytes_written_by_disk(about: &[&str]) -> Finding {
     finding(
         "observe.bytes-written-by-disk",
         Severity::Note,
         about,
-        "Bytes written by a server are those of its disk while it is not frozen, with what others write: on this file system \
-         the kernel counts whole folios as written by a process for each small write."
+        "Bytes written by a server are all writes to its disk while it is awake, other programs' included: on this file system \
+         the kernel charges a process whole folios for each small write."
             .to_owned(),
         "Keep other programs from writing to this disk, or use a file system without large folios.",
     )
 }
 
-/// Said where load comes from other machines, which do not sample its processes.
+/// Note on load from other machines, whose load processes are not sampled.
 pub(super) fn load_is_elsewhere(hosts: &[LoadHost]) -> Option<Finding> {
     let names: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
     (!names.is_empty()).then(|| {
@@ -52,10 +53,10 @@ pub(super) fn load_is_elsewhere(hosts: &[LoadHost]) -> Option<Finding> {
             Severity::Note,
             &[],
             format!(
-                "Not observed of the load processes on {}: memory, device and threads; they count their processor time.",
+                "Not observed for the load processes on {}: memory, device and threads. Their CPU time is counted.",
                 names.join(", ")
             ),
-            "Watch these machines with tools of their own where that matters.",
+            "Monitor these machines with other tools if that matters.",
         )
     })
 }
@@ -63,7 +64,7 @@ pub(super) fn load_is_elsewhere(hosts: &[LoadHost]) -> Option<Finding> {
 /// The watch over a turn.
 pub struct TurnWatch {
     here: Watch,
-    /// By the host of its server, where that is another machine, or why that does not watch.
+    /// The watch by the server's remote host, or why it does not watch.
     there: Option<Result<RemoteWatch, String>>,
 }
 
@@ -76,7 +77,7 @@ impl TurnWatch {
         self.here.measure(measured);
     }
 
-    /// Whether the host of the server, where that is another machine, watches, and thus is asked during the turn.
+    /// True when the server's remote host watches and thus is polled during the turn.
     pub fn asks_host(&self) -> bool {
         matches!(self.there, Some(Ok(_)))
     }
@@ -87,18 +88,18 @@ pub struct Observers {
     each: Vec<Option<Observer>>,
     disk: Option<PathBuf>,
     overcounts_writes: bool,
-    /// What the dearest watch of the last slices cost, seconds.
+    /// Cost of the most expensive watch of the last slices, seconds.
     cost_s: f64,
-    /// What may be spent on watches of each contender by now, seconds.
+    /// Remaining allowance for watches of each contender, seconds.
     credit_s: f64,
-    /// Blocks with a watched repeat, by level.
+    /// Number of blocks with a watched repeat, by level.
     watched_blocks: BTreeMap<usize, u32>,
-    /// Processors of the machine.
+    /// Number of the machine's processors.
     processors: f64,
 }
 
 impl Observers {
-    /// Observers that have seen nothing.
+    /// Observers before their first watch.
     pub fn new(config: &ContestConfig<'_>) -> Self {
         Self {
             each: config
@@ -117,8 +118,8 @@ impl Observers {
         }
     }
 
-    /// How many of a block's repeats are watched: all, or where turns are short as many as cost no more than they may, and one of each
-    /// of the first blocks.
+    /// How many of a block's repeats are watched: all, or with short turns as many as the cost limit allows, and one of
+    /// each of the first blocks.
     pub fn affordable(&mut self, plan: &Plan, block: &Block) -> u32 {
         if !plan.turns.contains_key(&block.level) {
             return block.repeats;
@@ -144,7 +145,7 @@ impl Observers {
     /// Starts the watch over a slice of an awake contender.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// When no thread can be started.
     pub fn watch(
         &mut self,
         config: &ContestConfig<'_>,
@@ -174,7 +175,7 @@ impl Observers {
         Ok(TurnWatch { here, there })
     }
 
-    /// A contender's server for samplers.
+    /// The samplers' view of a contender's server.
     fn server(
         &self,
         config: &ContestConfig<'_>,
@@ -198,7 +199,7 @@ impl Observers {
         }
     }
 
-    /// What a contender's server has used so far; nothing where that cannot be read here.
+    /// Resources that a contender's server has used so far; `None` where they cannot be read here.
     pub fn used(
         &self,
         config: &ContestConfig<'_>,
@@ -213,7 +214,7 @@ impl Observers {
         Used::of(&server)
     }
 
-    /// What is to be said of the figures that the observers of servers on this machine give, before they give any.
+    /// Caveat about the figures of servers on this machine, known before measuring.
     pub fn caveat(&self) -> Option<Finding> {
         self.overcounts_writes.then(|| bytes_written_by_disk(&[]))
     }
@@ -236,16 +237,15 @@ impl Observers {
 }
 
 impl Contest<'_> {
-    /// Sources that gave nothing are a finding, not a failure.
+    /// Reports sources without data as a finding, not a failure.
     pub(super) fn say_what_is_missing(&mut self, name: &str, observed: &Observed) -> Result<()> {
         if observed.missing.is_empty() {
             return Ok(());
         }
         let missing = observed.missing.iter().map(|(_, what)| what.as_str());
         let missing: Vec<&str> = missing.collect();
-        let claim = format!("not observed of `{name}`: {}", missing.join("; "));
-        let remedy =
-            "run where these can be read (same user, no container that hides them), or do without";
+        let claim = format!("not observed for `{name}`: {}", missing.join("; "));
+        let remedy = "run where these are readable (same user, no container that hides them), or accept the gap";
         self.journal.notice(finding(
             "observe.missing-source",
             Severity::Note,

@@ -1,8 +1,8 @@
-//! The phases of a suite: which workloads may run when, and what happens to the servers between them.
+//! The phases of a suite: which workloads run in each, and how servers change state between them.
 //!
-//! Reads of fresh tables come first, then changes, then reads of what those left. Where all reads are decided before the
-//! budget is spent, changes that are undecided run again. What changes the number of rows comes last, with the time that
-//! was reserved for it. A contest of one workload has one part with all its levels.
+//! Reads of fresh tables come first, then changes, then reads after the changes. Where all reads are decided before the
+//! budget is spent, undecided changes run again. Changes of the number of rows come last, with a reserved time. A
+//! contest of one workload has one part with all its levels.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -28,21 +28,21 @@ const ORDER: [SuitePhase; 5] = [
     SuitePhase::Write,
     SuitePhase::Last,
 ];
-/// How often a wait looks for an interrupt.
+/// Interval at which waits check for an interrupt.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// A part of the contest: the levels that take turns in it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Part {
-    /// Its phase; absent where there is one workload.
+    /// Its phase; absent in a contest of one workload.
     phase: Option<SuitePhase>,
     /// Indices into `Plan::levels`.
     pub levels: Vec<usize>,
-    /// Load that is kept for the levels of later phases, seconds.
+    /// Load reserved for the levels of later phases, seconds.
     pub reserved_s: f64,
 }
 
-/// The parts of a contest in their order, from the one that an earlier run had reached.
+/// The parts of a contest in order, from the one that an earlier run had reached.
 pub(super) fn parts(plan: &Plan, reached: Option<SuitePhase>) -> Vec<Part> {
     if plan.suite.is_none() {
         return vec![Part {
@@ -75,8 +75,7 @@ pub(super) fn parts(plan: &Plan, reached: Option<SuitePhase>) -> Vec<Part> {
     parts
 }
 
-/// What the budget has for a level, seconds: its warm-ups, and its part of all other load in proportion to the blocks that the
-/// plan promises it.
+/// A level's share of the budget, seconds: its warm-ups, and all other load in proportion to its planned blocks.
 fn share_s(plan: &Plan, level: usize) -> f64 {
     let promised_s = |level: usize| -> f64 {
         let own = plan.blocks.iter().filter(|block| block.level == level);
@@ -99,8 +98,8 @@ pub(super) fn warm_up_s(plan: &Plan) -> f64 {
     plan.schedule.warm_up_cap_s / levels as f64
 }
 
-/// The phase that an interrupted run of this record had reached with the data that are in place. A contest that was over
-/// has removed them, so that its extension begins with the first phase.
+/// The phase that an interrupted run of this record had reached with the data in place. A finished contest has removed
+/// its data, so its extension begins with the first phase.
 pub(super) fn reached(past: &Record) -> Option<SuitePhase> {
     let over = past.events.iter().rposition(|event| {
         let what = &event.what;
@@ -119,7 +118,7 @@ pub(super) fn reached(past: &Record) -> Option<SuitePhase> {
 }
 
 impl Contest<'_> {
-    /// Whether a part has a level that is undecided and time for one of its blocks.
+    /// True when a part has an undecided level and time for one of its blocks.
     pub(super) fn has_work(&self, part: &Part, decisions: &[LevelStanding]) -> bool {
         let mut open = part.levels.iter().filter(|&&level| {
             !self.is_settled(level, &decisions[level]) && self.has_time(part, level)
@@ -127,11 +126,11 @@ impl Contest<'_> {
         open.next().is_some()
     }
 
-    /// Brings the servers into the state that a part begins with: time to settle before reads that follow changes, then a
-    /// warm-up at each of its levels that is open. Nothing where there is one workload, which is warm.
+    /// Prepares the servers for a part: settling time before reads that follow changes, then a warm-up at each open
+    /// level. Does nothing in a contest of one workload, which is already warm.
     ///
     /// # Errors
-    /// When a contender cannot be brought back from a failure, the record cannot be written, or the user interrupts.
+    /// When a contender cannot be recovered, the record cannot be written, or the user interrupts.
     pub(super) fn begin_part(&mut self, part: &Part, decisions: &[LevelStanding]) -> Result<()> {
         let Some(phase) = part.phase else {
             return Ok(());
@@ -166,8 +165,8 @@ impl Contest<'_> {
         Ok(())
     }
 
-    /// Gives a server time without load: what changes have left behind is flushed and purged, and the statistics of its
-    /// tables are new. Every server gets the same time.
+    /// Updates a server's table statistics, then leaves it without load to flush and purge after changes. Every server
+    /// gets the same time.
     fn settle(&mut self, contender: usize) -> Result<()> {
         let plan = self.plan();
         let Some(suite) = plan.suite else {

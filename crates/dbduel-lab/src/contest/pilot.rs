@@ -1,8 +1,8 @@
-//! The pilot: how long the turns of a level are, chosen before its first block.
+//! The pilot: chooses the length of a level's turns before its first block.
 //!
-//! Two things are measured of each contender by itself, and contenders are never compared, so that what is chosen says
-//! nothing about who is faster: how its throughput scatters while nothing is switched, in which blocks of every length
-//! are marked out, and how long throughput differs from its later level after a switch.
+//! Measures two things of each contender by itself. Contenders are never compared, so the choice reveals nothing about
+//! which is faster. First, how throughput scatters without switches, where blocks of every length are marked out;
+//! second, how long throughput after a switch differs from its later level.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -28,38 +28,41 @@ use super::board::Phase;
 use super::warm_up::rate;
 use crate::drive::SliceEnd;
 
-/// Resolution of the series from which the scatter is predicted, seconds.
+/// Resolution of the series that predicts the scatter, seconds.
 pub const TICK_S: f64 = 0.02;
-/// The guard is measured in steps of this length, seconds.
+/// Resolution for measuring the guard, seconds.
 const GUARD_TICK_S: f64 = 0.01;
-/// Least guard, seconds: caches are cold and threads wake up in the first hundredths, whether the pilot can show it or not.
+/// Least guard, seconds: for the first hundredths caches are cold and threads wake up, whether or not the pilot can
+/// show it.
 const GUARD_S_MIN: f64 = 0.03;
-/// Probability that a window without a transient is taken for one.
+/// Probability of taking a window without a transient for one with a transient.
 const TRANSIENT_ALPHA: f64 = 0.02;
-/// Turns after a switch in which its transient is looked for, seconds. The second length follows where the first was too
-/// short to see the end of it.
+/// Turns in which the transient after a switch is measured, seconds. The second length follows where the first was too
+/// short for the transient to end.
 const REHEARSED_S: [f64; 2] = [0.3, 1.5];
 /// Share of the budget that the longer turns of a level may take.
 const REHEARSED_SHARE_MAX: f64 = 0.1;
 /// A transient that takes more than this share of a rehearsed turn may not have ended in it.
 const TRANSIENT_SHARE_MAX: f64 = 0.3;
-/// Transactions that one turn holds at the least.
+/// Least transactions per turn.
 const TRANSACTIONS_MIN: f64 = 100.0;
-/// Transactions of the rarest class in one turn, as long as that does not ask for turns above the limit in seconds.
+/// Least transactions of the rarest class per turn, unless that needs turns above the limit in seconds.
 const OF_RAREST_CLASS_MIN: f64 = 2.0;
 const RAREST_CLASS_S_MAX: f64 = 1.0;
-/// Share of the clients' time that may lie after the planned lengths of turns, in transactions that outlast them.
+/// Limit of the share of client time after the planned ends of turns, in transactions that outlast them.
 pub(super) const DRAINED_SHARE_MAX: f64 = 0.02;
-/// Transactions of a slice beyond those that a limit needs, for rates vary: one slice with too few leaves a quantile unmeasured.
+/// Factor on the transactions that a limit needs per slice, as rates vary: one slice with too few leaves a quantile
+/// unmeasured.
 const SPARE: f64 = 2.0;
-/// Blocks that must fit into the budget before they are made longer for a limit: fewer decide nothing at its confidence.
+/// Blocks that must fit into the budget before blocks are lengthened for a limit: fewer decide nothing at its
+/// confidence.
 const BLOCKS_FOR_LIMITS: f64 = 15.0;
-/// A turn is at the least so many times its guard: what is left of the transient after it is then a small part.
+/// Least turn length in guards: the remainder of the transient after the guard is then small.
 const GUARDS_MIN: f64 = 5.0;
-/// Turns at least this long are looked at ten times, shorter ones in steps of a tenth of a second or as a whole.
+/// Turns of at least this length are recorded in ten ticks; shorter ones in ticks of a tenth of a second or as one.
 const TICK_S_MIN: f64 = 0.1;
 
-/// What a contender did at a level while nothing was switched.
+/// Series of a contender at a level without switches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SteadySeries {
     pub level: usize,
@@ -68,13 +71,13 @@ pub struct SteadySeries {
     pub per_tick: Vec<f64>,
     /// Committed transactions per second, of each class that had any.
     pub classes_per_s: Vec<f64>,
-    /// How long a transaction that a client is in at a random instant goes on, on the mean over all instants and clients, seconds;
-    /// none goes on for 0 s.
+    /// Mean residual time of the transaction that a client is in at a random instant, over all instants and clients,
+    /// seconds; 0 s where it is in none.
     pub residual_s: f64,
 }
 
 impl SteadySeries {
-    /// Of a slice without a switch, whose first `from` ticks do not count.
+    /// From a slice without a switch; the first `from` ticks do not count.
     pub fn of(
         level: usize,
         contender: usize,
@@ -101,7 +104,7 @@ impl SteadySeries {
         self.classes_per_s.iter().sum()
     }
 
-    /// The shortest turn that holds enough of this contender's work, seconds.
+    /// The shortest turn with enough of this contender's transactions, seconds.
     fn shortest_s(&self) -> f64 {
         let rarest_per_s = self
             .classes_per_s
@@ -114,9 +117,9 @@ impl SteadySeries {
     }
 }
 
-/// How long a transaction goes on that a client is in at a random instant, seconds: half the sum of the squares of the service times
-/// over the time of the clients, waits between transactions included (mean residual life: Cox 1962). It is what a turn's end leaves
-/// for each client, however long the turn.
+/// Mean residual time of the transaction that a client is in at a random instant, seconds: half the sum of the squared
+/// service times over the clients' time, waits between transactions included (mean residual life: Cox 1962). This is
+/// the time per client after the end of a turn, for turns of any length.
 fn residual_s(answer: &SliceAnswer, clients: u32) -> f64 {
     let all = match &answer.service_times {
         Some(encoded) => latency::decode(encoded),
@@ -134,11 +137,11 @@ fn residual_s(answer: &SliceAnswer, clients: u32) -> f64 {
     squares_s / 2.0 / (f64::from(clients) * answer.measured_s).max(f64::EPSILON)
 }
 
-/// What rehearsed switches showed.
+/// Result of rehearsed switches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Switches {
     guard_s: f64,
-    /// How long a switch shows in throughput, the longest of all contenders, seconds.
+    /// Duration of a switch's effect on throughput, the longest of all contenders, seconds.
     transient_s: f64,
     /// Median time between turns, seconds.
     between_s: f64,
@@ -239,7 +242,7 @@ impl Contest<'_> {
         Ok(all)
     }
 
-    /// Switches between the contenders in turn and measures what that costs.
+    /// Switches between the contenders in turn and measures the cost of a switch.
     fn rehearse_switches(&mut self, level: usize, pilot: Pilot) -> Result<Switches> {
         let plan = self.plan();
         let mut switches = Switches {
@@ -300,7 +303,7 @@ impl Contest<'_> {
         Ok(switches)
     }
 
-    /// An order without guard; its length is for the caller to give.
+    /// An order without guard; the caller sets its length.
     pub(super) fn pilot_order(
         &mut self,
         level: usize,
@@ -323,7 +326,7 @@ impl Contest<'_> {
         }
     }
 
-    /// Runs one order outside of blocks; nothing comes of it when the contender failed, which is then brought back.
+    /// Runs one order outside of blocks; `None` when the contender failed, which is then recovered.
     pub(super) fn run_pilot(
         &mut self,
         level: usize,
@@ -379,13 +382,13 @@ impl Contest<'_> {
 
     fn lose_pilot(&mut self, contender: usize, why: &str) -> Result<()> {
         let name = &self.config.plan.contenders[contender].name;
-        let failure = anyhow::anyhow!("`{name}` did not survive load outside of blocks: {why}");
+        let failure = anyhow::anyhow!("`{name}` failed under load outside of blocks: {why}");
         self.allow_failure(contender, failure)?;
         self.recover(contender, false)
     }
 }
 
-/// Time between the ends of the one turn and the begin of the next, the median, seconds.
+/// Median time between the end of one turn and the beginning of the next, seconds.
 fn median_gap_s(spans: &[(u64, u64)]) -> f64 {
     let gaps = spans
         .windows(2)
@@ -434,7 +437,7 @@ fn choose(plan: &Plan, steady: &[SteadySeries], switches: Switches, pilot: Pilot
     }
 }
 
-/// The length of a look at turns around `turn_s`, whose shortest is that less the share `jitter`, seconds.
+/// Tick length of turns around `turn_s`, of which the shortest is shorter by the share `jitter`, seconds.
 pub(super) fn tick_s(turn_s: f64, jitter: f64) -> f64 {
     match turn_s >= 10.0 * TICK_S_MIN {
         true => turn_s / 10.0,
@@ -445,13 +448,13 @@ pub(super) fn tick_s(turn_s: f64, jitter: f64) -> f64 {
 /// Blocks in which every slice holds enough transactions for the limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct HoldingBlocks {
-    /// Least repeats of a block's order.
+    /// Least number of repeats of a block's order.
     repeats: u32,
-    /// What enough of such blocks take at all levels, seconds.
+    /// Time for [`BLOCKS_FOR_LIMITS`] such blocks at all levels, seconds.
     blocks_s: f64,
 }
 
-/// The blocks with `needed` transactions in every slice, at the rate of the slowest contender.
+/// Blocks with `needed` transactions in every slice, at the rate of the slowest contender.
 fn repeats_holding(
     needed: f64,
     plan: &Plan,
@@ -483,7 +486,7 @@ fn turn_reason(reason: SliceReason) -> TurnReason {
     }
 }
 
-/// What is predicted of a length that was to choose from.
+/// Prediction for a candidate length; `None` where there is none.
 fn predicted(candidate: &SliceCandidate) -> Option<TurnLength> {
     let could_be_chosen = candidate.is_allowed && candidate.blocks >= BLOCKS_MIN;
     could_be_chosen.then_some(())?;

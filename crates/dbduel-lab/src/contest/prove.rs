@@ -1,7 +1,7 @@
-//! `[limits] prove = true`: the power of every contender that claims durable commits is cut before the contest.
+//! `[limits] prove = true`: cuts the power of every contender that claims durable commits before the contest.
 //!
-//! Before anything else is prepared, so that no sandbox of the contest exists that the crash test could disturb, and the
-//! data that it loads are in a snapshot when the contest wants them.
+//! Runs before any other preparation, so that no sandbox of the contest exists that the crash test could disturb, and
+//! the contest finds the loaded data in a snapshot.
 
 use anyhow::{Context as _, Result};
 use dbduel_machine::clock;
@@ -17,11 +17,11 @@ use super::journal::Journal;
 use super::measure::finding;
 use crate::crash::{self, ContenderOutcome, CrashConfig};
 
-/// Cuts the power of each contender whose proof the record does not have, and keeps what was left.
+/// Cuts the power of each contender whose proof is not in the record, and records the result.
 ///
 /// # Errors
-/// When this machine has no FUSE, a server cannot be fetched, loaded or driven, the record cannot be written, or the user
-/// interrupts. What a cut does to a server is no error.
+/// When this machine has no FUSE, a server cannot be fetched, loaded or driven, the record cannot be written, or the
+/// user interrupts. A server's loss or corruption is no error.
 pub fn prove(config: &ContestConfig<'_>, past: &Record, journal: &mut Journal) -> Result<()> {
     let plan = &config.plan;
     let Some(DurabilityProof { cuts, load_s }) = plan.limits.prove else {
@@ -65,14 +65,14 @@ pub fn prove(config: &ContestConfig<'_>, past: &Record, journal: &mut Journal) -
             "prove.nothing-claimed",
             Severity::Note,
             &[],
-            "`prove = true` had nothing to prove: no contender's settings claim that a commit survives a power cut".to_owned(),
+            "`prove = true` had no effect: no contender's settings claim that a commit survives a power cut".to_owned(),
             "set innodb_flush_log_at_trx_commit = 1 or synchronous_commit = on, or leave `prove` out",
         ))?;
     }
     Ok(())
 }
 
-/// What the record keeps of the cuts.
+/// Summary of the cuts for the record.
 fn summary(outcome: &ContenderOutcome, seconds: f64) -> Proof {
     let counted = || {
         outcome
@@ -97,7 +97,9 @@ fn summary(outcome: &ContenderOutcome, seconds: f64) -> Proof {
 
 fn said(contender: &str, proof: &Proof) -> String {
     match (&proof.weaker_promise, &proof.example) {
-        (Some(setting), _) => format!("{contender}: no power is cut, as {setting} claims less"),
+        (Some(setting), _) => {
+            format!("{contender}: no power cuts, as {setting} does not claim durable commits")
+        }
         (None, None) => format!(
             "{contender}: all {} acknowledged commits survived {} power cuts",
             proof.acknowledged, proof.cuts

@@ -1,4 +1,4 @@
-//! What a contest gets its load and its servers from: machines, or in tests a simulation of them.
+//! Source of a contest's load and servers: real machines, or in tests a simulation.
 
 use std::fmt::Debug;
 
@@ -14,16 +14,16 @@ use super::load::Load;
 use crate::load_processes::LoadProcesses;
 use crate::server_host::ServerHosts;
 
-/// Gives a contest its load and its servers.
+/// Provides a contest's load and servers.
 pub trait Provider: Debug {
     /// Starts the load that the plan asks for.
     ///
     /// # Errors
-    /// When a load host does not obey, or this program cannot be executed again.
+    /// When a load host refuses or fails, or this program cannot be executed again.
     fn load(&self, config: &ContestConfig<'_>) -> Result<Box<dyn Load>>;
 
-    /// The server of a contender, which is ours and does not run yet, with settings that it takes, and what it remarks on them.
-    /// `number` is the contender's index in the plan.
+    /// Prepares the sandbox of a contender's server, which does not run yet, and checks its settings; also returns the
+    /// server's remarks on them. `number` is the contender's index in the plan.
     ///
     /// # Errors
     /// When it cannot be fetched or refuses a setting.
@@ -34,7 +34,7 @@ pub trait Provider: Debug {
         number: usize,
     ) -> Result<(ContenderServer, Vec<Finding>)>;
 
-    /// Whether there are processes for samplers to watch.
+    /// True when there are processes for samplers to watch.
     fn has_processes(&self) -> bool;
 }
 

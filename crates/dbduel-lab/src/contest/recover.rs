@@ -1,4 +1,4 @@
-//! After a lost slice: the load process, the server and the connections between them are brought back.
+//! Recovery after a lost slice: restarts the load process and the server, and reconnects clients.
 
 use std::time::Duration;
 
@@ -19,21 +19,21 @@ use crate::drive::LoadHostMissing;
 use crate::facts::{Moment, keep};
 use crate::server_host::ServerHostMissing;
 
-/// The pause before the second attempt; each further one is twice as long as the one before. A server that shuts down in order, as
-/// PostgreSQL does when one of its processes died, refuses clients meanwhile, and what is left of it may refuse the next start.
+/// The pause before the second attempt; each further one is twice as long. A server that shuts down cleanly, as
+/// PostgreSQL does when one of its processes died, refuses clients meanwhile, and its remaining processes may block the
+/// next start.
 const PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
-/// How often a pause looks at whether the user wants an end.
+/// Interval at which a pause checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(100);
 
 impl Contest<'_> {
-    /// Brings a contender back into the contest: starts a load process and a server that have ended, connects the
-    /// clients, and warms the server up when it has lost its caches, or when it `is_cold` anyway. What fails on the way is
-    /// tried again: a start as often as the plan allows, a server that runs and does not let clients in as long as it may take to
-    /// start.
+    /// Recovers a contender: starts a load process and a server that have ended, connects the clients, and warms the
+    /// server up when it has lost its caches or `is_cold`. Retries failures: starts as often as the plan allows;
+    /// connections to a running server within its start timeout.
     ///
     /// # Errors
-    /// When that is used up, the record cannot be written, or the user interrupts.
+    /// When these attempts fail, the record cannot be written, or the user interrupts.
     pub(super) fn recover(&mut self, contender: usize, mut is_cold: bool) -> Result<()> {
         let patience = Duration::from_secs_f64(self.config.plan.limits.server_start_s);
         let (mut since, mut pause) = (clock::now(), PAUSE);
@@ -58,7 +58,7 @@ impl Contest<'_> {
             if clock::since(since) > patience {
                 let name = &self.config.plan.contenders[contender].name;
                 bail!(
-                    "`{name}` could not be brought back within {}: {error}; its log is {}",
+                    "could not recover `{name}` within {}: {error}; its log is {}",
                     dbduel_text::duration(patience.as_secs_f64()),
                     self.arena.log_of(contender)
                 );
@@ -80,11 +80,11 @@ impl Contest<'_> {
         Ok(())
     }
 
-    /// Connects the clients of all contenders for the first time. A load process or servers that have ended since they were
-    /// prepared are started again.
+    /// Connects the clients of all contenders for the first time. Restarts a load process or servers that have ended
+    /// since their preparation.
     ///
     /// # Errors
-    /// When clients cannot be connected for another reason, or the plan's number of restarts is used up.
+    /// When clients cannot be connected for another reason, or the plan's restarts are used up.
     pub(super) fn connect_clients(&mut self) -> Result<Vec<(Address, Session)>> {
         let plan = self.plan();
         loop {
@@ -110,10 +110,10 @@ impl Contest<'_> {
         }
     }
 
-    /// States what failed with a contender, so that it is tried again; returns that.
+    /// Journals a contender's failure before a retry; returns the failure.
     ///
     /// # Errors
-    /// The failure itself when trying again cannot help.
+    /// The failure itself when a retry cannot help.
     pub(super) fn allow_failure(&self, contender: usize, failure: anyhow::Error) -> Result<String> {
         let is_final = failure.is::<RecordError>()
             || failure.is::<LoadHostMissing>()
@@ -151,7 +151,7 @@ impl Contest<'_> {
         Ok(())
     }
 
-    /// Starts the load process again and connects the clients of all contenders but one, which is connected next.
+    /// Starts the load process again and connects the clients of all contenders but `but`, which is connected next.
     fn restart_load(&mut self, but: usize) -> Result<()> {
         let plan = self.plan();
         self.replace_load()?;
@@ -171,7 +171,7 @@ impl Contest<'_> {
         Ok(())
     }
 
-    /// Starts the load process again, without clients; states it where the one before had failed.
+    /// Starts the load process again, without clients; journals that where the previous one had failed.
     fn replace_load(&mut self) -> Result<()> {
         let failure = self.load.failure().map(str::to_owned);
         match failure.filter(|_| self.config.plan.hosts.is_some()) {
@@ -179,15 +179,15 @@ impl Contest<'_> {
                 "load.host-lost",
                 Severity::Note,
                 &[],
-                format!("Load process lost and started again on all load hosts: {why}"),
-                "check the agent of this host, the host, nats-server, and the network between them",
+                format!("the load process was lost and started again on all load hosts: {why}"),
+                "check the host, its agent, nats-server, and the network between them",
             ))?,
             None if self.load.is_broken() => self.journal.notice(finding(
                 "load.restarted",
                 Severity::Note,
                 &[],
-                "the load process ended or did not answer and was started again".to_owned(),
-                "look for what ended it: the kernel's log names processes that were killed for want of memory",
+                "the load process ended or stopped answering; it was started again".to_owned(),
+                "find the cause: the kernel log names processes killed for lack of memory",
             ))?,
             None => {}
         }

@@ -1,4 +1,4 @@
-//! What a contest asks of those who judge it. The lab measures; what blocks show is for others to say.
+//! The interface between a contest and its judge. The lab measures; the referee decides what blocks show.
 
 use std::fmt::Debug;
 
@@ -7,24 +7,25 @@ use dbduel_record::late::LateShares;
 use dbduel_record::rows::SliceRow;
 use dbduel_record::{Plan, Record, Verdict};
 
-/// Decides while a contest runs what it measures next.
+/// Decides during a contest what to measure next.
 pub trait Referee: Debug {
-    /// What the complete blocks of a level among `rows` show.
+    /// Standing of a level by its complete blocks among `rows`.
     fn decide_level(&self, plan: &Plan, rows: &[SliceRow], level: usize) -> LevelStanding;
 
-    /// True when the contest is to decide limits besides its verdicts.
+    /// True when the contest has to decide limits besides its verdicts.
     fn has_limits(&self) -> bool;
 
     /// Names of the limits that more blocks of a level may decide.
     fn open_limits(&self, record: &Record, level: usize) -> Vec<&'static str>;
 
-    /// Transactions that each slice must have for its limits to be measured; 0 where any do.
+    /// Transactions that each slice needs for its limits to be measured; 0 without a minimum.
     fn transactions_needed(&self) -> f64;
 
-    /// The chosen variant of each contender at a level, as contenders of the plan; `None` without a complete block of choosing.
+    /// The chosen variant of each contender at a level, as indices of contenders of the plan; `None` without a complete
+    /// block of choosing.
     fn champions(&self, plan: &Plan, rows: &[SliceRow], level: usize) -> Option<Vec<usize>>;
 
-    /// How late the transactions of all slices of a record were; empty without an objective.
+    /// Share of late transactions of every slice of a record; empty without an objective.
     fn late_shares(&self, record: &Record) -> LateShares;
 
     /// True when a search needs no further block at a rate.
@@ -54,7 +55,7 @@ pub enum DepartureStanding {
     Open,
 }
 
-/// What the blocks of a level show by now.
+/// Standing of a level: what its blocks show so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LevelStanding {
     /// Index into `Plan::levels`.
@@ -63,27 +64,27 @@ pub struct LevelStanding {
     pub blocks_complete: u32,
     /// One entry per contender other than the baseline, in the order of the experiment.
     pub comparisons: Vec<ComparisonStanding>,
-    /// Of a designed contest, the verdict on what each factor contributes.
+    /// In a designed contest, the verdict on each factor's effect.
     pub effects: Vec<Verdict>,
 }
 
-/// What the blocks show of a contender against the baseline.
+/// Standing of a contender against the baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparisonStanding {
     /// Name of the contender.
     pub contender: String,
-    /// The verdict by now.
+    /// The current verdict.
     pub verdict: Verdict,
-    /// Why it is void or open, where that needs to be said.
+    /// Why it is void or open, where that needs an explanation.
     pub because: Option<String>,
-    /// Ratio of the throughputs; absent where it is not known.
+    /// Ratio of the throughputs, contender ÷ baseline; absent where unknown.
     pub ratio: Option<f64>,
-    /// The ratio's interval, which holds at every moment; its upper end may be infinite.
+    /// The ratio's interval, valid at every moment; its upper end may be infinite.
     pub interval: Option<(f64, f64)>,
 }
 
 impl LevelStanding {
-    /// True when no further block is needed: every comparison is decided or cannot be saved.
+    /// True when no further block is needed: every comparison is decided or void for good.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         let comparisons = self.comparisons.iter().map(|comparison| comparison.verdict);

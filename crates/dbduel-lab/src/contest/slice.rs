@@ -1,4 +1,4 @@
-//! One slice: what its turns brought, put together as rows of the record.
+//! One slice: assembles its turns into rows of the record.
 
 use anyhow::{Result, anyhow};
 use dbduel_load::order::{ClassAnswer, Orchestration, SliceAnswer};
@@ -14,18 +14,18 @@ use super::injector::InjectedTime;
 use super::turn::Turn;
 use crate::observe::Observed;
 
-/// What the turns of a slice brought so far.
+/// A slice while its turns run.
 #[derive(Debug, Default)]
 pub struct SliceSoFar {
     answer: Option<SliceAnswer>,
     guard_s: f64,
     left_out_s: f64,
     observed: Observed,
-    /// How long the server was stopped on purpose; absent without an injection.
+    /// Time stopped by injection; absent without one.
     injected: Option<InjectedTime>,
 }
 
-/// Which slice, and of whom.
+/// Number and contender of a slice.
 #[derive(Debug, Clone, Copy)]
 pub struct SliceLabel<'a> {
     pub slice: SliceId,
@@ -38,7 +38,7 @@ impl SliceSoFar {
     /// Adds the next turn.
     ///
     /// # Errors
-    /// When the answer of the load process cannot be understood.
+    /// When the answer of the load process is invalid.
     pub fn add(&mut self, turn: Turn) -> Result<()> {
         let Turn {
             answer,
@@ -77,7 +77,7 @@ impl SliceSoFar {
     /// The slice as rows; `None` before its first turn.
     ///
     /// # Errors
-    /// When the answer of the load process cannot be understood.
+    /// When the answer of the load process is invalid.
     pub fn into_rows(
         self,
         label: SliceLabel<'_>,
@@ -114,7 +114,7 @@ impl SliceSoFar {
     }
 }
 
-/// Adds what was observed; what the load process says of itself goes before what was seen of it.
+/// Adds the observations; the load process's own readings come before those of its samplers.
 fn add_observed(result: &mut SliceResult, label: SliceLabel<'_>, observed: Observed) {
     let SliceId { block, position } = label.slice;
     for reading in observed.readings {
@@ -147,7 +147,7 @@ fn add_observed(result: &mut SliceResult, label: SliceLabel<'_>, observed: Obser
         .collect();
 }
 
-/// The answer as rows of the record.
+/// Converts an answer into rows of the record.
 fn rows(
     answer: &SliceAnswer,
     label: SliceLabel<'_>,
@@ -268,7 +268,7 @@ fn rows(
     Ok(result)
 }
 
-/// What it took to have several load hosts drive a slice, as readings.
+/// Readings on the orchestration of several load hosts.
 fn of_hosts(orchestration: &Orchestration) -> Vec<(String, f64)> {
     let Orchestration {
         clock_uncertainty_us,

@@ -1,6 +1,7 @@
-//! Stacks on request: after the last block every contender is under the load of every level once more while `perf` samples it.
+//! Stacks on request: after the last block every contender runs once more under the load of every level while `perf`
+//! samples it.
 //!
-//! Nothing of this load counts, so the cost of looking is in no figure.
+//! This load does not count, so the sampling cost is in no figure.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -24,12 +25,12 @@ use crate::observe::{Missing, stacks};
 
 /// Load before the first sample, seconds.
 const GUARD_S: f64 = 1.0;
-/// Time in which samples are taken.
+/// Sampling time.
 const SAMPLED: Duration = Duration::from_secs(5);
-/// Load in all, seconds: `perf` takes a moment to begin.
+/// Total load, seconds: `perf` takes a moment to begin.
 const LOAD_S: f64 = 8.0;
 
-/// The file of `perf`; gone when dropped.
+/// Output file of `perf`; removed on drop.
 struct Samples(PathBuf);
 
 impl Samples {
@@ -46,14 +47,14 @@ impl Drop for Samples {
     }
 }
 
-/// What is said where there are no stacks.
+/// Note on missing stacks.
 fn no_stacks(about: &[&str], why: &str) -> Finding {
     finding(
         "observe.no-stacks",
         Severity::Note,
         about,
         format!("no stacks: {why}"),
-        "let perf look at the servers (kernel.perf_event_paranoid, or as root), or do without",
+        "permit perf to sample the servers (lower kernel.perf_event_paranoid, or run as root), or omit stacks",
     )
 }
 
@@ -69,8 +70,8 @@ impl Contest<'_> {
         Ok(())
     }
 
-    /// Samples the stacks of every contender at every level, of a search at the heaviest one; the first failure of a contender
-    /// is a finding and ends its samples.
+    /// Samples the stacks of every contender at every level, in a search only at the heaviest. A contender's first
+    /// failure is a finding and ends its samples.
     ///
     /// # Errors
     /// When the load process fails, the record cannot be written, or the user interrupts.
@@ -116,7 +117,7 @@ impl Contest<'_> {
         Ok(())
     }
 
-    /// One contender under the load of a level while its stacks are sampled into `file`; returns its transactions per second.
+    /// Samples one contender's stacks into `file` under the load of a level; returns its transactions per second.
     fn sample_one(
         &mut self,
         contender: usize,
@@ -169,7 +170,8 @@ impl Contest<'_> {
     }
 }
 
-/// The levels at which stacks are sampled: of a suite, reads before changes, since samples of changes leave other data.
+/// The levels at which stacks are sampled; in a suite, reads before changes, since the samples of changes alter the
+/// data.
 fn sampled_levels(plan: &Plan) -> Vec<usize> {
     if plan.search.is_some() {
         return plan.heaviest_level().into_iter().collect();

@@ -1,7 +1,7 @@
-//! How servers run the statements of a suite's workloads: once for each contender and workload, before its warm-up, clients send
-//! statements for a moment, and the server explains one of each class.
+//! Statement plans of a suite's workloads: before each warm-up, clients send statements for a moment, and the server
+//! explains one of each class.
 //!
-//! No contest depends on it: what cannot be explained says why in the record.
+//! No contest depends on this: for an unexplained statement the record holds the reason.
 
 use std::time::Duration;
 
@@ -18,13 +18,13 @@ use dbduel_record::store::STATEMENTS;
 use super::Contest;
 use super::warm_up::workload_at;
 
-/// Load from which the statements are taken, seconds.
+/// Load for sampling statements, seconds.
 const SAMPLE_S: f64 = 0.3;
-/// Longest time of one EXPLAIN, which old servers execute some subqueries for, unless `[limits] statement` is shorter.
+/// Timeout of one EXPLAIN, which executes some subqueries on old servers, unless `[limits] statement` is shorter.
 const EXPLAIN_TIMEOUT: Duration = Duration::from_secs(20);
 
 impl Contest<'_> {
-    /// Keeps how an awake contender runs the statements of a level, unless the record has it. The contender's clients are
+    /// Records an awake contender's statement plans at a level, unless the record has them. The contender's clients are
     /// connected at that level afterwards.
     ///
     /// # Errors
@@ -85,13 +85,13 @@ impl Contest<'_> {
     }
 }
 
-/// What the server says of a statement.
+/// The server's EXPLAIN of a statement.
 fn explain(connection: &mut Connection, example: StatementExample) -> ExplainedStatement {
     let answer = match &example.text {
         Some(text) => connection
             .query(&introspection::explain(connection.dialect(), text))
             .map_err(|error| format!("{:#}", Error::from(error))),
-        None => Err("its text is too long to be kept".to_owned()),
+        None => Err("its text is too long to record".to_owned()),
     };
     let (columns, rows, because) = match answer {
         Ok(set) => {

@@ -1,4 +1,4 @@
-//! One turn: the order to the load process, the samplers around its measured part, its answer.
+//! One turn: the order to the load process, the samplers around its measured part, and the answer.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -18,53 +18,53 @@ use super::{ComparisonStanding, Contest, LevelStanding};
 use crate::drive::SliceEnd;
 use crate::observe::Observed;
 
-/// Share of a turn in which load threads may have stalled that does not end up outside of the measured time; with more of it the slice is lost.
+/// Limit of the share of a turn in which load threads stalled within the measured time; above it the slice is lost.
 const STALLED_SHARE_MAX: f64 = 0.05;
-/// Share of a turn that may be left out because no load thread ran.
+/// Limit of the share of a turn that may be left out because no load thread ran.
 const LEFT_OUT_SHARE_MAX: f64 = 0.5;
-/// The progress line stays a line: with more comparisons it has only their number.
+/// Limit of comparisons named on the progress line; with more it shows only their number.
 const NAMED_MAX: usize = 2;
 
-/// Suspension of the machine that is distinguishable from the time between reading two clocks.
+/// Least suspension of the machine that is distinguishable from the time between reading two clocks.
 const SUSPENDED_MIN: Duration = Duration::from_millis(100);
 
-/// Which turn of a block.
+/// Position of a turn in its block.
 #[derive(Debug, Clone, Copy)]
 pub struct TurnPlace {
     /// Number of the repeat of the block's running order, from 0.
     pub repeat: u32,
     /// Position in the running order.
     pub position: usize,
-    /// Whether samplers look at it.
+    /// True when samplers watch it.
     pub is_watched: bool,
 }
 
-/// What a turn brought.
+/// Result of a turn.
 #[derive(Debug)]
 pub struct Turn {
     pub answer: SliceAnswer,
     /// Load before the measured part, seconds.
     pub guard_s: f64,
-    /// Time that is not in the measured part because no load thread ran, seconds.
+    /// Time excluded from the measured part because no load thread ran, seconds.
     pub left_out_s: f64,
-    /// What samplers saw; nothing when it was not watched.
+    /// Readings of the samplers; empty when the turn was not watched.
     pub observed: Observed,
-    /// How long the server was stopped on purpose; absent without an injection.
+    /// Time stopped by injection; absent without one.
     pub injected: Option<InjectedTime>,
 }
 
-/// What came of a turn.
+/// How a turn ended.
 pub enum Outcome {
     Finished(Box<Turn>),
-    /// Nothing, because of the server, and why.
+    /// Lost because of the server; the reason.
     Lost(String),
-    /// Nothing usable, because the load process or a machine stalled, or the work of the slice was not done, and for how long.
+    /// Unusable because the load process or a machine stalled, or the work of the slice was not done; the reason.
     /// Clients are still connected.
     Stalled(String),
 }
 
 impl Contest<'_> {
-    /// Lets the handicap of a contender go on where the plan gives it one, as long as the contender is loaded.
+    /// Resumes the handicap of a contender where the plan gives it one.
     pub(super) fn resume_injection(&mut self, contender: usize) -> Result<()> {
         let plan = self.plan();
         let injection = plan.injection.as_ref();
@@ -77,7 +77,7 @@ impl Contest<'_> {
         }
     }
 
-    /// Ends it until the next time and leaves the server awake; absent without one.
+    /// Pauses the handicap and leaves the server awake; `None` without one.
     pub(super) fn pause_injection(&mut self, contender: usize) -> Option<InjectedTime> {
         let injection = self.config.plan.injection.as_ref()?;
         let resident = &mut self.arena.resident(contender).backend;
@@ -190,7 +190,7 @@ impl Contest<'_> {
             .parameters;
         if workload.has_fixed_work(parameters) && !answer.is_finished {
             return Ok(Outcome::Stalled(format!(
-                "its clients did not do the work of the slice in {}; raise `slice`",
+                "its clients did not finish the work of the slice in {}; raise `slice`",
                 dbduel_text::duration(answer.measured_s)
             )));
         }
@@ -210,8 +210,8 @@ impl Contest<'_> {
     }
 }
 
-/// Says that the machine slept, or that the load process stalled for so much of a turn of `whole_s` that it shows nothing of the server.
-/// `left_out_s` of it is not in the answer.
+/// Reports that the machine was suspended, or that the load process stalled for so much of a turn of `whole_s` that the
+/// turn shows nothing of the server. `left_out_s` of it is not in the answer.
 fn stall(
     answer: &SliceAnswer,
     whole_s: f64,
@@ -233,13 +233,13 @@ fn stall(
         answer.stalled_s > STALLED_SHARE_MAX * whole_s || left_out_s > LEFT_OUT_SHARE_MAX * whole_s;
     is_lost.then(|| {
         format!(
-            "the load process stalled for {:.1} s of {whole_s:.1} s and sent nothing meanwhile",
+            "the load process stalled for {:.1} s of {whole_s:.1} s and sent nothing in that time",
             answer.stalled_s + left_out_s
         )
     })
 }
 
-/// What is known of the level so far, for the progress line.
+/// Standing of the level, for the progress line.
 fn standing(decision: &LevelStanding) -> String {
     let comparisons = &decision.comparisons;
     let mut text = match comparisons.len() {
@@ -260,7 +260,7 @@ fn compared(comparison: &ComparisonStanding) -> Option<String> {
     Some(format!(", {name} ×{value:.3} [{low:.3}, {high:.3}]"))
 }
 
-/// How many of several verdicts there are.
+/// Number of decided verdicts among several.
 fn decided(what: &str, verdicts: impl ExactSizeIterator<Item = Verdict>) -> String {
     let all = verdicts.len();
     let decided = verdicts.filter(|verdict| *verdict != Verdict::Undecided);

@@ -1,7 +1,7 @@
-//! Warm-up: each contender under full load until its throughput is steady, or the cap ends it.
+//! Warm-up: each contender runs under full load until its throughput is steady or the cap ends it.
 //!
-//! Of the levels of one workload only the heaviest is warmed up. That the others settle in their own slices, or do not, is
-//! told by the judge, which looks at the course of every cell. The workloads of a suite are warmed up phase by phase.
+//! Of the levels of one workload only the heaviest is warmed up. Whether the others settle in their own slices is for
+//! the judge to report, from the course of every cell. The workloads of a suite are warmed up phase by phase.
 
 use std::ops::ControlFlow;
 
@@ -22,14 +22,14 @@ use super::phases::warm_up_s;
 use super::pilot::{self, SteadySeries};
 use crate::drive::SliceEnd;
 
-/// Steps of a warm-up that are kept, at most.
+/// Limit of recorded steps of a warm-up.
 const STEPS_MAX: usize = 120;
 
 impl Contest<'_> {
     /// Warms up every contender in turn, unless the phases of a suite do.
     ///
     /// # Errors
-    /// When a contender cannot be brought back from a failure, or the user interrupts.
+    /// When a contender cannot be recovered, or the user interrupts.
     pub fn warm_up(&mut self) -> Result<()> {
         match self.config.plan.suite {
             Some(_) => Ok(()),
@@ -40,7 +40,7 @@ impl Contest<'_> {
     /// Warms up every contender in turn.
     ///
     /// # Errors
-    /// When a contender cannot be brought back from a failure, or the user interrupts.
+    /// When a contender cannot be recovered, or the user interrupts.
     pub fn warm_up_all(&mut self) -> Result<()> {
         for contender in 0..self.config.plan.contenders.len() {
             if let Err(error) = self.warm_up_one(contender) {
@@ -54,7 +54,7 @@ impl Contest<'_> {
     /// Warms up one contender.
     ///
     /// # Errors
-    /// When it cannot be loaded at all, or the user interrupts; an interrupted warm-up leaves no trace.
+    /// When it cannot be loaded, or the user interrupts; an interrupted warm-up leaves no trace.
     pub fn warm_up_one(&mut self, contender: usize) -> Result<()> {
         let levels = self.progress.warmed.clone();
         levels
@@ -154,14 +154,14 @@ impl Contest<'_> {
             (SliceEnd::Finished(_), Health::Dead { how: why })
             | (SliceEnd::Lost { why, .. }, _) => {
                 bail!(
-                    "`{name}` did not survive its warm-up: {why}; its log is {}",
+                    "`{name}` failed during its warm-up: {why}; its log is {}",
                     self.arena.log_of(contender)
                 )
             }
         };
         if has_fixed_work && !answer.is_finished {
             bail!(
-                "`{name}` did not do the work of a slice in its warm-up of {:.0} s; raise `warm_up` in [schedule]",
+                "`{name}` did not finish the work of a slice in its warm-up of {:.0} s; raise `warm_up` in [schedule]",
                 answer.measured_s
             );
         }
@@ -181,7 +181,8 @@ impl Contest<'_> {
 }
 
 impl Contest<'_> {
-    /// Keeps what followed the transient of a warm-up for the pilot. Of one that was not certified that is its last half.
+    /// Keeps the part of a warm-up after its transient for the pilot; of a warm-up without a shown steady state its
+    /// last half.
     fn keep_warm(
         &mut self,
         level: usize,
@@ -201,7 +202,7 @@ impl Contest<'_> {
     }
 }
 
-/// What the clients of a level do.
+/// The workload of a level.
 pub(super) fn workload_at(plan: &Plan, level: usize) -> Result<&'static dyn Workload> {
     let cell = plan.levels.get(level).and_then(|level| level.cell.as_ref());
     let workload = cell.map_or(&plan.workload, |cell| &cell.workload);
@@ -226,14 +227,14 @@ fn rule(plan: &Plan) -> SteadyRule {
     }
 }
 
-/// The throughput of ticks, merged into so few steps that a line of the journal stays readable.
+/// The throughput of ticks, merged into at most [`STEPS_MAX`] steps to keep the line of the journal readable.
 fn in_steps(ticks_per_s: &[f64]) -> Vec<f64> {
     let merged = ticks_per_s.len().div_ceil(STEPS_MAX).max(1);
     let mean = |chunk: &[f64]| (chunk.iter().sum::<f64>() / chunk.len() as f64).round();
     ticks_per_s.chunks(merged).map(mean).collect()
 }
 
-/// Throughput of a tick for people.
+/// Throughput of a tick, for display.
 pub fn rate(tick: &Tick) -> String {
     format!(
         "{:.0} transactions/s",

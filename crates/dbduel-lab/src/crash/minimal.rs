@@ -1,4 +1,4 @@
-//! A loss, reduced to the writes that it needs, and kept with the image of the disk.
+//! Minimal image of a loss: the fewest lost writes that reproduce it, kept with the image of the disk.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -14,14 +14,14 @@ use super::stand::Stand;
 use super::traced_load::TracedLoad;
 use crate::StatusOutput;
 
-/// Folder with the disk.
+/// Folder of the disk's image.
 const DISK: &str = "data";
-/// The order of writes.
+/// File with the order of writes.
 const WRITES: &str = "writes.csv";
-/// The verdict.
+/// File with the verdict.
 const CUT: &str = "cut.json";
 
-/// A cut in which something was lost.
+/// A cut with a loss, to be minimised.
 pub struct Minimal<'m> {
     pub console: &'m dyn StatusOutput,
     pub images: &'m Images,
@@ -31,16 +31,16 @@ pub struct Minimal<'m> {
 }
 
 impl Minimal<'_> {
-    /// Searches for the fewest parts of writes that must be lost for the same to happen, and writes the disk, the order of
-    /// writes and the verdict to a folder of their own.
+    /// Searches for the fewest lost parts of writes that reproduce the loss, and writes the disk, the order of writes
+    /// and the verdict to a separate folder.
     ///
     /// # Errors
-    /// When a server cannot be started for a reason of the lab, or a file cannot be written.
+    /// When the lab fails to start a server, or a file cannot be written.
     pub fn keep(&self, stand: &mut Stand<'_>, selection: &Selection) -> Result<KeptImage> {
         let (fate, model) = (self.cut.fate(), self.cut.model);
         let lost = selection.lost(model, self.replay);
         self.console.stage(&format!(
-            "{}: cut {}: searching for the fewest losses that show it",
+            "{}: cut {}: searching for the fewest lost writes that reproduce the loss",
             stand.name(),
             self.cut.cut
         ));
@@ -77,7 +77,7 @@ impl Minimal<'_> {
         })
     }
 
-    /// Everything that is pending but these parts.
+    /// All pending writes but these parts.
     fn without(&self, lost: &[Fragment], metadata_until: usize) -> Selection {
         let mut selection = Selection::everything(self.cut.model, self.replay);
         let lost: BTreeSet<&Fragment> = lost.iter().collect();
@@ -104,7 +104,7 @@ impl Minimal<'_> {
         Ok(seen.fate() == fate)
     }
 
-    /// Every event from the oldest pending write to the cut.
+    /// Events from the oldest pending write to the cut, as CSV.
     fn order_of_writes(&self, selection: &Selection) -> String {
         let everything = Selection::everything(self.cut.model, self.replay);
         let mut paths = self.replay.image(&everything).paths();
@@ -177,7 +177,7 @@ impl Minimal<'_> {
     }
 }
 
-/// A change in a word, and the inode that it is about.
+/// A change in one word, and its inode.
 fn named(change: &Change) -> (&'static str, u64) {
     match change {
         Change::Create { ino, .. } => ("create", *ino),

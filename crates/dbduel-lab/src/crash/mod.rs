@@ -1,7 +1,9 @@
-//! Power cuts: what a server has acknowledged, against what it still has after the power failed under load.
+//! Power cuts: compares the commits that a server acknowledged with those it still has after a power failure under
+//! load.
 //!
-//! A contender's data directory lies on a volume of `dbduel-powercut` that records every write and every sync. After one
-//! run of load the record is cut at many moments; for each cut the server is started on what the disk may then hold.
+//! A contender's data directory lies on a volume of `dbduel-powercut` that records every write and every sync. One run
+//! of load is recorded; the record is cut at many moments, and for each cut the server is started on a possible state
+//! of its disk.
 
 mod minimal;
 mod outcome;
@@ -25,18 +27,18 @@ pub use outcome::{ContenderOutcome, CutFate, CutOutcome, KeptImage};
 use stand::Stand;
 use traced_load::TracedLoad;
 
-/// What is done with every contender.
+/// Settings of a crash test.
 #[derive(Debug)]
 pub struct CrashConfig<'a> {
-    /// The experiment, and where its servers are.
+    /// The experiment, and the home of its servers.
     pub contest: &'a ContestConfig<'a>,
     /// Cuts of each contender.
     pub cuts: u32,
-    /// They take turns.
+    /// The models, used in turn.
     pub models: &'a [CutModel],
-    /// Load, seconds.
+    /// Length of the load, seconds.
     pub load_s: f64,
-    /// What becomes of the first loss of each kind; without it nothing is kept of one.
+    /// Where to keep the first loss of each kind; `None` keeps none.
     pub images: Option<Images>,
 }
 
@@ -45,19 +47,19 @@ pub struct CrashConfig<'a> {
 pub struct Images {
     /// The folder that they are written to.
     pub folder: PathBuf,
-    /// Starts of a server that the search for one may take.
+    /// Limit of server starts in the search for one minimal image.
     pub tries: u32,
 }
 
-/// Loads one contender, cuts its power many times, and says what each cut left.
+/// Loads one contender, cuts its power many times, and reports the loss of each cut.
 ///
 /// # Errors
-/// When the server cannot be fetched, loaded or driven, or the user interrupts; what a cut does to it is no error.
+/// When the server cannot be fetched, loaded or driven, or the user interrupts. A loss after a cut is no error.
 pub fn run(config: &CrashConfig<'_>, number: usize) -> Result<ContenderOutcome> {
     on_stand(config, number, |stand| drive_and_cut(config, stand))
 }
 
-/// As [`run`] for a contender that claims that each commit is on disk; of another, the setting by which it claims less.
+/// As [`run`] for a contender that claims durable commits; the inner error is the setting by which it claims less.
 ///
 /// # Errors
 /// As [`run`].

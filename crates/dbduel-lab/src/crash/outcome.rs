@@ -1,45 +1,45 @@
-//! What the cuts of a contender showed: the document that programs read.
+//! Results of the cuts of a contender, as a JSON document.
 
 use dbduel_powercut::CutModel;
 use serde::Serialize;
 
 use super::verdict::CutVerdict;
 
-/// One contender.
+/// Results of one contender.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ContenderOutcome {
     /// Its name.
     pub contender: String,
     /// Its server.
     pub server: String,
-    /// The setting by which it promises less than that each commit is on disk.
+    /// The setting that weakens commit durability; absent when each commit is on disk.
     pub weaker_promise: Option<String>,
-    /// Whether pages were checked by the server's own program.
+    /// Whether the server's own program checked pages.
     pub checks_pages: bool,
     /// The load that was cut.
     pub load: LoadOutcome,
-    /// Every cut, in the order of time.
+    /// Every cut, in order of time.
     pub cuts: Vec<CutOutcome>,
-    /// Images of losses that were kept.
+    /// Minimal images of losses.
     pub images: Vec<KeptImage>,
 }
 
-/// The load that was recorded.
+/// The recorded load.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LoadOutcome {
-    /// Length.
+    /// Length, seconds.
     pub seconds: f64,
-    /// Clients.
+    /// Number of clients.
     pub clients: u32,
-    /// Commits that were acknowledged and kept in the log.
+    /// Acknowledged commits in the durability log.
     pub acknowledged: u64,
     /// Writes to the data directory.
     pub writes: u64,
     /// Their bytes.
     pub written_bytes: u64,
-    /// Syncs of files and folders, and writes that were durable when they returned.
+    /// Syncs of files and folders, and synchronous writes.
     pub syncs: u64,
-    /// Whether the record was full before the load ended; no cut is later.
+    /// True when the trace was full before the load ended; no cut is later.
     pub is_cut_short: bool,
 }
 
@@ -48,34 +48,34 @@ pub struct LoadOutcome {
 pub struct CutOutcome {
     /// Its number, from 0.
     pub cut: u32,
-    /// What became of writes that were not synced.
+    /// Model that decides the fate of unsynced writes.
     pub model: CutModel,
-    /// Recorded events before the cut, those before the load included.
+    /// Recorded events before the cut, including those before the load.
     pub position: u64,
-    /// Seconds from the begin of the load.
+    /// Time since the beginning of the load, seconds.
     pub at_s: f64,
-    /// Writes that were not synced.
+    /// Unsynced writes.
     pub pending_writes: u64,
     /// Parts of them that reached the disk.
     pub kept_parts: u64,
-    /// Parts of them that did not.
+    /// Parts of them that were lost.
     pub lost_parts: u64,
-    /// Commits that had been acknowledged.
+    /// Commits acknowledged before the cut.
     pub acknowledged: u64,
-    /// What was found.
+    /// Result of the checks.
     #[serde(flatten)]
     pub verdict: CutVerdict,
-    /// What the cut took: restart, checks, orderly end.
+    /// Time for restart, checks and shutdown, seconds.
     pub seconds: f64,
 }
 
-/// What became of the data in a cut, in one word.
+/// State of the data after a cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CutFate {
     /// Every acknowledged commit is there and every check is clean.
     Intact,
-    /// Commits are missing, and everything else is right.
+    /// Commits are missing; all other checks pass.
     CommitsLost,
     /// The data are wrong, and the server or its tools say so.
     CorruptNoticed,
@@ -84,7 +84,7 @@ pub enum CutFate {
 }
 
 impl CutFate {
-    /// As reports name it.
+    /// Name in reports.
     pub fn name(self) -> &'static str {
         match self {
             CutFate::Intact => "intact",
@@ -95,40 +95,40 @@ impl CutFate {
     }
 }
 
-/// An image that was kept, and what it needs to show the loss.
+/// A kept image, and the losses that reproduce it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KeptImage {
-    /// The cut that it is from.
+    /// Number of its cut.
     pub cut: u32,
-    /// What it shows.
+    /// Its state of the data.
     pub fate: CutFate,
-    /// Folder with the disk, below that of the results.
+    /// Folder with the disk, relative to the results.
     pub folder: String,
-    /// Parts of writes that were lost in the cut.
+    /// Parts of writes lost in the original cut.
     pub lost_before: u64,
-    /// Parts that must be lost for it.
+    /// Parts lost in the minimal image.
     pub lost_parts: u64,
-    /// Whether no single one of them can be left out.
+    /// True when no single lost part can be restored without the loss disappearing.
     pub is_minimal: bool,
-    /// Starts of the server that the search took.
+    /// Server starts in the search.
     pub tries: u32,
 }
 
-/// Cuts of one model.
+/// Counts of cuts of one model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ModelTally {
-    /// All of them.
+    /// All cuts.
     pub cuts: u32,
-    /// Those after which acknowledged commits were missing.
+    /// Cuts after which acknowledged commits were missing.
     pub commits_lost: u32,
-    /// Those after which the server said that data are damaged, or did not start.
+    /// Cuts after which the server reported damage, or did not start.
     pub noticed: u32,
-    /// Those after which data are damaged and the server did not say so.
+    /// Cuts after which data were damaged and the server did not report it.
     pub unnoticed: u32,
 }
 
 impl CutOutcome {
-    /// What became of the data.
+    /// State of the data.
     pub fn fate(&self) -> CutFate {
         let verdict = &self.verdict;
         let is_noticed = !verdict.complaints.is_empty() || !verdict.bad_pages.is_empty();
@@ -148,7 +148,7 @@ impl CutOutcome {
         self.fate() == CutFate::Intact
     }
 
-    /// What was found, in a sentence without its end.
+    /// Description of the result, without a final full stop.
     pub fn in_words(&self) -> String {
         let verdict = &self.verdict;
         let found = verdict
@@ -159,7 +159,7 @@ impl CutOutcome {
             .cloned()
             .unwrap_or_else(|| {
                 format!(
-                    "{} of {} commits, the first is {}",
+                    "{} of {} commits, first {}",
                     dbduel_text::counts::of(verdict.lost.unwrap_or(0)),
                     dbduel_text::counts::of(self.acknowledged),
                     verdict.example.as_deref().unwrap_or("unknown")
@@ -176,13 +176,13 @@ impl CutOutcome {
 }
 
 impl ContenderOutcome {
-    /// What was found in the first cut that left something missing or wrong.
+    /// Description of the first cut with missing or wrong data.
     pub fn first_failure(&self) -> Option<String> {
         let failed = self.cuts.iter().find(|cut| !cut.is_intact());
         failed.map(CutOutcome::in_words)
     }
 
-    /// Cuts by what became of them, of one model or of all.
+    /// Counts of cuts by state of the data, of one model or of all.
     pub fn tally(&self, model: Option<CutModel>) -> ModelTally {
         let mut tally = ModelTally::default();
         let cuts = self.cuts.iter();

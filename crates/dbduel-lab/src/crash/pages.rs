@@ -1,4 +1,4 @@
-//! The checksums of all pages on disk, by the server's own program, where its build has it.
+//! Checksums of all pages on disk, verified by the server's own program where its build has it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,15 +8,15 @@ use dbduel_server::Tool;
 
 use super::stand::Stand;
 
-/// The program of MySQL and MariaDB.
+/// The checksum program of MySQL and MariaDB.
 pub const PROGRAM: &str = "innochecksum";
-/// Time for one file.
+/// Timeout for one file.
 const DEADLINE: Duration = Duration::from_secs(300);
 
-/// What the program says of files with wrong pages, the first `most`. Empty without the program.
+/// Output of the program on files with wrong pages, for at most `most` of them. Empty without the program.
 ///
 /// # Errors
-/// When it cannot be run.
+/// When the program cannot be run.
 pub fn bad_pages(stand: &Stand<'_>, most: usize) -> Result<Vec<String>> {
     let Some(program) = stand.program(PROGRAM) else {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! One contender's server, started again and again on images of its disk.
+//! One contender's server, restarted repeatedly on images of its disk.
 
 use std::fs;
 use std::path::Path;
@@ -23,12 +23,12 @@ use super::verdict::{self, CutVerdict};
 use crate::contest::ContestConfig;
 use crate::contest::durability::weaker_promise;
 
-/// A contender's sandbox whose data directory is a place to mount images at.
+/// A contender's sandbox whose data directory is a mount point for images.
 pub struct Stand<'a> {
     pub contest: &'a ContestConfig<'a>,
     pub contender: &'a Contender,
     pub workload: &'static dyn Workload,
-    /// The workload as this contender has it.
+    /// The workload with this contender's parameters.
     pub planned: plan::Workload,
     pub sandbox: Sandbox,
     pub dialect: Dialect,
@@ -43,7 +43,7 @@ pub struct OnVolume {
 
 /// A volume whose server was stopped.
 pub struct StoppedVolume {
-    /// Whether it ended when it was asked to, with success.
+    /// True when it exited successfully on request.
     pub is_orderly: bool,
     mount: Mount,
 }
@@ -68,7 +68,7 @@ impl OnVolume {
         self.mount.unmount().context("could not unmount the volume")
     }
 
-    /// Ends the server in order; the volume stays mounted.
+    /// Shuts the server down; the volume stays mounted.
     ///
     /// # Errors
     /// When the server's process cannot be signalled or waited for.
@@ -80,7 +80,7 @@ impl OnVolume {
         })
     }
 
-    /// What clients log in with, and where.
+    /// Address and login for clients.
     pub fn endpoint(&self) -> (Address, Credentials) {
         (self.server.address(), self.server.credentials())
     }
@@ -124,7 +124,7 @@ impl<'a> Stand<'a> {
         &self.planned.parameters
     }
 
-    /// The disk with the loaded tables, as a server that was stopped in order left it.
+    /// The disk with the loaded tables, after a clean shutdown.
     pub fn loaded(&self) -> Image {
         self.loaded.clone()
     }
@@ -147,10 +147,10 @@ impl<'a> Stand<'a> {
         }
     }
 
-    /// Starts the server on what a cut left, compares it with what had been promised, and ends it.
+    /// Starts the server on the disk after a cut, compares it with its acknowledged commits, and stops it.
     ///
     /// # Errors
-    /// When the lab fails or the user interrupts; whatever the server does is in the verdict.
+    /// When the lab fails or the user interrupts; failures of the server are in the verdict.
     pub fn restart(&mut self, image: Image, promised: &Promised) -> Result<CutVerdict> {
         let volume = Arc::new(Volume::new(image));
         let started = match self.start(volume)? {
@@ -161,10 +161,10 @@ impl<'a> Stand<'a> {
         verdict::judge(self, started, promised)
     }
 
-    /// The setting by which the server promises less than that each commit is on disk, as the started server says.
+    /// The setting that weakens commit durability, read from the started server; `None` when each commit is on disk.
     ///
     /// # Errors
-    /// When it does not start or does not let us in.
+    /// When it does not start or refuses the connection.
     pub fn weaker_promise(&mut self) -> Result<Option<String>> {
         let started = self
             .start(Arc::new(Volume::new(self.loaded())))?
@@ -177,7 +177,7 @@ impl<'a> Stand<'a> {
     /// A connection to a started server.
     ///
     /// # Errors
-    /// When it does not let us in.
+    /// When it refuses the connection.
     pub fn connect(&self, started: &OnVolume) -> Result<Connection> {
         let (address, credentials) = started.endpoint();
         let options = ConnectOptions {
@@ -190,7 +190,7 @@ impl<'a> Stand<'a> {
         Ok(Connection::connect(&address, &credentials, &options)?)
     }
 
-    /// What lets the load process connect its clients to a started server.
+    /// The order by which the load process connects its clients to a started server.
     pub fn open_order(&self, started: &OnVolume, clients: u32) -> OpenOrder {
         let (address, credentials) = started.endpoint();
         let limits = &self.contest.plan.limits;
@@ -242,7 +242,7 @@ fn check_memory(contest: &ContestConfig<'_>, contender: &str, data: &Path) -> Re
     let needed = file_sizes(data)?.total().allocated_bytes + TRACE_BYTES_MAX;
     match limits.into_iter().flatten().min() {
         Some(memory) if needed > memory => bail!(
-            "power cuts keep the data directory of `{contender}` and its writes in memory, up to {}, and this machine has {}; \
+            "power cuts keep the data directory of `{contender}` and its writes in memory: up to {}, but this machine has {}; \
              use smaller tables",
             dbduel_text::bytes(needed),
             dbduel_text::bytes(memory)

@@ -1,4 +1,4 @@
-//! The one run of load whose writes, syncs and acknowledgements are recorded.
+//! The recorded run of load: writes, syncs and acknowledgements with their times.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -19,24 +19,24 @@ use super::stand::Stand;
 use crate::contest::durability::weaker_promise;
 use crate::drive::{LoadProcess, SliceEnd};
 
-/// Bytes of recorded writes in memory; a longer load is cut short.
+/// Limit of recorded writes in memory, bytes; a longer load is cut short.
 pub const TRACE_BYTES_MAX: u64 = 2 << 30;
 /// Longest wait for transactions in flight at the end of the load, seconds.
 const DRAIN_S: f64 = 30.0;
 
-/// What was recorded.
+/// A recorded load.
 pub struct TracedLoad {
     pub trace: Trace,
-    /// In the order of their times.
+    /// Ordered by time.
     acknowledged: Vec<Acknowledged>,
     began_ns: u64,
     seconds: f64,
     clients: u32,
-    /// The setting by which the server promises less than that each commit is on disk.
+    /// The setting that weakens commit durability; absent when each commit is on disk.
     weaker_promise: Option<String>,
 }
 
-/// What a server had acknowledged before a cut.
+/// Commits that a server had acknowledged before a cut.
 #[derive(Debug, Clone)]
 pub struct Promised<'l> {
     pub acknowledged: &'l [Acknowledged],
@@ -57,7 +57,7 @@ impl Promised<'_> {
     }
 }
 
-/// Starts the server on a recording volume and loads it until the time or the room for the record is spent.
+/// Starts the server on a recording volume and loads it until the time is over or the trace is full.
 ///
 /// # Errors
 /// When the server does not start, is lost, or acknowledges nothing.
@@ -111,7 +111,7 @@ pub fn drive(config: &CrashConfig<'_>, stand: &mut Stand<'_>) -> Result<TracedLo
     started.cut()?;
     if acknowledged.is_empty() {
         bail!(
-            "`{}` acknowledged no commit that the workload keeps in {seconds:.1} s; a longer `--load` gives it more time",
+            "`{}` acknowledged no commit of the durability log in {seconds:.1} s; use a longer `--load`",
             stand.name()
         );
     }
@@ -126,14 +126,14 @@ pub fn drive(config: &CrashConfig<'_>, stand: &mut Stand<'_>) -> Result<TracedLo
 }
 
 impl TracedLoad {
-    /// Entries before which the power may fail: those of the load.
+    /// Entries before which a cut may happen: those of the load.
     pub fn cut_range(&self) -> Range<usize> {
         let entries = &self.trace.entries;
         let begin = entries.partition_point(|entry| entry.at_ns < self.began_ns);
         begin..entries.len()
     }
 
-    /// What had been acknowledged before the power fails at this position.
+    /// Commits acknowledged before a cut at this position.
     pub fn promised(&self, position: usize) -> Promised<'_> {
         let cut_ns = self.trace.cut_ns(position);
         let count = self.acknowledged.partition_point(|one| one.at_ns < cut_ns);
@@ -143,7 +143,7 @@ impl TracedLoad {
         }
     }
 
-    /// Seconds from the begin of the load to the cut.
+    /// Time from the beginning of the load to the cut, seconds.
     pub fn seconds_at(&self, position: usize) -> f64 {
         self.trace.cut_ns(position).saturating_sub(self.began_ns) as f64 / 1e9
     }

@@ -1,4 +1,4 @@
-//! What a server still has after a cut: its own checks, the workload's conditions, and every acknowledged commit.
+//! State of a server after a cut: its own checks, the workload's conditions, and every acknowledged commit.
 
 use std::time::Duration;
 
@@ -14,31 +14,31 @@ use super::pages;
 use super::stand::{OnVolume, Stand};
 use super::traced_load::Promised;
 
-/// Most complaints of one kind that are kept.
+/// Limit of recorded complaints of one kind.
 const COMPLAINTS_MAX: usize = 5;
-/// Characters of a complaint that are kept.
+/// Limit of characters of a recorded complaint.
 const COMPLAINT_LENGTH: usize = 400;
-/// Time for an orderly end after a recovery.
+/// Timeout of a clean shutdown after a recovery.
 const STOP_DEADLINE: Duration = Duration::from_secs(120);
 
-/// What became of the data in one cut.
+/// Result of the checks after one cut.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct CutVerdict {
     /// Seconds from the start of the server to the first login; absent when it did not start.
     pub recovery_s: Option<f64>,
-    /// Acknowledged commits that are gone; absent when they could not be counted.
+    /// Missing acknowledged commits; absent when they could not be counted.
     pub lost: Option<u64>,
     /// Seconds from the acknowledgement of the oldest lost commit to the cut.
     pub oldest_lost_s: Option<f64>,
     /// The first lost commit, in words.
     pub example: Option<String>,
-    /// Commits that are there although no acknowledgement had arrived: at most one per client.
+    /// Commits present without an acknowledgement: at most one per client.
     pub unacknowledged: Option<u64>,
-    /// Conditions of the workload that do not hold: changes of a transaction are missing, or of none are there.
+    /// Violated conditions of the workload: a transaction's changes are missing or orphaned.
     pub violated: Vec<String>,
-    /// What the server says is wrong: it does not start, ends, refuses a table or a statement.
+    /// Errors of the server: it does not start, ends, refuses a table or a statement.
     pub complaints: Vec<String>,
-    /// Pages whose checksum is wrong after recovery and an orderly end.
+    /// Pages with a wrong checksum after recovery and a clean shutdown.
     pub bad_pages: Vec<String>,
 }
 
@@ -55,12 +55,12 @@ fn shortened(text: &str) -> String {
     words.join(" ").chars().take(COMPLAINT_LENGTH).collect()
 }
 
-/// The verdict about a server that did not start.
+/// The verdict on a server that did not start.
 pub fn refused(why: &StartError) -> CutVerdict {
     let mut verdict = CutVerdict::default();
     verdict.complain(&match why {
         StartError::Died { status, tail, .. } => {
-            format!("it ended at its start with {status}: {}", errors_in(tail))
+            format!("it ended during startup with {status}: {}", errors_in(tail))
         }
         StartError::NeverReady { waited, tail, .. } => {
             format!(
@@ -74,7 +74,7 @@ pub fn refused(why: &StartError) -> CutVerdict {
     verdict
 }
 
-/// Checks everything, then ends the server in order and checks its pages.
+/// Checks everything, then shuts the server down and checks its pages.
 ///
 /// # Errors
 /// When the user interrupts, or the volume cannot be unmounted.
@@ -107,7 +107,7 @@ pub fn judge(
     if stopped.is_orderly {
         verdict.bad_pages = pages::bad_pages(stand, COMPLAINTS_MAX)?;
     } else {
-        verdict.complain("the server did not end in order when it was asked to after its recovery");
+        verdict.complain("the server did not shut down cleanly after its recovery");
     }
     stopped.unmount()?;
     Ok(verdict)
@@ -175,7 +175,7 @@ fn count_lost(
     Ok(())
 }
 
-/// What the server itself says of the workload's tables.
+/// Lets the server check the workload's tables.
 fn check_tables(
     stand: &Stand<'_>,
     connection: &mut Connection,
@@ -190,8 +190,8 @@ fn check_tables(
     Ok(())
 }
 
-/// Lines by which MySQL, MariaDB and PostgreSQL report that something is wrong. PostgreSQL's `FATAL` is also a login that comes too
-/// early; one that ends the server shows by its end.
+/// Lines by which MySQL, MariaDB and PostgreSQL report errors. PostgreSQL's `FATAL` is left out: it also marks a login
+/// that comes too early, and one that ends the server shows by its exit.
 fn error_lines(log: &str) -> impl Iterator<Item = &str> {
     let is_error = |line: &&str| {
         let marks = ["[ERROR]", " ERROR: ", " PANIC: "];
@@ -200,7 +200,8 @@ fn error_lines(log: &str) -> impl Iterator<Item = &str> {
     log.lines().filter(is_error)
 }
 
-/// The error lines of a log, of PostgreSQL what ended it (and not what refused an early login), or the log's end when there are none.
+/// Error lines of a log; for PostgreSQL the reason of its end, but not of a refused early login. The end of the log
+/// when there are none.
 fn errors_in(log: &str) -> String {
     let ended_by = log
         .lines()

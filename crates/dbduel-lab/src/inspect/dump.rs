@@ -1,6 +1,6 @@
-//! What clients print for `SHOW …`: tab-separated, boxed, or one field a line (`\G`).
+//! Client output of `SHOW …`: tab-separated, boxed, or one field a line (`\G`).
 //!
-//! Files are recognised by what is in them; their names say nothing.
+//! Files are recognised by their content, not their names.
 
 use dbduel_audit::Texts;
 use dbduel_record::tsv::unescape;
@@ -15,7 +15,7 @@ use super::{postgresql, sqlite};
 /// Longest name of a variable or counter, bytes.
 const NAME_BYTES_MAX: usize = 100;
 
-/// What a file holds.
+/// Content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     /// `SHOW VARIABLES`.
@@ -30,55 +30,53 @@ pub enum Content {
     ErrorLog(String),
     /// A configuration file.
     OptionFile,
-    /// What a server of MySQL wrote down for `SET PERSIST`, in the order of the file.
+    /// Settings that `SET PERSIST` of MySQL wrote, in file order.
     Persisted(Vec<Setting>),
-    /// What a server's program says of its version.
+    /// The version output of a server's program.
     Version(ProgramVersion),
     /// Something else.
     Other,
 }
 
 impl Content {
-    /// What it is, for people.
+    /// Description for messages.
     pub fn what(&self) -> &'static str {
         match self {
             Content::Variables(_) => "SHOW VARIABLES",
             Content::Status(_) => "SHOW STATUS",
-            Content::EngineStatus(_) => "the status text of InnoDB",
-            Content::Schema(_) => "definitions of tables",
+            Content::EngineStatus(_) => "InnoDB status text",
+            Content::Schema(_) => "table definitions",
             Content::ErrorLog(_) => "a server's log",
             Content::OptionFile => "an option file",
-            Content::Persisted(_) => {
-                "what SET PERSIST wrote, which belongs to an option file beside it"
-            }
+            Content::Persisted(_) => "a file of SET PERSIST, which belongs beside an option file",
             Content::Version(_) => "a version",
-            Content::Other => "nothing that an audit understands",
+            Content::Other => "in no format that an audit reads",
         }
     }
 }
 
-/// Variables that every server has and no status has.
+/// Variables of every server that no status output contains.
 const OF_VARIABLES: &[&str] = &[
     "max_connections",
     "sql_mode",
     "version_comment",
     "innodb_buffer_pool_size",
 ];
-/// Counters that every server has and no variables have.
+/// Counters of every server that no variables output contains.
 const OF_STATUS: &[&str] = &["uptime", "threads_running", "questions", "bytes_sent"];
-/// Lines that are looked at to recognise a file.
+/// Lines read to recognise a file.
 const LINES_FOR_RECOGNITION: usize = 400;
 
 /// The file of `SET PERSIST` in a data directory of MySQL since 8.0.
 const PERSISTED: &str = "mysqld-auto.cnf";
 
-/// The settings of such a file: every object with a `Value` is one, in whatever group of its version of the format.
+/// The settings of such a file: every object with a `Value` is one, in any group of its format version.
 fn persisted(path: &Path, text: &str) -> Result<Vec<Setting>, TextError> {
     let document: Value = serde_json::from_str(text).map_err(|error| {
         TextError::at(
             path,
             error.line(),
-            format!("not what SET PERSIST writes: {error}"),
+            format!("not in the format of SET PERSIST: {error}"),
         )
     })?;
     let mut settings = Vec::new();
@@ -103,7 +101,7 @@ fn persisted(path: &Path, text: &str) -> Result<Vec<Setting>, TextError> {
 /// Reads a file and recognises it.
 ///
 /// # Errors
-/// When it cannot be read, or begins as a dump and does not go on as one.
+/// When it cannot be read, or begins as a dump and continues as something else.
 pub fn read(path: &Path) -> Result<Content, TextError> {
     let lines = text::lines(path)?;
     let start = &lines[..lines.len().min(LINES_FOR_RECOGNITION)];
@@ -148,8 +146,8 @@ pub fn read(path: &Path) -> Result<Content, TextError> {
     })
 }
 
-/// True for groups of settings, one of them of a program of these servers. A page that quotes such a file begins with
-/// something else.
+/// True for settings in groups of which one belongs to a program of these servers. A page that quotes such a file
+/// begins with something else.
 fn is_option_file(lines: &[String]) -> bool {
     let is_content =
         |line: &&String| !line.trim().is_empty() && !line.trim().starts_with(['#', ';', '!']);
@@ -182,7 +180,7 @@ fn is_section(line: &str) -> bool {
     })
 }
 
-/// Names with values, in whichever of the three formats; `None` when it is none of them.
+/// Names and values in any of the three formats; `None` for other content.
 fn pairs(path: &Path, lines: &[String]) -> Result<Option<Texts>, TextError> {
     let mut content = lines
         .iter()
@@ -204,7 +202,7 @@ fn pairs(path: &Path, lines: &[String]) -> Result<Option<Texts>, TextError> {
     Ok(None)
 }
 
-/// What clients say before and after the result.
+/// True for client output before and after the result.
 fn is_chatter(line: &str) -> bool {
     const BEFORE: &[&str] = &[
         "mysql: ",
@@ -381,11 +379,11 @@ mod tests {
             ("Uptime\t5\nQuestions\t7\n", "SHOW STATUS"),
             (
                 "=====\n2014 7f INNODB MONITOR OUTPUT\n",
-                "the status text of InnoDB",
+                "InnoDB status text",
             ),
             (
                 "t\tCREATE TABLE `t` (a int) ENGINE=InnoDB\n",
-                "definitions of tables",
+                "table definitions",
             ),
             ("# ours\n[mysqld]\nport=1\n", "an option file"),
             ("[mariadb-10.1]\n", "an option file"),
@@ -397,12 +395,9 @@ mod tests {
                 "/usr/sbin/mysqld  Ver 8.4.8 for Linux on x86_64 (MySQL Community Server - GPL)\n",
                 "a version",
             ),
-            (
-                "threads\ttps\n1\t500\n",
-                "nothing that an audit understands",
-            ),
-            ("just words\n", "nothing that an audit understands"),
-            ("", "nothing that an audit understands"),
+            ("threads\ttps\n1\t500\n", "in no format that an audit reads"),
+            ("just words\n", "in no format that an audit reads"),
+            ("", "in no format that an audit reads"),
         ] {
             assert_eq!(read_text(content).unwrap().what(), expected, "{content}");
         }

@@ -1,19 +1,19 @@
-//! Where files that an option file includes may be read: beside it, or below a directory that the user names.
+//! Which files an option file may include: those beside it, or below a directory that the user names.
 //!
-//! The paths in a foreign file are those of another machine. On this one they lead anywhere.
+//! The paths in a foreign file are those of another machine and may lead anywhere on this one.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// The directories that includes are read from, and no others.
+/// The only directories that includes are read from.
 #[derive(Debug, Clone, Default)]
 pub struct Includes {
-    /// Without symbolic links.
+    /// Canonical paths, without symbolic links.
     directories: Vec<PathBuf>,
 }
 
 impl Includes {
-    /// Includes from these directories; one that does not exist holds nothing.
+    /// Includes from these directories; a missing one holds nothing.
     #[must_use]
     pub fn from<'a>(directories: impl IntoIterator<Item = &'a Path>) -> Self {
         let whole = |directory: &Path| match directory.as_os_str().is_empty() {
@@ -28,14 +28,14 @@ impl Includes {
         }
     }
 
-    /// Includes of a file on its own: from its directory, and from `root` where one is named.
+    /// Includes of a single file: from its directory, and from `root` where given.
     #[must_use]
     pub fn beside(file: &Path, root: Option<&Path>) -> Self {
         Includes::from(file.parent().into_iter().chain(root))
     }
 
-    /// Where a file or directory that `path` includes is; `None` when it is not in these directories. An absolute path,
-    /// or one that leads elsewhere, is looked for by its last names.
+    /// Location of a file or directory that `path` includes; `None` outside of these directories. An absolute path, or
+    /// one that leads elsewhere, is looked up by its last components.
     #[must_use]
     pub fn find(&self, path: &Path, target: &Path) -> Option<PathBuf> {
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -53,7 +53,7 @@ impl Includes {
         places.find(|place| self.hold(place))
     }
 
-    /// True when `place` is in one of the directories after its symbolic links are followed.
+    /// True when `place` is in one of the directories, symbolic links resolved.
     #[must_use]
     pub fn hold(&self, place: &Path) -> bool {
         let within = |place: &PathBuf| self.directories.iter().any(|one| place.starts_with(one));

@@ -1,4 +1,4 @@
-//! A running server, asked over a connection.
+//! Evidence from a running server over a connection.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use dbduel_server::{POSTGRESQL_SETTINGS, PROBE};
 use crate::facts::answers;
 use crate::login::{self, PasswordSource};
 
-/// Asks the server at `address`, which is called `name`.
+/// Queries the server at `address`; `name` is its name in the audit.
 ///
 /// # Errors
-/// When it does not let us in or does not answer.
+/// When it refuses the connection or does not answer.
 pub fn read(
     name: &str,
     address: &ServerAddress,
@@ -41,8 +41,8 @@ pub fn read(
     Ok(evidence)
 }
 
-/// Asks the running server of a contender, over a connection like those of its contest, within the plan's limit of a
-/// statement.
+/// Queries the running server of a contender, over a connection like those of its contest, within the plan's statement
+/// timeout.
 ///
 /// # Errors
 /// As for [`read`], and when the password file cannot be read.
@@ -69,7 +69,7 @@ pub fn of_contender(
     .with_context(about)
 }
 
-/// The word for a way to a server.
+/// Name of the transport to a server.
 pub fn transport(address: &Address) -> String {
     match address {
         Address::Unix { .. } => "unix socket".to_owned(),
@@ -78,10 +78,10 @@ pub fn transport(address: &Address) -> String {
     }
 }
 
-/// Asks a server for everything that an audit can use, over a connection like those of the load.
+/// Queries all evidence that an audit can use, over a connection like those of the load.
 ///
 /// # Errors
-/// When it does not answer, or does not say which version it is.
+/// When it does not answer, or does not report its version.
 pub fn evidence(name: &str, connection: &mut Connection) -> Result<ServerEvidence> {
     match connection.dialect() {
         Dialect::MySql => of_mysql(name, connection),
@@ -93,7 +93,7 @@ pub fn evidence(name: &str, connection: &mut Connection) -> Result<ServerEvidenc
 fn of_sqlite(name: &str, connection: &mut Connection) -> Result<ServerEvidence> {
     let variables = named(connection, SQLITE_SHOW_SETTINGS)?;
     let mut evidence = ServerEvidence::of_variables(name, variables)
-        .context("SQLite does not say which version it is")?;
+        .context("SQLite does not report its version")?;
     evidence.session = evidence.variables.clone();
     evidence.connection = Link {
         tls: Some(false),

@@ -1,8 +1,8 @@
-//! Gathers evidence for an audit: from dumps, option files, published directories, records and running
-//! servers. Starts nothing and judges nothing.
+//! Gathers evidence for an audit from dumps, option files, published directories, records and running servers. Starts
+//! no server and judges nothing.
 //!
-//! Files are other people's: each is read with bounds on size, lines and nesting, and what is wrong
-//! with one is an error with its file and line.
+//! Files may come from strangers: each is read with limits on size, lines and nesting, and an error names the file and
+//! line.
 
 pub mod dump;
 mod includes;
@@ -31,53 +31,53 @@ use dump::Content;
 use includes::Includes;
 use text::TextError;
 
-/// One side of an audit as a person names it.
+/// One side of an audit as the user names it.
 #[derive(Debug, Clone)]
 pub struct Subject {
     /// A file, a directory or an address.
     pub target: String,
-    /// What to call it.
+    /// Its name in the audit.
     pub name: String,
-    /// Its product, where nothing in the files says so.
+    /// Its product, where the files do not say it.
     pub product: Option<Product>,
-    /// Its version, where nothing in the files says so.
+    /// Its version, where the files do not say it.
     pub version: Option<Version>,
     /// File that holds the password of a running server.
     pub password_file: Option<PathBuf>,
-    /// How to connect to a running server.
+    /// TLS mode for a running server.
     pub tls: TlsMode,
-    /// The machine that an option file is for, as far as it is described.
+    /// The machine that an option file is for, as far as described.
     pub machine: Machine,
-    /// Directory that option files may include from, beside their own.
+    /// Directory that option files may include from, besides their own.
     pub root: Option<PathBuf>,
 }
 
-/// A case, and what it was gathered from.
+/// A case, and its origin.
 #[derive(Debug)]
 pub struct Gathered {
-    /// What to call it where there are several.
+    /// Title where there are several cases.
     pub title: String,
     /// The evidence.
     pub case: Case,
-    /// Where an equalised experiment would start from.
+    /// Starting point of an equalised experiment.
     pub origin: Origin,
-    /// Of published results, how many runs each contender stands for; empty for anything else.
+    /// Number of runs behind each contender of published results; empty otherwise.
     pub runs: Vec<usize>,
     /// Further published contests with the same servers and settings.
     pub alike: usize,
 }
 
-/// What an experiment in which the contenders are equal starts from.
+/// Starting point of an experiment in which the contenders are equal.
 #[derive(Debug)]
 pub enum Origin {
-    /// An experiment: its file and the text of it.
+    /// An experiment file and its text.
     Experiment {
         /// The file.
         path: PathBuf,
-        /// What is in it.
+        /// Its content.
         text: String,
     },
-    /// Servers without one. Of each that runs, its address as an experiment names it.
+    /// Servers without an experiment; of each running one its address in the syntax of experiments.
     Servers(Vec<Option<String>>),
 }
 
@@ -85,7 +85,7 @@ pub enum Origin {
 pub type CaseOf = fn(&Record) -> Case;
 
 impl Gathered {
-    /// A record, which holds the experiment that it was made by.
+    /// The case of a record, whose experiment is in it.
     #[must_use]
     pub fn of_record(record: &Record, title: String, case_of: CaseOf) -> Self {
         let path = record.dir.join(store::EXPERIMENT);
@@ -104,10 +104,10 @@ impl Gathered {
     }
 }
 
-/// The case that two subjects make.
+/// The case of two subjects.
 ///
 /// # Errors
-/// When a subject cannot be read or does not say what server it is.
+/// When a subject cannot be read or its server is unknown.
 pub fn pair(subjects: &[Subject; 2]) -> Result<Gathered> {
     let mut contenders = Vec::new();
     let mut is_published = false;
@@ -148,7 +148,7 @@ pub fn pair(subjects: &[Subject; 2]) -> Result<Gathered> {
     })
 }
 
-/// True for what names a running server.
+/// True when `target` is the address of a running server.
 #[must_use]
 pub fn is_address(target: &str) -> bool {
     ServerAddress::is_meant_by(target)
@@ -159,8 +159,8 @@ fn is_on_this_machine(target: &str) -> bool {
     ServerAddress::parse(target).is_ok_and(|address| address.place.is_on_this_machine())
 }
 
-/// The contests that a directory holds: it is a record, or published results, which may hold
-/// records too, of which `case_of` makes cases. With them what was left out, and why. Option files in it include from it and from `root`.
+/// The contests in a directory, which is a record or published results; the latter may contain records, of which
+/// `case_of` makes cases. Also returns what was left out, and why. Option files in it include from it and from `root`.
 ///
 /// # Errors
 /// When it holds no contest.
@@ -189,7 +189,7 @@ pub fn directory(
             .map(|reason| format!("\n  {reason}"))
             .collect();
         bail!(
-            "found {found} in `{}`; put the files of each server into a directory of its own, or name both{}{reasons}",
+            "found {found} in `{}`; use a separate directory for each server's files, or name both servers{}{reasons}",
             path.display(),
             published::besides(&refused)
         );
@@ -230,7 +230,7 @@ fn one(subject: &Subject) -> Result<ServerEvidence> {
             }
             ServerEvidence::of_variables(&subject.name, variables).with_context(|| {
                 format!(
-                    "`{}` has variables but no `version` (of PostgreSQL `server_version`, of SQLite `sqlite_version`), so which server it is remains unknown; add the row, or name product and version, for example --product-a sqlite --version-a 3.46.1",
+                    "`{}` has variables but no `version` (PostgreSQL: `server_version`, SQLite: `sqlite_version`), so its server is unknown; add the row, or give product and version, for example --product-a sqlite --version-a 3.46.1",
                     path.display()
                 )
             })?
@@ -248,7 +248,7 @@ fn one(subject: &Subject) -> Result<ServerEvidence> {
             option_file::evidence(name, &settings, *product, *version, *machine)?
         }
         other => bail!(
-            "`{}` is {}; give SHOW GLOBAL VARIABLES, SHOW ALL, PRAGMAs of SQLite, an option file, a directory or an address",
+            "`{}` is {}; give the output of SHOW GLOBAL VARIABLES, SHOW ALL or SQLite PRAGMAs, an option file, a directory or an address",
             path.display(),
             other.what()
         ),

@@ -1,5 +1,5 @@
-//! The contenders of a plan before anything is started: recorded defaults with the settings asked for,
-//! and servers that run already.
+//! The contenders of a plan before anything is started: recorded defaults with the requested settings, and servers that
+//! run already.
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_audit::postgresql::contradiction;
@@ -19,23 +19,23 @@ use dbduel_server::{
 use super::live;
 use crate::contest::sandboxed::check_workload;
 
-/// A setting that its server does not take or that the lab keeps for itself, or a workload that is not written for the server.
+/// A setting that its server does not accept or that the lab reserves, or a workload that does not support the server.
 #[derive(Debug, thiserror::Error)]
 #[error("contender `{contender}`: {why}")]
 pub struct RefusedInPlan {
-    /// Whose setting it is.
+    /// Name of the contender.
     pub contender: String,
-    /// Its name; `None` of the workload.
+    /// Name of the setting; `None` for the workload.
     pub setting: Option<String>,
-    /// Why not.
+    /// The reason.
     pub why: String,
 }
 
-/// The case that a plan makes.
+/// The case of a plan.
 ///
 /// # Errors
-/// When a contender's server must be fetched to show its version, a setting is refused
-/// ([`RefusedInPlan`]), or a running server does not answer.
+/// When a contender's server must be fetched to find its version, a setting is refused ([`RefusedInPlan`]), or a
+/// running server does not answer.
 pub fn case(plan: &Plan, home: &Home) -> Result<Case> {
     let machine = for_servers(plan, facts_of_servers(plan, home).as_ref());
     let contenders = plan.contenders.iter();
@@ -47,7 +47,7 @@ pub fn case(plan: &Plan, home: &Home) -> Result<Case> {
     Ok(case)
 }
 
-/// What is known here of the machine that the servers of a plan run on; nothing of machines whose agents run them.
+/// Facts of the machine that the servers of a plan run on; `None` for machines whose agents run them.
 fn facts_of_servers(plan: &Plan, home: &Home) -> Option<Host> {
     (!plan.has_server_hosts()).then(|| host::read(home.root()))
 }
@@ -62,8 +62,8 @@ fn for_servers(plan: &Plan, facts: Option<&Host>) -> Machine {
     }
 }
 
-/// The case that a plan makes as far as it can be foreseen without fetching or starting anything. Contenders of
-/// which nothing is known yet are left out; `None` when fewer than two remain.
+/// The case of a plan as far as predictable without fetching or starting anything. Contenders of unknown version are
+/// left out; `None` when fewer than two remain.
 ///
 /// # Errors
 /// When a setting is refused ([`RefusedInPlan`]).
@@ -100,7 +100,7 @@ pub fn foreseen(plan: &Plan, home: &Home) -> Result<Option<Case>> {
     Ok(Some(case))
 }
 
-/// Refuses what can be seen to be refused without fetching, starting or asking anything.
+/// Refuses settings and workloads that are invalid without fetching, starting or querying anything.
 ///
 /// # Errors
 /// When a setting or the workload is refused ([`RefusedInPlan`]).
@@ -114,7 +114,7 @@ pub fn check(plan: &Plan, home: &Home) -> Result<()> {
     Ok(())
 }
 
-/// What a server would show that is ours to start; `None` where its version is not known yet.
+/// Predicted evidence of a server that is ours to start; `None` where its version is not known yet.
 fn without_asking(
     plan: &Plan,
     contender: &Contender,
@@ -146,7 +146,7 @@ pub fn at_its_place(error: anyhow::Error, file: &ExperimentFile<'_>) -> anyhow::
     }
 }
 
-/// Adds what a plan asks for and claims to evidence of its running servers.
+/// Adds a plan's requested settings and claims to evidence of its running servers.
 #[must_use]
 pub fn case_of_running(plan: &Plan, mut contenders: Vec<ServerEvidence>) -> Case {
     for (evidence, contender) in contenders.iter_mut().zip(&plan.contenders) {
@@ -157,7 +157,7 @@ pub fn case_of_running(plan: &Plan, mut contenders: Vec<ServerEvidence>) -> Case
     case
 }
 
-/// True for a contender whose server runs already, so that no experiment sets it.
+/// True for a contender whose server runs already and cannot be configured by an experiment.
 #[must_use]
 pub fn is_running(plan: &Plan, contender: &str) -> bool {
     let mut contenders = plan.contenders.iter();
@@ -166,14 +166,14 @@ pub fn is_running(plan: &Plan, contender: &str) -> bool {
     name.is_some_and(|name| matches!(name.meaning, Meaning::Running(_)))
 }
 
-/// Adds the settings that a contender is asked for to what its server shows.
+/// Adds a contender's requested settings to its server's evidence.
 pub fn ask_for(contender: &Contender, evidence: &mut ServerEvidence) {
     for setting in &contender.settings {
         evidence.ask(&setting.name, &setting.value);
     }
 }
 
-/// What a plan says of its contest.
+/// Adds the facts of a plan about its contest.
 fn about_plan(case: &mut Case, plan: &Plan) {
     case.baseline = plan.baseline;
     case.clients = plan.levels.iter().map(|level| level.clients).max();
@@ -200,7 +200,7 @@ fn contender(
     let Some((product, version)) = known else {
         install::require_path(&name, home).with_context(about)?;
         bail!(
-            "contender `{}`: the version of `{}` is not known before it is fetched; leave out `--dry` to fetch and start it",
+            "contender `{}`: the version of `{}` is unknown until it is fetched; omit `--dry` to fetch and start it",
             contender.name,
             contender.server
         )
@@ -208,15 +208,15 @@ fn contender(
     predicted(plan, contender, product, version, machine)
 }
 
-/// What a running server shows, with what its contender asks for.
+/// Evidence of a running server, with its contender's requested settings.
 fn running(plan: &Plan, contender: &Contender, address: &ServerAddress) -> Result<ServerEvidence> {
     let mut evidence = live::of_contender(contender, address, plan)?;
     ask_for(contender, &mut evidence);
     Ok(evidence)
 }
 
-/// Product and version of a server that need not be fetched, as its program says them. Programs of other machines are not at
-/// hand.
+/// Product and version of a server that need not be fetched, from its program's output. Programs of other machines are
+/// not available.
 fn version_at_hand(
     contender: &Contender,
     name: &ServerName,
@@ -246,7 +246,7 @@ fn known_version(name: &ServerName) -> Option<(Product, Version)> {
     Some((product, product.parse_version(known.version)?))
 }
 
-/// What the server of this version would show with the contender's settings and the workload's tables.
+/// Predicted evidence of a server of this version with the contender's settings and the workload's tables.
 fn predicted(
     plan: &Plan,
     contender: &Contender,
@@ -289,7 +289,7 @@ fn predicted(
     Ok(evidence)
 }
 
-/// Adds a setting of a plan to what its server would show.
+/// Adds a setting of a plan to its server's predicted evidence.
 ///
 /// # Errors
 /// Why the lab or the server refuses it.
@@ -304,7 +304,7 @@ fn set(evidence: &mut ServerEvidence, setting: &Setting) -> Result<(), String> {
     }
 }
 
-/// The statements that will create a workload's tables; nothing where its script decides.
+/// The statements that create a workload's tables; `None` where its script decides.
 fn schema(workload: &Workload) -> Option<String> {
     let known = dbduel_workloads::find(&workload.name).ok()?;
     let tables = known.tables(Dialect::MySql, &workload.parameters);

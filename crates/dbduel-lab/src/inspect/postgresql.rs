@@ -1,8 +1,8 @@
-//! What PostgreSQL's clients print of its settings, and its option file.
+//! Client output of PostgreSQL's settings, and its option file.
 //!
-//! `SHOW ALL` and `SELECT … FROM pg_settings` as psql prints them: aligned, separated by tabs, bars or commas, with a
-//! header or without. Columns are found by their names in the header; without one they are name, value, and a unit
-//! where the third column has nothing else.
+//! `SHOW ALL` and `SELECT … FROM pg_settings` as psql prints them: aligned, or separated by tabs, bars or commas, with
+//! or without a header. A header names the columns; without one they are name, value, and a unit where the third column
+//! holds nothing else.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use super::text::{self, TextError};
 
 /// Includes nested deeper than this are refused, as the server does.
 const DEPTH_MAX: usize = 10;
-/// Most files of one configuration.
+/// Limit of files of one configuration.
 const FILES_MAX: usize = 200;
 
 /// Settings that every PostgreSQL shows and no other product has.
@@ -32,8 +32,8 @@ const IN_FILES: &[&str] = &[
     "work_mem",
 ];
 
-/// The settings in a dump; `None` when these lines are none of PostgreSQL's. `pg_config` may follow in the same file:
-/// of it the compiler's flags are kept, as `cflags`.
+/// The settings in a dump; `None` when these lines are not PostgreSQL's. Output of `pg_config` may follow in the same
+/// file; its compiler flags are kept as `cflags`.
 #[must_use]
 pub fn dump(lines: &[String]) -> Option<Texts> {
     ['\t', '|', ','].into_iter().find_map(|separator| {
@@ -65,7 +65,7 @@ fn rows(lines: &[String], separator: char) -> Texts {
     texts
 }
 
-/// Where in a row the name, the value and the unit are.
+/// Columns of the name, the value and the unit in a row.
 struct Columns {
     name: usize,
     value: usize,
@@ -83,7 +83,7 @@ impl Default for Columns {
 }
 
 impl Columns {
-    /// The columns that a header names; `None` for any other row.
+    /// The columns of a header; `None` for any other row.
     fn of(cells: &[String]) -> Option<Self> {
         let find = |word: &str| cells.iter().position(|cell| cell.trim() == word);
         Some(Columns {
@@ -99,7 +99,7 @@ fn is_name(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.chars().all(is_part)
 }
 
-/// The cells of a row; commas may stand in quotes, which are doubled inside of them.
+/// The cells of a row; commas may be in quotes, in which quotes are doubled.
 fn cells(line: &str, separator: char) -> Vec<String> {
     let mut cells = Vec::new();
     let mut cell = String::new();
@@ -130,7 +130,7 @@ pub fn is_option_file(lines: &[String]) -> bool {
     lines.iter().all(is_setting) && lines.iter().any(names_one)
 }
 
-/// Reads an option file with what it includes from `includes`.
+/// Reads an option file with its includes from `includes`.
 ///
 /// # Errors
 /// When a file cannot be read, or includes are nested too deeply.
@@ -164,7 +164,7 @@ fn read(
             Ok(Some(setting)) => setting,
             Ok(None) => continue,
             Err(shown) => {
-                let why = "is not `name = value` or `name = 'value'`; the server expects quotes around what is no word and no number";
+                let why = "is not `name = value` or `name = 'value'`; quote a value that is neither a word nor a number";
                 found.refuse(path, number, column_of_first(line), shown, why);
                 continue;
             }
@@ -254,10 +254,10 @@ fn include(
     files.try_for_each(|file| read(file, depth + 1, includes, found))
 }
 
-/// Name and value of a line, by the grammar of the server's scanner; `None` for one without a setting.
+/// Name and value of a line, by the grammar of the server's scanner; `None` for a line without a setting.
 ///
 /// # Errors
-/// The part of the line that the server does not understand.
+/// The part of the line that the server rejects.
 fn setting(line: &str) -> Result<Option<(String, String)>, &str> {
     let mut rest = line;
     let mut next = || {
@@ -288,7 +288,7 @@ fn setting(line: &str) -> Result<Option<(String, String)>, &str> {
     }
 }
 
-/// What the scanner of `postgresql.conf` tells apart.
+/// Tokens of the scanner of `postgresql.conf`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token {
     Identifier,
@@ -303,8 +303,8 @@ enum Token {
     Other,
 }
 
-/// The token at the beginning of a text, after its blanks, and what follows it; `None` at its end or before a comment. Of
-/// those that fit it is the longest, and of equally long ones the first in the order of [`Token`].
+/// The token at the beginning of a text, after its blanks, and the remaining text; `None` at its end or before a
+/// comment. The longest match wins, and of equally long ones the first in the order of [`Token`].
 fn token(text: &str) -> Option<(Token, &str, &str)> {
     let text = text.trim_start_matches([' ', '\t', '\r']);
     if text.is_empty() || text.starts_with('#') {

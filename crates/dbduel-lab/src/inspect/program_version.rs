@@ -1,20 +1,20 @@
-//! What `mysqld --version`, `mariadb --version` and `SELECT VERSION()` print, as results are published with it.
+//! Output of `mysqld --version`, `mariadb --version` and `SELECT VERSION()`, as published with results.
 
 use dbduel_audit::{Product, Version};
 
-/// Lines of a file that says no more than a version.
+/// Limit of lines of a version file.
 const LINES_MAX: usize = 20;
 
-/// The version that a program says it is.
+/// The version that a program reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProgramVersion {
-    /// The product, when the text or the file's name says it.
+    /// The product, when the text or the file's name contains it.
     pub product: Option<Product>,
     pub version: Version,
 }
 
 impl ProgramVersion {
-    /// The version in a file of this name. A bare number counts where the name says that it is a server's version.
+    /// The version in a file of this name. A bare number counts where the name refers to a server's version.
     #[must_use]
     pub fn read(name: &str, lines: &[String]) -> Option<Self> {
         if lines.len() > LINES_MAX {

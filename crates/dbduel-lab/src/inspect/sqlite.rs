@@ -1,7 +1,7 @@
-//! What clients print of SQLite's PRAGMAs, and scripts that set them.
+//! Client output of SQLite's PRAGMAs, and scripts that set them.
 //!
 //! Names and values as the program `sqlite3` prints them in its modes `line`, `list`, `tabs`, `csv`, `box`, `table`,
-//! `column` and `markdown`. PRAGMAs are those of a connection: a dump holds for the connection that made it.
+//! `column` and `markdown`. PRAGMAs belong to a connection: a dump holds for the connection that made it.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use dbduel_audit::Texts;
 use super::option_file::{Setting, Settings};
 use super::text::{self, TextError};
 
-/// PRAGMAs that every SQLite has; `sqlite_version` is no PRAGMA, and in a dump when it was asked for.
+/// PRAGMAs that every SQLite has. `sqlite_version` is no PRAGMA; a dump has it when it was queried.
 const OWN: &[&str] = &["journal_mode", "synchronous", "page_size"];
 
-/// The PRAGMAs in a dump; `None` when these lines are none of SQLite's.
+/// The PRAGMAs in a dump; `None` when these lines are not SQLite's.
 #[must_use]
 pub fn dump(lines: &[String]) -> Option<Texts> {
     if is_script(lines) {
@@ -93,7 +93,7 @@ pub fn script(path: &Path) -> Result<Settings, TextError> {
     Ok(found)
 }
 
-/// The statements of a line without its comment, each with the column, from 1, where it begins.
+/// The statements of a line without its comment, each with its column, from 1.
 fn statements(line: &str) -> Vec<(usize, &str)> {
     let line = line.split("--").next().unwrap_or_default();
     let mut start = 0;

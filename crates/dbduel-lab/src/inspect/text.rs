@@ -1,4 +1,4 @@
-//! Foreign text files, read with bounds.
+//! Foreign text files, read with limits.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -6,41 +6,41 @@ use std::path::{Path, PathBuf};
 
 use dbduel_record::foreign::read_text;
 
-/// Largest file, bytes. A dump of all variables has some 30 KiB, a status text some 100.
+/// Size limit of a file, bytes. A dump of all variables has some 30 KiB, a status text some 100.
 pub const FILE_BYTES_MAX: u64 = 16 << 20;
-/// Longest line, bytes.
+/// Length limit of a line, bytes.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
-/// Most lines of a file.
+/// Line limit of a file.
 pub const LINES_MAX: usize = 200_000;
 
 /// Why a file was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum TextError {
-    /// The system refused.
+    /// The system returned an error.
     #[error("could not read `{path}`")]
     Read {
         /// The file.
         path: PathBuf,
-        /// The system's answer.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A device, a pipe or a directory.
     #[error("`{0}` is not a regular file")]
     NotAFile(PathBuf),
-    /// Something is wrong with its content.
+    /// A line is invalid.
     #[error("`{path}`, line {line}: {why}")]
     Line {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong, and what to do.
+        /// The fault and the fix.
         why: String,
     },
 }
 
 impl TextError {
-    /// What is wrong with a line, which is counted from 1.
+    /// An error in a line, counted from 1.
     pub fn at(path: &Path, line: usize, why: impl Into<String>) -> Self {
         TextError::Line {
             path: path.to_owned(),
@@ -50,7 +50,7 @@ impl TextError {
     }
 }
 
-/// The whole of a file, read with the same bounds.
+/// The whole text of a file, read with the same limits.
 ///
 /// # Errors
 /// As [`lines`].
@@ -66,7 +66,7 @@ pub fn whole(path: &Path) -> Result<String, TextError> {
 /// The lines of a file, without their ends.
 ///
 /// # Errors
-/// When it is no text, in another encoding than UTF-8, or beyond the bounds.
+/// When it is not text, has another encoding than UTF-8, or exceeds the limits.
 pub fn lines(path: &Path) -> Result<Vec<String>, TextError> {
     let refused = |source| TextError::Read {
         path: path.to_owned(),
@@ -120,7 +120,7 @@ pub fn lines(path: &Path) -> Result<Vec<String>, TextError> {
     }
 }
 
-/// The first line without the mark of its encoding.
+/// The first line without its byte-order mark.
 fn without_mark(path: &Path, line: Vec<u8>) -> Result<Vec<u8>, TextError> {
     let other = match line.as_slice() {
         [0xff, 0xfe, ..] => "UTF-16LE",
@@ -135,15 +135,15 @@ fn without_mark(path: &Path, line: Vec<u8>) -> Result<Vec<u8>, TextError> {
     ))
 }
 
-/// True for a file that begins with UTF-8's byte-order mark, which servers take for a part of the first line.
+/// True for a file that begins with UTF-8's byte-order mark, which servers read as part of the first line.
 pub fn has_mark(path: &Path) -> bool {
     let mut first = Vec::new();
     let read = File::open(path).and_then(|file| file.take(3).read_to_end(&mut first));
     read.is_ok() && first == [0xef, 0xbb, 0xbf]
 }
 
-/// Why a server does not take the first line of such a file.
-pub const MARK: &str = "begins with a byte-order mark, which the server takes for a part of the line; save the file without it";
+/// Why a server rejects the first line of such a file.
+pub const MARK: &str = "begins with a byte-order mark, which the server reads as part of the line; save the file without it";
 
 fn decode(path: &Path, number: usize, mut line: Vec<u8>) -> Result<String, TextError> {
     while line
@@ -156,7 +156,7 @@ fn decode(path: &Path, number: usize, mut line: Vec<u8>) -> Result<String, TextE
         return Err(TextError::at(
             path,
             number,
-            "this is no text, it has a zero byte",
+            "not a text file: it contains a zero byte",
         ));
     }
     String::from_utf8(line).map_err(|error| {
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn hostile_files_are_errors_with_a_line() {
-        check(b"a\nb\0c\n", "line 2: this is no text");
+        check(b"a\nb\0c\n", "line 2: not a text file");
         check(b"a\nb\xe4\n", "line 2: byte 2 is not UTF-8");
         check(b"\xff\xfea\0", "line 1: the text is in UTF-16LE");
         check(&vec![b'x'; 10 << 20], "line 1: the line is longer");

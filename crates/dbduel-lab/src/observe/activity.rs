@@ -1,9 +1,9 @@
-//! What the sessions of a PostgreSQL wait for, sampled from `pg_stat_activity`.
+//! Samples of the wait events of PostgreSQL's sessions, from `pg_stat_activity`.
 //!
-//! Each session is a process, which waits for its client, for locks and for other sessions in one and the same system call, so
-//! that the kernel cannot tell them apart; the server names what a session waits for (`wait_event`), from version 10 on also
-//! input, output and clients. A session that is active and waits for nothing runs. Samples get the names that states of
-//! threads and waits of the performance schema have.
+//! Each session is a process that waits for its client, for locks and for other sessions in the same system call, so
+//! the kernel cannot distinguish these waits. The server names a session's wait (`wait_event`), from version 10 on also
+//! for input, output and clients. An active session without a wait runs. The metric names are those of thread states
+//! and of performance schema waits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,11 +15,11 @@ use super::states::State;
 /// The first major version that names waits for input, output and clients.
 const SINCE: u32 = 10;
 
-/// Sessions of accounts, but for the one that asks.
+/// The query: sessions of accounts, except the one that asks.
 const QUESTION: &str = "SELECT pid, state, wait_event_type, wait_event, query ILIKE 'commit%' FROM pg_stat_activity \
      WHERE usesysid IS NOT NULL AND pid <> pg_backend_pid() AND state IS NOT NULL";
 
-/// Groups of waits, by the metrics that the performance schema's have.
+/// Groups of waits, by the metric names used for the performance schema.
 const REDO_FILES: &str = "redo_files_s";
 const DATA_FILES: &str = "data_files_s";
 const LATCHES: &str = "engine_latches_s";
@@ -44,12 +44,12 @@ struct Sampled {
     state: State,
     group: Option<&'static str>,
     is_row_lock: bool,
-    /// Waits for the log to be written, by itself or by another session.
+    /// True while it waits for a log write, its own or another session's.
     is_log: bool,
 }
 
 impl Activity {
-    /// True when this server names what all sessions wait for.
+    /// True when this server names the waits of all sessions.
     pub fn is_named_by(connection: &Connection) -> bool {
         major(connection.server_version()) >= SINCE
     }
@@ -78,7 +78,7 @@ impl Activity {
         Ok(())
     }
 
-    /// Samples that were taken.
+    /// Number of samples taken.
     pub fn times(&self) -> u64 {
         self.times
     }
@@ -88,7 +88,7 @@ impl Activity {
         &self.sessions
     }
 
-    /// Seconds of `window_s` that sessions spent in each state, all together, by metric.
+    /// Total seconds of all sessions in each state within `window_s`, by metric.
     pub fn states(&self, window_s: f64) -> BTreeMap<String, f64> {
         let seconds = |count: u64| window_s * count as f64 / self.times.max(1) as f64;
         let metrics = State::METRICS.iter().map(|(state, metric)| {
@@ -103,13 +103,13 @@ impl Activity {
         states
     }
 
-    /// Seconds that sessions waited for rows, by the metric of the engine.
+    /// Total seconds of row lock waits of all sessions within `window_s`, by the engine's metric.
     pub fn row_locks(&self, window_s: f64) -> BTreeMap<String, f64> {
         let seconds = window_s * self.row_locks as f64 / self.times.max(1) as f64;
         BTreeMap::from([("row_lock_wait_s".to_owned(), seconds)])
     }
 
-    /// Seconds that sessions waited, by group.
+    /// Total seconds of waits of all sessions within `window_s`, by group.
     pub fn waits(&self, window_s: f64) -> BTreeMap<String, f64> {
         let of = |group: &&str| {
             let count = self.waits.get(*group).copied().unwrap_or(0);
@@ -120,8 +120,8 @@ impl Activity {
     }
 }
 
-/// What a session does whose `state`, `wait_event_type` and `wait_event` these are. Names of events differ between versions in
-/// their capitals and in `Lock` at their ends.
+/// State of a session with these values of `state`, `wait_event_type` and `wait_event`. Event names differ between
+/// versions in capitals and in a trailing `Lock`.
 fn sampled(state: &str, kind: &str, event: &str) -> Sampled {
     let lower = event.to_ascii_lowercase();
     let is_log = lower.starts_with("wal");

@@ -1,19 +1,19 @@
-//! The table of the counters that a server keeps of itself: our name for each, and where every product has it.
+//! The table of a server's own counters: our name for each, and its source in every product.
 //!
 //! [`super::engine`] reads them.
 
 use super::Kind;
 
-/// Where a counter is found.
+/// Source of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// The sum of these rows of `SHOW GLOBAL STATUS`, or of those that [`super::postgresql`] reads, whose names have a dot; all
-    /// of them must be there.
+    /// The sum of these rows of `SHOW GLOBAL STATUS`, or, for names with a dot, of those that [`super::postgresql`]
+    /// reads; all must exist.
     Status(&'static [&'static str]),
-    /// The sum of the rows in second place, of a server that also has the row in first place. Some rows mean
-    /// something else on servers without that other row.
+    /// The sum of the second rows, on servers that also have the first row. Some rows have another meaning on servers
+    /// without that first row.
     StatusBeside(&'static str, &'static [&'static str]),
-    /// A row of `INNODB_METRICS` that is switched on.
+    /// An enabled row of `INNODB_METRICS`.
     Metric(&'static str),
     /// The difference of two rows of `SHOW GLOBAL STATUS`.
     Difference(&'static str, &'static str),
@@ -24,7 +24,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// True for what only the engine's status text says.
+    /// True when only the engine's status text contains it.
     #[must_use]
     pub fn is_text(&self) -> bool {
         matches!(self, Self::Text(_) | Self::TextDifference(..))
@@ -36,11 +36,11 @@ impl Source {
 pub struct Counter {
     /// Our name for it, with the unit last.
     pub metric: &'static str,
-    /// How two looks at it are combined.
+    /// How two readings of it are combined.
     pub kind: Kind,
     /// Our units per unit of the source.
     pub factor: f64,
-    /// Where it is found; the first that is there counts.
+    /// Its sources; the first that exists is used.
     pub sources: &'static [Source],
 }
 
@@ -360,8 +360,8 @@ pub const COUNTERS: &[Counter] = &[
     ),
 ];
 
-/// Counters that are also read second by second, with one or two small questions: rows of `SHOW GLOBAL STATUS`,
-/// and the engine's status text where no row says them.
+/// Counters that are also read every second, with one or two small queries: rows of `SHOW GLOBAL STATUS`, and the
+/// engine's status text where no row has them.
 pub const EACH_SECOND: &[&str] = &[
     "pages_flushed_count",
     "dirty_pages_count",

@@ -1,8 +1,8 @@
-//! The sampler over the block device that holds the data.
+//! The sampler of the block device that holds the data.
 
 use super::{Missing, Pace, Sampler, Subject, Value, Whose, read};
 
-/// Bytes per sector in the kernel's counters, whatever the device's own sectors are.
+/// Bytes per sector in the kernel's counters, independent of the device's own sector size.
 const SECTOR: f64 = 512.0;
 
 /// Requests, bytes, waits, flushes and discards from `/sys/block/NAME/stat`.
@@ -14,7 +14,7 @@ impl Sampler for Device {
     }
 
     fn about(&self) -> &'static str {
-        "Requests, bytes, waiting time, flushes and discards of the disk under the data, all users of it together."
+        "Requests, bytes, waiting time, flushes and discards of the disk that holds the data, by all its users."
     }
 
     fn whose(&self) -> Whose {
@@ -36,7 +36,7 @@ impl Sampler for Device {
     }
 }
 
-/// A counter of the subject's disk, of all its users; `None` without a disk, or from a kernel that does not count it.
+/// A counter of the subject's disk, over all users; `None` without a disk, or when the kernel does not count it.
 pub(super) fn total(subject: &Subject, metric: &str) -> Option<f64> {
     let values = Device.look(subject).ok()?;
     let mut values = values.into_iter();

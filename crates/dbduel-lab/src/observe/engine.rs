@@ -1,10 +1,10 @@
-//! The counters that a server keeps of itself, under one name for all products.
+//! A server's own counters, under one name for all products.
 //!
-//! Read with `SHOW GLOBAL STATUS`, and with `information_schema.INNODB_METRICS` and `SHOW ENGINE INNODB
-//! STATUS` for what the first does not say, at the ends of a slice; a few of them also second by second. The
-//! log's positions are rows of the first from MySQL 8.0.30 and MariaDB 10.5 on and in a MariaDB 10.1; other
-//! versions tell them in the engine's text only, which then costs one more statement. A counter that a server
-//! does not keep, or has switched off, has no value; zero is a value.
+//! Read at both ends of a slice with `SHOW GLOBAL STATUS`, and with `information_schema.INNODB_METRICS` and `SHOW
+//! ENGINE INNODB STATUS` for counters that the first lacks; a few of them also every second. Log positions are rows of
+//! the first in MySQL from 8.0.30, in MariaDB from 10.5 and in MariaDB 10.1; other versions show them only in the
+//! engine's text, which costs one more statement. A counter that a server does not keep, or has disabled, has no value;
+//! zero is a value.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -20,10 +20,10 @@ pub struct EngineLook {
 }
 
 impl EngineLook {
-    /// Asks the server.
+    /// Reads the counters.
     ///
     /// # Errors
-    /// When it does not answer; what a version does not know is no error.
+    /// When the server does not answer; a query that its version does not support is no error.
     pub fn at(connection: &mut Connection) -> Result<Self, QueryError> {
         if connection.dialect() == Dialect::PostgreSql {
             return Ok(Self::of(
@@ -42,7 +42,7 @@ impl EngineLook {
         Ok(Self::of(&status, &metrics, &text))
     }
 
-    /// Asks the server for the few counters of [`EACH_SECOND`].
+    /// Reads the few counters of [`EACH_SECOND`].
     ///
     /// # Errors
     /// When it does not answer.
@@ -81,13 +81,13 @@ impl EngineLook {
         }
     }
 
-    /// Whether a counter of the engine goes up and down.
+    /// True when a metric of the engine is a gauge.
     pub fn is_gauge(metric: &str) -> bool {
         let mut counters = COUNTERS.iter();
         counters.any(|counter| counter.metric == metric && counter.kind == Kind::Gauge)
     }
 
-    /// What changed since `earlier`, by metric; gauges as they are now.
+    /// Changes since `earlier`, by metric; gauges at their present value.
     pub fn since(&self, earlier: &Self) -> BTreeMap<String, f64> {
         let changes = COUNTERS.iter().filter_map(|counter| {
             let now = *self.values.get(counter.metric)?;
@@ -141,7 +141,7 @@ fn value(
     })
 }
 
-/// The number of the line that begins with `words`; the text also quotes statements, whatever they say.
+/// The number on the line that begins with `words`; the text also quotes arbitrary statements.
 fn number_after(text: &str, words: &str) -> Option<f64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(words))?;
     let digits: String = rest
@@ -161,7 +161,7 @@ fn pairs(set: &dbduel_driver::ResultSet) -> HashMap<String, f64> {
         .collect()
 }
 
-/// The metrics that are switched on; the column that says so has two names.
+/// The enabled metrics; the column that says so has two names.
 fn metrics(connection: &mut Connection) -> Result<HashMap<String, f64>, QueryError> {
     let ask = |column: &str| {
         format!("SELECT NAME, COUNT FROM information_schema.INNODB_METRICS WHERE {column}")
@@ -173,8 +173,8 @@ fn metrics(connection: &mut Connection) -> Result<HashMap<String, f64>, QueryErr
     }
 }
 
-/// The engine's status text when one of `counters` is found nowhere else, and nothing otherwise: it takes the
-/// engine's latches for a moment. An engine that gives none, or none to this account, says nothing.
+/// The engine's status text when only it has one of `counters`, otherwise empty: reading it takes the engine's latches
+/// for a moment. Empty also for an engine that returns none, or none to this account.
 fn text_for<'c>(
     connection: &mut Connection,
     mut counters: impl Iterator<Item = &'c Counter>,

@@ -1,9 +1,9 @@
-//! Samplers over the whole machine: processors, page cache, pressure.
+//! Samplers of the whole machine: processors, page cache, pressure.
 
 use super::process::ticks_per_second;
 use super::{Missing, Pace, Sampler, Subject, Value, Whose, read};
 
-/// Processor time of everybody from `/proc/stat`.
+/// Processor time of all processes from `/proc/stat`.
 pub struct Processors;
 
 impl Sampler for Processors {
@@ -12,7 +12,7 @@ impl Sampler for Processors {
     }
 
     fn about(&self) -> &'static str {
-        "Processor time of everybody on the machine, idle, waiting for the disk, and taken by the hypervisor."
+        "Processor time of all processes on the machine, idle, waiting for the disk, and stolen by the hypervisor."
     }
 
     fn whose(&self) -> Whose {

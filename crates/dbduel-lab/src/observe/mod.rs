@@ -1,7 +1,7 @@
-//! Samplers: what a server, the load process and the machine used while a slice was measured.
+//! Samplers: resources that a server, the load process and the machine used while a slice was measured.
 //!
-//! A sampler reads counters and gauges; the difference of two looks is what was used between them. A source that cannot
-//! be read gives no value and says why, never a wrong value.
+//! A sampler reads counters and gauges; the difference of two readings is the use between them. An unreadable source
+//! gives no value and a reason, never a wrong value.
 //!
 //! ```text
 //! SAMPLERS ─► Snapshot ───────────────┐
@@ -35,68 +35,68 @@ use serde::{Deserialize, Serialize};
 pub use used::Used;
 pub use watch::{Observed, Observer, Reading, Watch};
 
-/// What samplers look at.
+/// The process and the disk that samplers read.
 #[derive(Debug, Clone, Default)]
 pub struct Subject {
-    /// The process, for samplers of a process.
+    /// The process ID, for samplers of a process.
     pub pid: Option<u32>,
-    /// The directory in `/sys` of the disk that holds the data, for samplers of the device.
+    /// The directory in `/sys` of the disk that holds the data, for the device sampler.
     pub disk: Option<PathBuf>,
-    /// It is the load process itself, in which a database runs: processor time is that process's, and counted once.
+    /// True for a load process in which a database runs: its processor time is counted once, for the load.
     pub is_load: bool,
-    /// It is on another machine, and nothing of this machine is its. The agent there samples a server; a load process is not
-    /// sampled.
+    /// True for a process on another machine, of which this machine shows nothing. The agent there samples a server; a
+    /// load process is not sampled.
     pub is_elsewhere: bool,
-    /// The kernel [counts more](write_accounting) than the process writes to the device.
+    /// True where the kernel [counts more](write_accounting) than the process writes to the device.
     pub overcounts_writes: bool,
 }
 
-/// Whose counters a sampler reads.
+/// Owner of a sampler's counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose {
-    /// Those of one process: a server or the load process.
+    /// One process: a server or the load process.
     Process,
-    /// Those of the whole machine.
+    /// The whole machine.
     Machine,
 }
 
-/// How often a sampler may be asked.
+/// How often a sampler may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pace {
-    /// Reads something for every thread: at the ends of a slice.
+    /// At both ends of a slice only: it reads something of every thread.
     Slice,
-    /// Reads one small file: once a second as well.
+    /// Every second as well: it reads one small file.
     Second,
 }
 
-/// How two looks at a value are combined.
+/// How two readings of a value are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
-    /// It only grows; what counts is the increase.
+    /// It only grows; the increase counts.
     Counter,
-    /// It goes up and down; what counts is the later value.
+    /// It goes up and down; the later value counts.
     Gauge,
 }
 
 /// A thread that a value belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thread {
-    /// Its number.
+    /// Thread ID.
     pub tid: u32,
-    /// The name that the program gave it, or the program's own.
+    /// The name set by the program, or the program's own name.
     pub name: String,
 }
 
-/// One value of one look.
+/// One value of one reading.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Value {
     /// Name, with the unit last.
     pub metric: &'static str,
-    /// How two looks at it are combined.
+    /// How two readings of it are combined.
     pub kind: Kind,
     /// The value.
     pub value: f64,
-    /// The thread that it belongs to; absent for values of the whole subject.
+    /// Its thread; absent for values of the whole subject.
     pub thread: Option<Thread>,
 }
 
@@ -127,19 +127,19 @@ pub trait Sampler: Sync {
     /// Name, for findings.
     fn name(&self) -> &'static str;
 
-    /// What it reads, as a sentence.
+    /// Description of its values, as a sentence.
     fn about(&self) -> &'static str;
 
-    /// Whose counters these are.
+    /// Owner of its counters.
     fn whose(&self) -> Whose;
 
-    /// How often it may be asked.
+    /// How often it may run.
     fn pace(&self) -> Pace;
 
-    /// The values now.
+    /// The present values.
     ///
     /// # Errors
-    /// When the source is not there or may not be read.
+    /// When the source is missing or unreadable.
     fn look(&self, subject: &Subject) -> Result<Vec<Value>, Missing>;
 }
 
@@ -155,16 +155,16 @@ pub const SAMPLERS: &[&dyn Sampler] = &[
     &machine::Pressure,
 ];
 
-/// A file of the kernel, or why it cannot be read.
+/// Content of a kernel file, or why it cannot be read.
 fn read(path: &str) -> Result<String, Missing> {
     std::fs::read_to_string(path).map_err(|error| Missing(format!("`{path}`: {error}")))
 }
 
-/// The process of a subject.
+/// The process ID of a subject.
 fn pid_of(subject: &Subject) -> Result<u32, Missing> {
-    subject
-        .pid
-        .ok_or_else(|| Missing("the process is not on this machine or not ours".to_owned()))
+    subject.pid.ok_or_else(|| {
+        Missing("the process is not on this machine or was not started by dbduel".to_owned())
+    })
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
-//! The counters that a PostgreSQL server keeps of itself, as rows of a name and a number.
+//! A PostgreSQL server's own counters, as rows of a name and a number.
 //!
-//! Names are those of the statistics view without `pg_stat_`, and of its column: `bgwriter.buffers_clean`. Positions of the log
-//! are exact. Of the rest a session reports what it did at most once a second, or when it is asked to (from 15 on), which clients do
-//! in the guard and after a slice.
+//! A name is a statistics view without `pg_stat_`, and its column: `bgwriter.buffers_clean`. Positions of the log are
+//! exact. For the others, a session reports its work at most once a second, or on request (from 15 on), which clients
+//! do in the guard and after a slice.
 
 use std::collections::HashMap;
 
 use dbduel_driver::{Connection, QueryError};
 
-/// A part of the statement, and the major versions that have it.
+/// A part of the query, and the major versions that have it.
 struct Part {
     from: u32,
     to: u32,
@@ -21,7 +21,7 @@ const fn part(from: u32, to: u32, sql: &'static str) -> Part {
 
 const NEWEST: u32 = u32::MAX;
 
-/// All columns of views of one row are numbers but for the time of the last reset.
+/// In views of one row all columns but the time of the last reset are numbers.
 const PARTS: &[Part] = &[
     part(
         9,
@@ -97,10 +97,10 @@ const PARTS: &[Part] = &[
     ),
 ];
 
-/// The counters now.
+/// The present counters.
 ///
 /// # Errors
-/// When the server does not answer, or refuses.
+/// When the server does not answer, or refuses the query.
 pub fn counters(connection: &mut Connection) -> Result<HashMap<String, f64>, QueryError> {
     let sql = statement(major(connection.server_version()));
     let set = connection.query(&sql)?;
@@ -109,7 +109,7 @@ pub fn counters(connection: &mut Connection) -> Result<HashMap<String, f64>, Que
     Ok(rows.collect())
 }
 
-/// The first number of a version; before 10 it is 9.
+/// The first number of a version; 9 for versions before 10.
 pub(super) fn major(version: &str) -> u32 {
     let digits = version.find(|c: char| !c.is_ascii_digit());
     version[..digits.unwrap_or(version.len())]

@@ -1,9 +1,9 @@
-//! Samplers over the files of a process in `/proc`, and of those that it forked: a server may serve each session by one.
+//! Samplers of a process and its forked children in `/proc`: a server may use one process per session.
 
 use super::processes::of_each;
 use super::{Missing, Pace, Sampler, Subject, Value, Whose, device, read};
 
-/// Processor time and page faults from `/proc/PID/stat`, all threads and processes, ended ones included.
+/// Processor time and page faults from `/proc/PID/stat`, of all threads and processes, including ended ones.
 pub struct Cpu;
 
 impl Sampler for Cpu {
@@ -28,7 +28,7 @@ impl Sampler for Cpu {
         let processes = of_each(subject, |pid| {
             let path = format!("/proc/{pid}/stat");
             let stat = read(&path)?;
-            let misread = || Missing(format!("`{path}` is not understood"));
+            let misread = || Missing(format!("`{path}` has an unknown format"));
             // The second field is the program's name in parentheses and may itself hold spaces.
             let (_, fields) = stat.rsplit_once(") ").ok_or_else(misread)?;
             let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
@@ -70,10 +70,11 @@ pub(super) fn ticks_per_second() -> f64 {
     ticks.ok().flatten().map_or(100.0, |ticks| ticks as f64)
 }
 
-/// Calls and bytes from `/proc/PID/io`, all processes, ended ones included; readable for processes of the same user.
+/// Calls and bytes from `/proc/PID/io`, of all processes, including ended ones; readable for processes of the same
+/// user.
 ///
-/// Where the kernel counts more than is written, the bytes written are those of the disk, which one contender uses at a time,
-/// or missing where the subject has no disk.
+/// Where the kernel counts more than is written, the bytes written are those of the disk, which one contender uses at a
+/// time; missing where the subject has no disk.
 pub struct Io;
 
 impl Sampler for Io {
@@ -82,7 +83,7 @@ impl Sampler for Io {
     }
 
     fn about(&self) -> &'static str {
-        "Calls and bytes that a process reads and writes, and what of it concerns the device."
+        "Read and write calls and bytes of a process, and the part that reaches the device."
     }
 
     fn whose(&self) -> Whose {
@@ -124,7 +125,7 @@ impl Sampler for Io {
     }
 }
 
-/// The lines of a file of the kernel that have a name, a colon and a number.
+/// The lines of a kernel file with a name, a colon and a number.
 fn numbers(text: &str) -> impl Iterator<Item = (&str, f64)> {
     text.lines().filter_map(|line| {
         let (name, value) = line.split_once(':')?;
@@ -135,9 +136,9 @@ fn numbers(text: &str) -> impl Iterator<Item = (&str, f64)> {
 
 /// Memory from `/proc/PID/status`.
 ///
-/// Of several processes it is the sum of what each has for itself, with the most that one of them has of shared memory and of
-/// files. Measured with 69 processes of PostgreSQL: 12 % more than the sum of proportional shares (PSS), for which the kernel
-/// walks all page tables, 2 ms of processor time for each process.
+/// For several processes, the sum of their private memory, plus the largest shared memory and file memory of one of
+/// them. Measured with 69 processes of PostgreSQL: 12 % more than the sum of proportional shares (PSS), for which the
+/// kernel walks all page tables, 2 ms of processor time for each process.
 pub struct Memory;
 
 impl Sampler for Memory {

@@ -1,4 +1,4 @@
-//! Reads something of every process of a server.
+//! Reads a value from every process of a server.
 
 use std::fs;
 
@@ -6,16 +6,16 @@ use dbduel_server::forked_by;
 
 use super::{Missing, Subject, pid_of};
 
-/// A look is repeated so often when processes begin or end meanwhile.
+/// Attempts when processes begin or end during a reading.
 const ATTEMPTS_MAX: u32 = 4;
 
-/// What `one` reads of the subject's process, and then of those that it forked.
+/// Applies `one` to the subject's process, then to its forked children.
 ///
-/// What an ended process used goes to the one that forked it. If it ended between the two looks it would be counted twice
-/// or not at all, so both are looked at again.
+/// Resource use of an ended process is added to its parent. A child that ends between the two readings would count
+/// twice or not at all, so both are repeated.
 ///
 /// # Errors
-/// The subject's process cannot be read.
+/// When the subject's process cannot be read.
 pub fn of_each<T>(
     subject: &Subject,
     one: impl Fn(u32) -> Result<T, Missing>,
@@ -33,7 +33,7 @@ pub fn of_each<T>(
     }
 }
 
-/// What a process that a server forked is for, as its title says; `None` when it has none, or serves a client.
+/// Role of a server's forked process, from its title; `None` when it has none, or serves a client.
 ///
 /// `postgres: checkpointer`, before PostgreSQL 11 `postgres: checkpointer process`; of a session
 /// `postgres: USER DATABASE [local] SELECT`.

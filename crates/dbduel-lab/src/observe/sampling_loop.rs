@@ -1,7 +1,7 @@
-//! What a watch does while a slice is measured.
+//! The sampling loop of a watch while a slice is measured.
 //!
-//! It counts its own cost (processor time of its thread, time that the server took to answer it) and
-//! slows down rather than take more than its share.
+//! It counts its own cost (processor time of its thread, time of the server's answers) and slows down rather than
+//! exceed its share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -20,26 +20,26 @@ use super::waits::{WaitLook, Waits};
 use super::watch::{Observed, Observer, Reading};
 use super::{Kind, Missing, Pace, Subject};
 
-/// Between two looks at the threads, at the least.
+/// Least interval between samples of the threads.
 const STATES_EVERY: Duration = Duration::from_millis(50);
-/// A look at the threads is followed by a pause of so many times its own processor time, so that all
-/// looks together take less than 0.5 % of one processor.
+/// Pause after a sample of the threads, as a multiple of its processor time, so that all samples together take less
+/// than 0.5 % of one processor.
 const STATES_REST: u32 = 200;
-/// Between two questions for the list of connections.
+/// Interval between queries of the connection list.
 const LIST_EVERY: Duration = Duration::from_millis(250);
-/// A question is followed by a pause of so many times the time that its answer took.
+/// Pause after a query, as a multiple of its answer time.
 const LIST_REST: u32 = 200;
-/// Between two looks of the samplers.
+/// Interval between readings of the samplers.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Questions to the server for its list of connections.
+/// Queries of the server's connection list.
 #[derive(Debug, Default)]
 struct Asked {
     times: u64,
     committing: u64,
-    /// Threads that it named as serving connections; absent when it names none.
+    /// Threads listed as serving connections; absent when the list names none.
     threads: Option<BTreeSet<u32>>,
-    /// What it said of its sessions, where it says it and the kernel does not.
+    /// Samples of its sessions, where the server rather than the kernel reports them.
     activity: Option<Activity>,
     took: Duration,
 }
@@ -54,19 +54,19 @@ pub(super) struct SamplingLoop {
     asked: Asked,
 }
 
-/// What the server says of itself at one end of the slice.
+/// The server's own counters at one end of the slice.
 struct ServerCounters {
     engine: EngineLook,
     waits: Option<WaitLook>,
 }
 
-/// What it said at both ends.
+/// The server's counters at both ends.
 struct Answers {
     before: ServerCounters,
-    /// When it had said that.
+    /// Time of the first answer.
     at: Instant,
     after: ServerCounters,
-    /// When it had said that.
+    /// Time of the second answer.
     until: Instant,
 }
 
@@ -74,12 +74,12 @@ struct Answers {
 struct Edges {
     opened: Snapshots,
     closed: Snapshots,
-    /// Processor time that it took to read them.
+    /// Processor time for reading them.
     cpu: Duration,
 }
 
 impl Edges {
-    /// Waits for both ends; none when the slice broke off before it was measured.
+    /// Reads at both ends; `None` when the slice broke off before it was measured.
     fn look(
         server: &Subject,
         load: &Subject,
@@ -99,7 +99,7 @@ impl Edges {
     }
 }
 
-/// Waits for an instant; false when the sender hangs up meanwhile.
+/// Waits until `at`; false when the sender hangs up meanwhile.
 fn goes_on_until<T>(at: Instant, measured_part: &Receiver<T>) -> bool {
     loop {
         match measured_part.recv_timeout(at.saturating_duration_since(clock::now())) {
@@ -110,13 +110,13 @@ fn goes_on_until<T>(at: Instant, measured_part: &Receiver<T>) -> bool {
     }
 }
 
-/// Waits for an instant; false when the sender hung up before it.
+/// Waits until `at`; false when the sender hung up before it.
 fn is_reached<T>(at: Instant, measured_part: &Receiver<T>) -> bool {
     goes_on_until(at, measured_part) || clock::now() >= at
 }
 
 impl SamplingLoop {
-    /// A shift before the slice.
+    /// A loop before its slice.
     pub(super) fn new(observer: Observer, server: Subject, load: Subject) -> Self {
         let connection = observer.connection.as_ref();
         let is_named = connection.is_some_and(|connection| {
@@ -135,7 +135,7 @@ impl SamplingLoop {
         }
     }
 
-    /// What stays and what was seen.
+    /// The observer, and the observations.
     pub(super) fn end(self) -> (Observer, Observed) {
         (self.observer, self.observed)
     }
@@ -191,7 +191,7 @@ impl SamplingLoop {
         self.keep("observer", own, |_| false);
     }
 
-    /// Asks the server at both ends of the measured part, and looks at threads, connections and seconds in between.
+    /// Queries the server at both ends of the measured part, and samples threads, connections and seconds in between.
     fn between(
         &mut self,
         measured_part: &Receiver<Range<Instant>>,
@@ -212,7 +212,7 @@ impl SamplingLoop {
         })
     }
 
-    /// Snapshots at threads, connections and seconds in turn until the other side hangs up.
+    /// Samples threads, connections and seconds in turn until the other side hangs up.
     fn until_closed(
         &mut self,
         measured_part: &Receiver<Range<Instant>>,
@@ -256,7 +256,7 @@ impl SamplingLoop {
         }
     }
 
-    /// One look at the threads; returns how long to rest.
+    /// Samples the threads once; returns the pause.
     fn look_at_threads(&mut self) -> Duration {
         let Some(scanner) = &mut self.scanner else {
             return SECOND;
@@ -270,7 +270,7 @@ impl SamplingLoop {
         processor_time().saturating_sub(before) * STATES_REST
     }
 
-    /// One question for the list of connections; returns how long to rest.
+    /// Queries the connection list once; returns the pause.
     fn ask_who_commits(&mut self) -> Duration {
         let Some(connection) = &mut self.observer.connection else {
             return SECOND;
@@ -317,12 +317,12 @@ impl SamplingLoop {
         answer.map(|(answer, _)| answer)
     }
 
-    /// The engine's counters of a second, and when they were read.
+    /// The engine's counters of a second, with their time.
     fn ask_engine_of_a_second(&mut self) -> Option<(EngineLook, Instant)> {
         self.ask(|connection, _| EngineLook::of_a_second(connection))
     }
 
-    /// Asks the server something; what it does not answer is missing from then on.
+    /// Queries the server; an unanswered query is missing from then on.
     fn ask<T>(
         &mut self,
         question: impl FnOnce(&mut Connection, &mut Option<Waits>) -> Result<T, QueryError>,
@@ -452,7 +452,7 @@ impl SamplingLoop {
     }
 }
 
-/// What is kept second by second: enough to see a stall and its reason, little enough for a day.
+/// Values kept every second: enough to see a stall and its cause, and small enough for a day.
 const EACH_SECOND: &[(&str, &str)] = &[
     ("server", "cpu_user_s"),
     ("server", "cpu_system_s"),

@@ -1,30 +1,30 @@
-//! The server's own list of its connections: which threads serve them, and which end a transaction.
+//! The server's own list of its connections: their threads, and which of them end a transaction.
 //!
-//! `information_schema.PROCESSLIST` of a MariaDB and `performance_schema.threads` of a MySQL from 5.7 on name
-//! the kernel's number of every connection's thread; `SHOW PROCESSLIST`, which everybody has, does not. Which
-//! of them a server can answer is found out by asking, once.
+//! `information_schema.PROCESSLIST` of MariaDB and `performance_schema.threads` of MySQL from 5.7 on show the thread ID
+//! of every connection; `SHOW PROCESSLIST`, which all versions have, does not. The queries that a server supports are
+//! determined once, by trying.
 
 use std::collections::BTreeSet;
 
 use dbduel_driver::{Connection, Dialect, QueryError, ResultSet};
 
-/// What the list said at one moment.
+/// The list at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sessions {
     /// Connections that were ending a transaction.
     pub committing: u64,
-    /// Threads that serve connections, by the kernel's numbers; absent where the list does not name them.
+    /// IDs of threads that serve connections; absent where the list has none.
     pub threads: Option<BTreeSet<u32>>,
 }
 
-/// One way to ask: a statement whose columns are command, state and, if `names_threads`, thread.
+/// A query whose columns are command, state and, if `names_threads`, thread.
 #[derive(Debug)]
 struct Way {
     sql: &'static str,
     columns: [&'static str; 3],
 }
 
-/// The ways, the most telling first.
+/// The queries, the most informative first.
 const WAYS: [Way; 3] = [
     Way {
         sql: "SELECT COMMAND, STATE, TID FROM information_schema.PROCESSLIST",
@@ -41,7 +41,7 @@ const WAYS: [Way; 3] = [
     },
 ];
 
-/// The way to ask PostgreSQL, whose sessions are processes. Workers of the server itself have no account.
+/// The query for PostgreSQL, whose sessions are processes. Workers of the server itself have no account.
 const POSTGRESQL: Way = Way {
     sql: "SELECT state AS command, pid AS tid, CASE WHEN state = 'active' AND (query ILIKE 'commit%' \
           OR wait_event IN ('WALWriteLock', 'WALSync', 'WalSync', 'WALWrite', 'WalWrite')) THEN 'commit' END AS state \
@@ -49,15 +49,15 @@ const POSTGRESQL: Way = Way {
     columns: ["command", "state", "tid"],
 };
 
-/// Asks a server for its connections, in the way that it can answer.
+/// Queries a server's connections, with the best query that it supports.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SessionList {
-    /// Index into [`WAYS`]; ways before it were refused or empty.
+    /// Index into [`WAYS`]; queries before it were refused or returned nothing.
     way: usize,
 }
 
 impl SessionList {
-    /// The connections now.
+    /// The present connections.
     ///
     /// # Errors
     /// When the server does not answer.

@@ -1,4 +1,4 @@
-//! One look of all samplers at one subject, and what happened between two looks.
+//! A snapshot: all samplers read once for one subject, and the difference of two snapshots.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -16,7 +16,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Asks the samplers of `whose` that may be asked at this pace.
+    /// Reads the samplers of `whose` that may run at this pace.
     #[must_use]
     pub fn at(whose: Whose, subject: &Subject, pace: Pace) -> Self {
         let mut look = Self::default();
@@ -35,10 +35,10 @@ impl Snapshot {
         look
     }
 
-    /// What was used since `earlier`, by metric; gauges as they are now.
+    /// Use since `earlier`, by metric; gauges at their present value.
     ///
-    /// Values of threads are summed: over all threads, over the threads of `connections` as
-    /// `connections_…`, and over other threads that have a name of their own as `thread_NAME_…`.
+    /// Values of threads are summed: over all threads, over the threads of `connections` as `connections_…`, and over
+    /// other threads with a name of their own as `thread_NAME_…`.
     #[must_use]
     pub fn since(&self, earlier: &Snapshot, connections: &BTreeSet<u32>) -> BTreeMap<String, f64> {
         let before: BTreeMap<(&str, Option<u32>), f64> = earlier
@@ -78,27 +78,27 @@ impl Snapshot {
 }
 
 impl Snapshot {
-    /// Whether a metric goes up and down.
+    /// True when a metric is a gauge.
     fn is_gauge(&self, metric: &str) -> bool {
         let mut values = self.values.iter();
         values.any(|value| value.metric == metric && value.kind == Kind::Gauge)
     }
 }
 
-/// A look at everything that processes and the machine count.
+/// Snapshots of the server, the load process and the machine.
 pub(super) struct Snapshots {
-    /// When.
+    /// When they were taken.
     pub at: Instant,
     pub server: Snapshot,
-    /// At the load process.
+    /// The load process.
     pub load: Snapshot,
-    /// At the machine.
+    /// The machine.
     pub host: Snapshot,
-    /// The server is the load process.
+    /// True when the server is the load process.
     is_one: bool,
 }
 
-/// What of a process is not counted again where the server is the load process.
+/// True for metrics of a process that are not counted again where the server is the load process.
 fn is_processor_time(metric: &str) -> bool {
     let is_of_connections = metric.starts_with("connections_");
     let is_time = ["on_cpu_s", "cpu_user_s", "cpu_system_s", "run_queue_s"]
@@ -108,7 +108,7 @@ fn is_processor_time(metric: &str) -> bool {
 }
 
 impl Snapshots {
-    /// Snapshots at a server and a load process, and at the machine that they run on.
+    /// Takes snapshots of a server, a load process, and the machine that they run on.
     pub fn now(server: &Subject, load: &Subject, pace: Pace) -> Self {
         let is_one = server.is_load;
         let look = |whose, subject: &Subject| match subject.is_elsewhere {
@@ -127,7 +127,7 @@ impl Snapshots {
         }
     }
 
-    /// Whether a metric of a source goes up and down.
+    /// True when a metric of a source is a gauge.
     pub fn is_gauge(&self, source: &str, metric: &str) -> bool {
         match source {
             "server" => self.server.is_gauge(metric),
@@ -136,7 +136,7 @@ impl Snapshots {
         }
     }
 
-    /// What was used since `earlier`, by source and metric.
+    /// Use since `earlier`, by source and metric.
     pub fn since(
         &self,
         earlier: &Snapshots,
@@ -159,7 +159,7 @@ fn tid(value: &Value) -> Option<u32> {
     value.thread.as_ref().map(|thread| thread.tid)
 }
 
-/// A thread's name as part of a metric; numbers at its end tell apart threads that do the same.
+/// A thread's name as part of a metric; trailing numbers, which distinguish threads with the same task, are removed.
 fn slug(name: &str) -> String {
     let plain: String = name
         .chars()

@@ -1,9 +1,8 @@
-//! Where a server's processors spend their time: stacks that `perf` samples, folded into one line per stack.
+//! CPU profile of a server: stacks that `perf` samples, folded into one line per stack.
 //!
-//! Sampling takes time from what it samples, so this is for load that does not count. It needs `perf` and the
-//! kernel's permission; without them there is a reason and no stacks. Stacks are unwound by the programs' debug
-//! information on frames, since most servers are built without frame pointers; where that ends early, so does a
-//! stack.
+//! Sampling slows the sampled server, so it is done only under load that does not count. It needs `perf` and the
+//! kernel's permission; without them the result is a reason instead of stacks. Stacks are unwound by debug frame
+//! information, since most servers are built without frame pointers; where that ends early, so does a stack.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,23 +13,24 @@ use dbduel_server::{Tool, forked_by};
 
 use super::Missing;
 
-/// Samples per second and processor; odd, so that no timer of the server keeps step with it.
+/// Samples per second and processor; odd, to avoid running in step with the server's timers.
 pub const HERTZ: f64 = 397.0;
-/// What of each thread's stack is copied for unwinding, bytes.
+/// Unwinding method and bytes of each stack that are copied.
 const UNWIND: &str = "dwarf,16384";
-/// For `perf` to begin and to write down what it has.
+/// Time for `perf` to begin and to write its data.
 const RECORD_SLACK: Duration = Duration::from_secs(30);
-/// For `perf` to find the names of all functions.
+/// Timeout for `perf` to resolve all function names.
 const SCRIPT_MAX: Duration = Duration::from_secs(120);
-/// Folded stacks at most; rare ones are left out.
+/// Limit of folded stacks; rare ones are left out.
 const STACKS_MAX: usize = 4000;
-/// How `perf` is come by.
+/// How to get `perf`.
 const REMEDY: &str = "install it (Debian: linux-perf) or do without";
 
-/// Samples the stacks of all threads of `pid`, and of the processes that it has forked, for `time` into `file`, which other tools of `perf` read.
+/// Samples the stacks of all threads of `pid`, and of its forked children, for `time` into `file`, in the format of
+/// `perf record`.
 ///
 /// # Errors
-/// When there is no `perf`, or the kernel does not permit it.
+/// When there is no `perf`, or the kernel does not permit sampling.
 pub fn record(pid: u32, time: Duration, file: &Path) -> Result<(), Missing> {
     let processes: Vec<String> = std::iter::once(pid)
         .chain(forked_by(pid))
@@ -71,12 +71,12 @@ pub fn fold_file(file: &Path) -> Result<String, Missing> {
         .map_err(|error| Missing(format!("{error:#}")))?;
     let folded = fold(&script.stdout);
     if folded.is_empty() {
-        return Err(Missing("`perf` took no sample of it".to_owned()));
+        return Err(Missing("`perf` took no sample of the server".to_owned()));
     }
     Ok(folded)
 }
 
-/// The text of `perf script` as `thread;outermost;…;innermost COUNT` lines, the most frequent first.
+/// Folds the output of `perf script` into lines `thread;outermost;…;innermost COUNT`, the most frequent first.
 fn fold(script: &str) -> String {
     let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
     let (mut thread, mut frames): (Option<String>, Vec<String>) = (None, Vec::new());
@@ -110,14 +110,14 @@ fn fold(script: &str) -> String {
         })
 }
 
-/// The name of threads that do the same: without the numbers that tell them apart.
+/// Common name of threads with the same task: without their numbers.
 fn group(thread: &str) -> String {
     let name = thread.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '-');
     part(if name.is_empty() { thread } else { name })
 }
 
 /// The function of a frame, `ADDRESS NAME(PARAMETERS) (FILE)`, without its parameters; the file in brackets for a
-/// function that its file does not name.
+/// function without a known name.
 fn function(frame: &str) -> String {
     let text = frame.trim();
     let text = text.split_once(' ').map_or("", |(_, text)| text);
@@ -136,7 +136,7 @@ fn function(frame: &str) -> String {
     }
 }
 
-/// A part of a folded line: neither the sign between parts nor the one before the count.
+/// A component of a folded line: replaces the separators of components and of the count.
 fn part(name: &str) -> String {
     name.replace(';', ":")
         .split_whitespace()

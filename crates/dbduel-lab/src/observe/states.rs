@@ -1,10 +1,9 @@
-//! What the threads of a server wait for, sampled.
+//! Wait states of a server's threads, sampled.
 //!
-//! The kernel says for every thread in which system call it is (`/proc/PID/task/TID/syscall`); with the
-//! file behind its first argument that tells a wait for data from one for the log, and a wait for another
-//! thread from one for the client. Time on a processor and in the run queue is not sampled but counted,
-//! by [`super::threads`].
-//! Latches, row locks and a group commit that another thread leads look alike: all are a futex.
+//! The kernel shows the current system call of every thread (`/proc/PID/task/TID/syscall`); the file behind its first
+//! argument separates a wait for data from one for the log, and a wait for another thread from one for the client. Time
+//! on a processor and in the run queue is counted rather than sampled, by [`super::threads`]. Latches, row locks and a
+//! group commit led by another thread look alike: all are a futex.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
@@ -16,7 +15,7 @@ use nix::libc;
 
 use super::Missing;
 
-/// What a thread was doing when it was looked at.
+/// State of a thread in a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
     /// On a processor, or ready for one.
@@ -48,7 +47,7 @@ impl State {
     ];
 }
 
-/// Snapshots at the threads of one process again and again.
+/// Samples the threads of one process repeatedly.
 #[derive(Debug, Default)]
 pub struct Scanner {
     pid: u32,
@@ -66,7 +65,7 @@ enum FileKind {
 }
 
 impl Scanner {
-    /// A scanner that has seen nothing.
+    /// A scanner before its first sample.
     pub fn new(pid: u32) -> Self {
         Self {
             pid,
@@ -74,10 +73,10 @@ impl Scanner {
         }
     }
 
-    /// Snapshots at every thread but the first, which accepts connections.
+    /// Samples every thread but the first, which accepts connections.
     ///
     /// # Errors
-    /// When the kernel does not show them.
+    /// When the kernel does not show their states.
     pub fn look(&mut self) -> Result<(), Missing> {
         let folder = format!("/proc/{}/task", self.pid);
         let tasks =
@@ -105,8 +104,8 @@ impl Scanner {
         self.looks += 1;
         if found == 0 && refusal.is_none() && !forked_by(self.pid).is_empty() {
             return Err(Missing(
-                "this server serves each session by a process, and these wait for clients, for locks and for each other \
-                 in one call of the system"
+                "this server uses one process per session, and these wait for clients, for locks and for each other \
+                 in the same system call"
                     .to_owned(),
             ));
         }
@@ -151,7 +150,7 @@ impl Scanner {
             .collect()
     }
 
-    /// Threads that exist whose names begin with this.
+    /// Present threads whose names begin with `prefix`.
     pub fn named(&self, prefix: &str) -> BTreeSet<u32> {
         let has_name = |tid: &u32| {
             let name = fs::read_to_string(format!("/proc/{}/task/{tid}/comm", self.pid));
@@ -160,17 +159,17 @@ impl Scanner {
         self.threads.keys().copied().filter(has_name).collect()
     }
 
-    /// Threads that exist.
+    /// Present threads.
     pub fn alive(&self) -> BTreeSet<u32> {
         self.threads.keys().copied().collect()
     }
 
-    /// How often it was looked.
+    /// Number of samples.
     pub fn looks(&self) -> u64 {
         self.looks
     }
 
-    /// Seconds that `connections` spent in each state within `window_s`, all of them together.
+    /// Total seconds of `connections` in each state within `window_s`.
     pub fn seconds(&self, connections: &BTreeSet<u32>, window_s: f64) -> BTreeMap<State, f64> {
         let mut seconds = BTreeMap::new();
         if self.looks == 0 {
@@ -189,7 +188,7 @@ impl Scanner {
 enum Call {
     /// On a processor or ready for one.
     None,
-    /// In the system call of this number.
+    /// In the system call with this number.
     Number(i64),
     /// Blocked outside of a system call.
     Outside,
@@ -254,7 +253,7 @@ fn kind_of(pid: u32, descriptor: u64) -> FileKind {
     kind_of_path(&target)
 }
 
-/// By the names that the servers give their files.
+/// Kind of a file, by the servers' naming conventions.
 fn kind_of_path(target: &Path) -> FileKind {
     let text = target.to_string_lossy();
     if text.starts_with("socket:") {

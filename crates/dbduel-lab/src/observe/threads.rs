@@ -1,4 +1,4 @@
-//! The sampler over every thread of a process: time on a processor, time in the run queue, switches.
+//! The sampler of every thread of a process: time on a processor, time in the run queue, switches.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use super::{Kind, Missing, Pace, Sampler, Subject, Thread, Value, Whose, read};
 
 /// Scheduling counters from `/proc/PID/task/TID/{schedstat,status}`.
 ///
-/// Values are kept per thread, so that a thread that ends between two looks does not make a sum shrink.
+/// Values are kept per thread, so that a thread that ends between two readings does not reduce a sum.
 pub struct Threads;
 
 impl Sampler for Threads {

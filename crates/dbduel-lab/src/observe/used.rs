@@ -1,9 +1,9 @@
-//! What a server uses in a turn outside of blocks: three small figures that are read without a watch.
+//! Resource use of a server in a turn outside of blocks: three figures that are cheap to read without a watch.
 
 use super::process::{Cpu, Io};
 use super::{Sampler as _, Subject, Value, device};
 
-/// Totals of a server and of the processes that it forked; absent where they cannot be read.
+/// Totals of a server and its forked children; absent where they cannot be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Used {
     /// Processor time, seconds.
@@ -15,7 +15,7 @@ pub struct Used {
 }
 
 impl Used {
-    /// Reads them now.
+    /// Reads the totals.
     #[must_use]
     pub fn of(server: &Subject) -> Self {
         let sum = |values: Option<Vec<Value>>, metrics: &[&str]| {
@@ -32,13 +32,13 @@ impl Used {
         }
     }
 
-    /// What was used since an earlier reading, of what both could read.
+    /// Use since an earlier reading, of figures that both contain.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         self.with(earlier, |now, then| now - then)
     }
 
-    /// What was used in two stretches of time, of what both could read.
+    /// Total use in two stretches of time, of figures that both contain.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         self.with(other, |one, other| one + other)

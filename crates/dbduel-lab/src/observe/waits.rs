@@ -1,23 +1,22 @@
-//! What the threads of a server waited for, as its performance schema has it.
+//! Wait times of a server's threads, from its performance schema.
 //!
-//! Read at the ends of a slice, where the server keeps it; most installations of MariaDB do not, and every
-//! version switches on other instruments. A group of waits has a value only when one of its instruments is
-//! on and timed. Waits of all threads count, those of background threads too, so they are no parts of a
-//! transaction's time. Left out are waits that contain others (`wait/io/table`), idle ones and conditions,
-//! on which resting threads wait.
+//! Read at both ends of a slice, where the server keeps it; most installations of MariaDB do not, and enabled
+//! instruments differ between versions. A group of waits has a value only when one of its instruments is enabled and
+//! timed. Waits of all threads count, including background threads, so they are no parts of a transaction's time.
+//! Excluded are waits that contain others (`wait/io/table`), idle ones, and conditions, on which idle threads wait.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use dbduel_driver::{Connection, QueryError};
 
-/// Instruments that wait for the same kind of thing. The first group whose prefix fits takes an instrument, so
-/// the order matters.
+/// Instruments that wait for the same resource. An instrument belongs to the first group with a matching prefix, so the
+/// order matters.
 #[derive(Debug)]
 struct Group {
-    /// Metrics that hold the time and the number of its waits.
+    /// Metrics of the time and the number of its waits.
     seconds: &'static str,
     count: &'static str,
-    /// How the names of its instruments begin, in any version.
+    /// Prefixes of its instruments' names, in any version.
     prefixes: &'static [&'static str],
 }
 
@@ -74,7 +73,7 @@ const GROUPS: [Group; 7] = [
 /// Picoseconds, the unit of the performance schema's timers.
 const PER_SECOND: f64 = 1e12;
 
-/// The groups of waits that a server keeps.
+/// The groups of waits that a server records.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Waits {
     /// Indices into [`GROUPS`].
@@ -86,7 +85,7 @@ pub struct Waits {
 pub struct WaitLook(BTreeMap<usize, (f64, f64)>);
 
 impl Waits {
-    /// Asks which groups the server keeps; none when it has no performance schema or it is off.
+    /// Queries the groups that the server records; empty when it has no performance schema or it is off.
     ///
     /// # Errors
     /// When the server does not answer.
@@ -105,7 +104,7 @@ impl Waits {
         })
     }
 
-    /// The waits now; `None` when none is kept.
+    /// The present totals; `None` when no group is recorded.
     ///
     /// # Errors
     /// When the server does not answer.
@@ -138,7 +137,7 @@ impl Waits {
 }
 
 impl WaitLook {
-    /// What was waited since `earlier`, by metric.
+    /// Waits since `earlier`, by metric.
     pub fn since(&self, earlier: &Self) -> BTreeMap<String, f64> {
         let mut changes = BTreeMap::new();
         for (&group, now) in &self.0 {

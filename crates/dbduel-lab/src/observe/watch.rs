@@ -1,8 +1,7 @@
-//! The watch over one slice: threads that look when its measured part begins and ends and in between.
+//! The watch over one slice: a thread that samples when its measured part begins, ends, and in between.
 //!
-//! It counts its own cost (processor time of its thread, time that the server took to answer it) and
-//! slows down rather than take more than its share. It watches the contender that is awake and no
-//! other.
+//! It counts its own cost (processor time of its thread, time of the server's answers) and slows down rather than
+//! exceed its share. It watches only the contender that is awake.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -17,47 +16,47 @@ use super::sessions::SessionList;
 use super::waits::Waits;
 use super::{Kind, Subject};
 
-/// What stays between the slices of one contender.
+/// State that is kept between the slices of one contender.
 #[derive(Default)]
 pub struct Observer {
-    /// For questions to the server; absent before the first slice and after a failure.
+    /// For queries of the server; absent before the first slice and after a failure.
     pub connection: Option<Connection>,
-    /// How this server lists its connections.
+    /// The connection list query of this server.
     pub(super) list: SessionList,
-    /// The waits that this server keeps; absent before it was asked.
+    /// The waits that this server records; absent before the first query.
     pub(super) waits: Option<Waits>,
-    /// Threads that are known to serve connections.
+    /// Threads known to serve connections.
     pub(super) connections: BTreeSet<u32>,
-    /// Sources that were reported missing, so that each is reported once.
+    /// Sources already reported missing, so that each is reported once.
     pub(super) reported: BTreeSet<String>,
 }
 
-/// One value of a source over all that was watched.
+/// One value of a source over the whole watched time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
     /// Where it comes from: `server`, `host`, `engine`.
     pub source: &'static str,
     /// Name, with the unit last.
     pub metric: String,
-    /// How the values of several watches are put together.
+    /// How the values of several watches are combined.
     pub kind: Kind,
     /// The value.
     pub value: f64,
 }
 
-/// What was seen in one turn, or in several of the same slice.
+/// Observations of one turn, or of several turns of the same slice.
 #[derive(Debug, Default)]
 pub struct Observed {
-    /// What was counted over all of it.
+    /// Values over the whole watched time.
     pub readings: Vec<Reading>,
     /// Offset and length in seconds, source, metric, value.
     pub seconds: Vec<(f64, f64, &'static str, String, f64)>,
-    /// Source, and what of it gave nothing and why; each is named in the first slice only.
+    /// Sources with their missing values, and why; each is listed in the first slice only.
     pub missing: Vec<(&'static str, String)>,
 }
 
 impl Observed {
-    /// Adds what was seen in a later turn of the same slice, whose offsets count from `after_s` seconds into the slice.
+    /// Adds the observations of a later turn of the same slice, whose offsets start `after_s` seconds into the slice.
     pub fn append(&mut self, later: Observed, after_s: f64) {
         for reading in later.readings {
             let same = |known: &&mut Reading| {
@@ -77,7 +76,7 @@ impl Observed {
         self.missing.extend(later.missing);
     }
 
-    /// Notes the measured time of the turn that was watched, where others of its slice are not.
+    /// Notes the measured time of the watched turn, where others of its slice are not watched.
     pub fn watched(&mut self, seconds: f64) {
         self.readings.push(Reading {
             source: "observer",
@@ -87,7 +86,8 @@ impl Observed {
         });
     }
 
-    /// Notes how many transactions what the server counted belongs to, where its sessions report it; none where that is not known.
+    /// Notes the number of transactions behind the server's counters, where its sessions report it; `None` where
+    /// unknown.
     pub fn reported(&mut self, transactions: Option<u64>) {
         if !self.readings.iter().any(|one| one.source == "engine") {
             return;
@@ -104,7 +104,7 @@ impl Observed {
         });
     }
 
-    /// Processor time that it took to see this, seconds: that of the watch, and as much again for the server that answers.
+    /// Processor time of the observation, seconds: that of the watch, and an equal amount for the answering server.
     #[must_use]
     pub fn cost_s(&self) -> f64 {
         let mut own = self.readings.iter();
@@ -116,7 +116,7 @@ impl Observed {
 /// A running watch.
 pub struct Watch {
     measured: Sender<Range<Instant>>,
-    /// Hung up, as the other one, when the measured part has ended.
+    /// Hung up, like the other channel, at the end of the measured part.
     running: Sender<()>,
     thread: JoinHandle<(Observer, Observed)>,
 }
@@ -125,7 +125,7 @@ impl Watch {
     /// Starts a watch that waits for the times of the measured part.
     ///
     /// # Errors
-    /// When the system gives no thread; the observer is lost with it.
+    /// When no thread can be started; the observer is lost with it.
     pub fn start(observer: Observer, server: Subject, load: Subject) -> std::io::Result<Self> {
         let (measured, measured_part) = channel();
         let (running, ended) = channel();
@@ -143,14 +143,14 @@ impl Watch {
         })
     }
 
-    /// The slice is measured from the one instant on, and to the other as planned: it goes on until the watch is finished. To be called
+    /// Sets the measured part; its end is the planned one, and the watch continues until [`Self::finish`]. Call it
     /// once.
     pub fn measure(&self, measured: Range<Instant>) {
         // A watch that has ended is noticed when it is finished.
         let _ = self.measured.send(measured);
     }
 
-    /// What was seen until now.
+    /// Ends the watch; returns its observations.
     #[must_use]
     pub fn finish(self) -> (Observer, Observed) {
         drop((self.measured, self.running));

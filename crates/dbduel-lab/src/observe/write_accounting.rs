@@ -1,26 +1,26 @@
-//! Whether what the kernel counts as written by a process is what goes to the device.
+//! Checks whether the bytes that the kernel counts as written by a process equal those written to the device.
 //!
-//! Pages of a file are kept in folios. Where a file system has large ones (XFS from Linux 5.18 on, ext4 from 6.16 on), a small
-//! buffered write marks all of one dirty, and the kernel adds its whole size to `write_bytes` in `/proc/PID/io`; only the part
-//! that changed is written. A log that is synced after every commit is then counted many times. With ext4 of Linux 6.18, 4 MB in
-//! synced writes of 8 KiB were counted as 524 MB; the device got 4.2 MB.
+//! Pages of a file are kept in folios. Where a file system has large folios (XFS from Linux 5.18 on, ext4 from 6.16
+//! on), a small buffered write marks a whole folio dirty, and the kernel adds its full size to `write_bytes` in
+//! `/proc/PID/io`; only the changed part is written. A log that is synced after every commit is then counted many
+//! times. With ext4 of Linux 6.18, 4 MB in synced writes of 8 KiB were counted as 524 MB; the device received 4.2 MB.
 
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-/// The file is written in one piece, so that its folios are as large as they may be.
+/// The file is written in one piece, so that its folios are as large as possible.
 const FILE_BYTES: usize = 4 << 20;
 const WRITE_BYTES: usize = 4096;
 const WRITES: usize = 16;
-/// Metadata may be counted with the data, but not as much again.
+/// Limit of counted ÷ written bytes: metadata may be counted with the data, but not as much again.
 const EXCESS_MAX: u64 = 2;
 
 /// True when the kernel counts more than was written for small synced writes to a file in `folder`.
 ///
 /// # Errors
-/// The file cannot be written, or the kernel does not count.
+/// When the file cannot be written, or the kernel does not count.
 pub fn overcounts(folder: &Path) -> io::Result<bool> {
     let path = folder.join(format!(".write-accounting-{}", std::process::id()));
     let file = File::create(&path)?;

@@ -1,4 +1,4 @@
-//! Hosts of servers, as the contest sees them: orders to their agents, and the answers.
+//! The contest's side of server hosts: orders to their agents, and the answers.
 
 mod observed;
 pub mod orders;
@@ -21,29 +21,30 @@ use orders::{ServerAnswer, ServerOrder};
 pub use remote_server::{RemoteServer, RemoteWatch};
 use shared::servers::{PackedServer, is_sent};
 
-/// The agent of a host obeys after this time at the latest, or the link has said why not.
+/// Timeout for attaching a host's agent; the link reports a failure earlier.
 const ATTACH_TIMEOUT: Duration = Duration::from_secs(200);
 
-/// A server host that does not obey. The contest cannot go on without it.
+/// A server host that cannot be used. The contest cannot continue without it.
 #[derive(Debug, thiserror::Error)]
 #[error("{why}")]
 pub struct ServerHostMissing {
     why: String,
 }
 
-/// The hosts of the servers of a plan, by the names of their agents. Dropped means let go, and their servers ended.
+/// The server hosts of a plan, by the names of their agents. Dropping them releases the agents, which end their
+/// servers.
 #[derive(Debug, Default)]
 pub struct ServerHosts {
     hosts: BTreeMap<String, Arc<Mutex<ServerHost>>>,
-    /// Servers that they do not fetch by themselves, by what the experiment calls them.
+    /// Packed servers that hosts do not fetch by themselves, by their names in the experiment.
     packed: Mutex<BTreeMap<String, Arc<PackedServer>>>,
 }
 
 impl ServerHosts {
-    /// Has the agents of all hosts that a plan names obey, which call the contest `contest`.
+    /// Attaches the agents of all hosts in a plan; `contest` is the contest's name towards them.
     ///
     /// # Errors
-    /// When one does not.
+    /// When one cannot be attached.
     pub fn attach(
         plan: &Plan,
         access: Option<&Arc<dyn HostAccess>>,
@@ -55,7 +56,7 @@ impl ServerHosts {
         let names: BTreeSet<&String> = names.collect();
         for name in names {
             let access = access.context(
-                "this contest has servers on other machines; say with `--nats URL` where their agents are found",
+                "this contest runs servers on other machines; give the URL of their nats-server with `--nats URL`",
             )?;
             let host = ServerHost::attach(name, access, contest)?;
             attached
@@ -65,16 +66,16 @@ impl ServerHosts {
         Ok(attached)
     }
 
-    /// What is known of the machines.
+    /// Facts of the hosts' machines.
     pub fn facts(&self) -> Vec<facts::ServerHost> {
         let hosts = self.hosts.values();
         hosts.map(|host| lock(host).facts.clone()).collect()
     }
 
-    /// Refuses hosts that are other machines than before in this contest.
+    /// Refuses hosts whose machines changed since the contest began.
     ///
     /// # Errors
-    /// With the name of one.
+    /// Names the first such host.
     pub fn check_machines(&self, before: &[facts::ServerHost]) -> Result<()> {
         for now in self.facts() {
             let mut known = before.iter();
@@ -85,7 +86,7 @@ impl ServerHosts {
         Ok(())
     }
 
-    /// The files of a server that hosts do not fetch by themselves, packed once in a contest.
+    /// The files of a server that hosts do not fetch by themselves, packed once per contest.
     fn packed(
         &self,
         name: &ServerName,
@@ -106,7 +107,7 @@ impl ServerHosts {
 
     fn of(&self, name: &str) -> Result<Arc<Mutex<ServerHost>>> {
         let host = self.hosts.get(name).map(Arc::clone);
-        host.with_context(|| format!("server host `{name}` was not asked to obey"))
+        host.with_context(|| format!("server host `{name}` is not attached"))
     }
 }
 
@@ -114,20 +115,20 @@ fn lock(host: &Mutex<ServerHost>) -> MutexGuard<'_, ServerHost> {
     host.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One, with the link to its agent.
+/// A server host, with the link to its agent.
 #[derive(Debug)]
 struct ServerHost {
     facts: facts::ServerHost,
     access: Arc<dyn HostAccess>,
     contest: String,
     link: LineProcess<ServerAnswer>,
-    /// How often its agent was asked again after it was out of reach. Servers of before were ended.
+    /// How often its agent was attached again after it was out of reach. Servers of earlier sessions were ended.
     session: u32,
-    /// The longest time in which it was out of reach, since that was forgotten, seconds.
+    /// The longest time that it was out of reach since the last reset, seconds.
     silent_s: f64,
-    /// Answers to come that no order waits for any more, since the user interrupted.
+    /// Answers that no order waits for any more, since the user interrupted.
     answers_owed: u32,
-    /// Why it does not obey any more.
+    /// Why it cannot be used any more.
     failure: Option<String>,
 }
 
@@ -146,7 +147,7 @@ impl ServerHost {
         })
     }
 
-    /// Has it obey again where it was out of reach.
+    /// Attaches it again where it was out of reach.
     fn attach_again(&mut self) -> Result<()> {
         if self.failure.is_none() {
             return Ok(());
@@ -162,7 +163,7 @@ impl ServerHost {
         check_machine(&self.facts, &facts)
     }
 
-    /// Gives an order and waits for its answer, unless the user interrupts what may be interrupted.
+    /// Sends an order and waits for its answer, unless the user interrupts an interruptible wait.
     fn ask(
         &mut self,
         order: &ServerOrder,
@@ -198,9 +199,9 @@ impl ServerHost {
         }
     }
 
-    /// The answer is not repeated, since it may hold a password.
+    /// The answer is not quoted, since it may contain a password.
     fn out_of_turn(&mut self) -> anyhow::Error {
-        let failure = self.link.failed("it answered out of turn");
+        let failure = self.link.failed("unexpected answer");
         self.has_failed(failure)
     }
 
@@ -210,7 +211,7 @@ impl ServerHost {
     }
 }
 
-/// Starts the link to an agent and waits until it obeys; returns also what is known of its machine.
+/// Starts the link to an agent and waits until it is attached; also returns the facts of its machine.
 fn start_link(
     name: &str,
     access: &dyn HostAccess,
@@ -231,26 +232,26 @@ fn start_link(
             Ok(None) => continue,
             Ok(Some(ServerAnswer::Attached { host })) => return Ok((link, *host)),
             Ok(Some(ServerAnswer::Unreachable { why })) | Err(why) => why,
-            Ok(Some(_)) => link.failed("it answered out of turn"),
+            Ok(Some(_)) => link.failed("unexpected answer"),
         };
         return Err(ServerHostMissing { why }.into());
     }
 }
 
-/// Refuses a host that is another machine than before in this contest.
+/// Refuses a host whose machine changed since the contest began.
 fn check_machine(before: &facts::ServerHost, now: &facts::ServerHost) -> Result<()> {
     if before.facts.machine == now.facts.machine {
         return Ok(());
     }
     let why = format!(
-        "server host `{}` is another machine than when this contest began; resume it with its agent on the machine that it was \
-         measured on",
+        "server host `{}` is a different machine than when this contest began; start its agent on the original machine, then \
+         resume",
         now.name
     );
     Err(ServerHostMissing { why }.into())
 }
 
-/// An answer that is no failure.
+/// The answer, with a reported failure as an error.
 fn checked(host: &Mutex<ServerHost>, answer: ServerAnswer) -> Result<ServerAnswer> {
     match answer {
         ServerAnswer::RefusedSetting { name, value, said } => Err(RefusedSetting {

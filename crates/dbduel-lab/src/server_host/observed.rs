@@ -1,4 +1,4 @@
-//! What a host saw of a turn of its server, as it travels.
+//! A host's observations of a turn of its server, as sent to the contest.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,17 +6,17 @@ use crate::observe::{Kind, Observed, Reading};
 
 /// Sources of readings.
 const SOURCES: &[&str] = &["server", "host", "engine", "waits", "observer"];
-/// The source that is on the orchestrator's machine.
+/// The source on the orchestrator's machine.
 const LOAD: &str = "load";
 
 /// As [`Observed`], without the load process, which is not on the host.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct HostObserved {
-    /// Source, metric, how values are put together, value.
+    /// Source, metric, how values are combined, value.
     readings: Vec<(String, String, Kind, f64)>,
     /// Offset and length in seconds, source, metric, value.
     seconds: Vec<(f64, f64, String, String, f64)>,
-    /// Source, and what of it gave nothing and why.
+    /// Source, its missing value and the reason.
     missing: Vec<(String, String)>,
 }
 
@@ -42,7 +42,7 @@ impl From<Observed> for HostObserved {
 }
 
 impl HostObserved {
-    /// What is known of a turn that the host could not watch, and why.
+    /// Observations of a turn that the host could not watch; `why` is the reason.
     pub fn unwatched(why: &str) -> Self {
         let missing = (
             "server".to_owned(),
@@ -54,7 +54,7 @@ impl HostObserved {
         }
     }
 
-    /// Together with what was seen here, of which only the load process counts.
+    /// Combined with the local observations, of which only the load process counts.
     pub fn beside(self, here: Observed) -> Observed {
         let known = |source: &str| SOURCES.iter().copied().find(|known| *known == source);
         let readings = self.readings.into_iter();

@@ -1,4 +1,4 @@
-//! Orders to the server of one contender on another machine, and their answers, as they travel.
+//! Orders to the server of one contender on another machine, and the answers, as JSON.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use super::observed::HostObserved;
 use crate::contest::InjectedTime;
 use crate::snapshots::Description;
 
-/// What is to be done with the server of one contender.
+/// An order for the server of one contender.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ServerOrder {
     /// Index into the plan's contenders.
@@ -22,71 +22,71 @@ pub struct ServerOrder {
     pub what: ServerTask,
 }
 
-/// What a host is to do.
+/// A task of a server host.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "task", rename_all = "kebab-case")]
 pub enum ServerTask {
-    /// Fetch the server if need be, make its sandbox, check its settings.
+    /// Fetch the server if need be, create its sandbox, check its settings.
     Prepare {
-        /// Name of the folder that the sandboxes of the run share.
+        /// Name of the folder of all sandboxes of the run.
         run: String,
         /// The plan of the contest.
         plan: Box<Plan>,
-        /// SHA-256 of the server's packed files, where hosts have them from the orchestrator.
+        /// SHA-256 of the server's packed files, where hosts receive them from the orchestrator.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sent: Option<String>,
     },
     /// Put its data in place and start it.
     Start {
-        /// With the data that it has, when there are any.
+        /// Keep existing data, if any.
         keeps_data: bool,
     },
-    /// Keep its loaded data as a snapshot, for which it is stopped and started.
+    /// Keep its loaded data as a snapshot; the server is stopped and started for that.
     KeepData {
-        /// What loading them took.
+        /// The load time.
         load: LoadTime,
     },
     /// Start it again on its data.
     Restart,
     /// Stop all its threads.
     Freeze,
-    /// Let them run.
+    /// Let its threads run again.
     Thaw,
-    /// Say whether it runs.
+    /// Report whether it runs.
     Health,
     /// Begin to watch a turn of it.
     Watch,
-    /// The measured part of the turn begins so many seconds from now, or began as many before, and takes so long.
+    /// The measured part of the turn, relative to now.
     Measure {
-        /// Seconds until it begins; negative where it has begun.
+        /// Seconds until it begins; negative when it has begun.
         opens_in_s: f64,
         /// Its length, seconds.
         length_s: f64,
     },
-    /// Say what was seen of the turn.
+    /// End the watch and report its observations.
     EndWatch,
-    /// Begin a turn with a handicap, which continues that of the turn before.
+    /// Begin a turn with a handicap, which continues that of the previous turn.
     ResumeInjection {
         /// The handicap.
         injection: Injection,
     },
-    /// Leave it awake, and say for how long it was stopped.
+    /// Leave it awake, and report for how long it was stopped.
     PauseInjection,
-    /// Say how large its files are.
+    /// Report the sizes of its files.
     Sizes,
     /// Send its configuration and its log.
     Files,
-    /// Stop it in order.
+    /// Shut it down.
     Stop,
     /// Remove its sandbox.
     Remove,
 }
 
-/// What a host, or the link to it, answers.
+/// An answer of a host, or of the link to it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "kebab-case")]
 pub enum ServerAnswer {
-    /// The agent obeys from now on; by the link, before all others.
+    /// The agent is attached; the link sends it before all others.
     Attached {
         /// Facts about its machine.
         host: Box<ServerHost>,
@@ -96,57 +96,57 @@ pub enum ServerAnswer {
         /// Why.
         why: String,
     },
-    /// The host was out of reach for so long and is in reach again. By the link, before the next answer.
+    /// The host was out of reach and is in reach again. The link sends it before the next answer.
     WasSilent {
-        /// For how long, seconds.
+        /// Length of the outage, seconds.
         seconds: f64,
     },
-    /// The files of the server are not here and were not stored; they are wanted.
+    /// The server's files are neither on the host nor stored; the orchestrator must send them.
     ServerWanted,
-    /// The sandbox is there.
+    /// The sandbox is ready.
     Prepared {
-        /// What runs there.
+        /// The server's build.
         build: Box<Build>,
-        /// The kernel of the host counts more than processes write.
+        /// True where the host's kernel counts more than processes write.
         overcounts_writes: bool,
-        /// Names of settings, and what the server says of them.
+        /// Names of settings, and the server's remarks on them.
         notices: Vec<(String, String)>,
     },
-    /// The server answers.
+    /// The server accepts logins.
     Started {
-        /// What was restored; absent where it has its own data, or none.
+        /// The restored snapshot; absent where it keeps its own data, or has none.
         restored: Option<Description>,
-        /// Whether it has the data that it had.
+        /// True when it kept existing data.
         kept_data: bool,
-        /// How it is reached.
+        /// Address and login of the server.
         server: StartedServer,
     },
-    /// It was done.
+    /// The task is done.
     Done,
     /// The server ended by itself.
     Ended {
-        /// How, and the end of its log.
+        /// Exit status and the end of its log.
         how: String,
     },
-    /// What was seen of a turn.
+    /// Observations of a turn.
     Observed {
-        /// By the samplers of the host.
+        /// From the host's samplers.
         seen: HostObserved,
     },
-    /// How long the turn had the server stopped and awake.
+    /// How long the server was stopped and awake in the turn.
     Injected(InjectedTime),
-    /// How large the files of the server are.
+    /// Sizes of the server's files.
     Sizes {
-        /// Folder by folder.
+        /// By folder.
         files: FileSizes,
     },
-    /// The texts of the server.
+    /// Configuration and log of the server.
     Files {
         /// Its configuration file.
         config: String,
         /// Its log.
         log: String,
-        /// What of the log is of this start.
+        /// The part of the log since this start.
         log_since_start: String,
     },
     /// The server refuses a setting.
@@ -158,25 +158,25 @@ pub enum ServerAnswer {
         /// What the server said.
         said: String,
     },
-    /// It could not be done.
+    /// The task failed.
     Failed {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
-/// How a started server is reached.
+/// Address and login of a started server.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct StartedServer {
     /// Its address.
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// The account of the load.
+    /// Account of the load.
     pub user: String,
     /// The password of the account.
     pub password: String,
-    /// From the start of the process to the first login, seconds.
+    /// Time from the start of the process to the first login, seconds.
     pub ready_after_s: f64,
 }
 

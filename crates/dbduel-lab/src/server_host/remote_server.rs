@@ -1,4 +1,4 @@
-//! A server on another machine.
+//! A contender's server on another machine.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,9 +25,9 @@ use super::orders::{ServerAnswer, ServerOrder, ServerTask, StartedServer};
 use super::shared::servers::PackedServer;
 use super::{ServerHost, ServerHostMissing, ServerHosts, checked, lock};
 
-/// What a host does at once, with the time that lines take which are sent again.
+/// Timeout of quick tasks, with the time for resending lines.
 const SHORT: Duration = Duration::from_secs(60);
-/// Fetching a server, copying its data.
+/// Timeout of fetching a server or copying its data.
 const LONG: Duration = Duration::from_secs(4 * 3600);
 
 /// A server in a sandbox on another machine.
@@ -36,25 +36,25 @@ pub struct RemoteServer {
     host: Arc<Mutex<ServerHost>>,
     /// Index into the plan's contenders.
     number: usize,
-    /// Without blocks, of which a host needs none and which may make a long message.
+    /// The plan without blocks, which a host does not need and which may make a message long.
     plan: Box<Plan>,
     /// Folder of its sandbox.
     run: String,
-    /// Its files, where its host does not fetch it.
+    /// Its packed files, where its host does not fetch it.
     packed: Option<Arc<PackedServer>>,
     sandbox: PreparedSandbox,
-    /// How it is reached, when it was started.
+    /// Address and login, once it was started.
     started: Option<StartedServer>,
 }
 
-/// A sandbox that a host has prepared.
+/// A sandbox prepared by a host.
 #[derive(Debug)]
 struct PreparedSandbox {
-    /// The session of the host in which it was.
+    /// The session of the host that prepared it.
     session: u32,
     build: Build,
     overcounts_writes: bool,
-    /// Names of settings, and what the server says of them.
+    /// Names of settings, and the server's remarks on them.
     notices: Vec<(String, String)>,
 }
 
@@ -107,8 +107,8 @@ impl PreparedSandbox {
 }
 
 impl RemoteServer {
-    /// Has its host fetch it if need be, from `home` where it does not fetch it by itself, make its sandbox in the folder `run`
-    /// and check its settings.
+    /// Has its host fetch it if need be (or receive it from `home`), create its sandbox in the folder `run` and check
+    /// its settings.
     ///
     /// # Errors
     /// When it cannot be fetched or refuses a setting.
@@ -140,11 +140,11 @@ impl RemoteServer {
         })
     }
 
-    /// Puts its data in place and starts it, on the data that it has where `keeps_data` says so and there are any. Returns the
-    /// snapshot that was restored, and whether it has the data that it had.
+    /// Puts its data in place and starts it; `keeps_data` keeps existing data, if any. Returns the restored snapshot,
+    /// and whether it kept its data.
     ///
     /// # Errors
-    /// When the data cannot be made or it does not start.
+    /// When the data cannot be prepared or it does not start.
     pub fn start(&mut self, keeps_data: bool) -> Result<(Option<Description>, bool)> {
         let limit = LONG + Duration::from_secs_f64(self.plan.limits.server_start_s);
         self.started_by(ServerTask::Start { keeps_data }, limit)
@@ -178,7 +178,7 @@ impl RemoteServer {
         }
     }
 
-    /// How it ended by itself, if it did, or that its host has ended it or is out of reach.
+    /// Sends a quick task. Returns how the server ended by itself, or that its host ended it or is out of reach.
     fn ask_short(&mut self, what: ServerTask) -> Result<Option<String>> {
         match self.ask(what, SHORT, false) {
             Ok(ServerAnswer::Done) => Ok(None),
@@ -189,12 +189,12 @@ impl RemoteServer {
         }
     }
 
-    /// Why it does not run any more, or is out of reach, because of its host.
+    /// Why its host made it unusable: the host ended it or is out of reach.
     fn is_lost(&self) -> Option<String> {
         let host = lock(&self.host);
         let ended = || {
             format!(
-                "server host `{}` was out of reach and ended it",
+                "server host `{}` was out of reach and ended the server",
                 host.facts.name
             )
         };
@@ -216,17 +216,17 @@ impl RemoteServer {
         }
     }
 
-    /// The files of the server.
+    /// The server's build.
     pub fn prepared_build(&self) -> &Build {
         &self.sandbox.build
     }
 
-    /// What it says of settings, by their names.
+    /// Names of settings, and the server's remarks on them.
     pub fn notices(&self) -> &[(String, String)] {
         &self.sandbox.notices
     }
 
-    /// Whether the kernel of its host counts more than it writes.
+    /// True where its host's kernel counts more than processes write.
     pub fn overcounts_writes(&self) -> bool {
         self.sandbox.overcounts_writes
     }
@@ -284,7 +284,7 @@ impl Backend for RemoteServer {
         }))
     }
 
-    /// Whether its host has a snapshot is not known here.
+    /// A snapshot on its host is not known here.
     fn snapshot_key(&self, _contender: &Contender, _plan: &Plan) -> Option<String> {
         None
     }
@@ -373,7 +373,7 @@ impl Backend for RemoteServer {
         }
     }
 
-    /// Its host looks itself whether it has ended, for one round trip in the place of three.
+    /// The host itself checks whether it has ended: one round trip instead of three.
     fn freeze(&mut self) -> Result<Health> {
         self.ask_short(ServerTask::Freeze).map(Health::from)
     }
@@ -391,7 +391,7 @@ impl Backend for RemoteServer {
         }
     }
 
-    /// Its host may have brought its end about when it was out of reach.
+    /// Its host may have ended it while out of reach.
     fn restart(&mut self, _limits: &Limits) -> Result<f64> {
         let session = {
             let mut host = lock(&self.host);
@@ -414,7 +414,7 @@ impl Backend for RemoteServer {
             // Others would not be the ones of the slices before.
             ensure!(
                 has_kept_data,
-                "server host `{}` has no data of it any more",
+                "server host `{}` no longer has its data",
                 self.host_name()
             );
         }
@@ -465,11 +465,11 @@ impl Backend for RemoteServer {
     }
 }
 
-/// A turn of a remote server that its host watches.
+/// The watch over a turn of a remote server, run by its host.
 #[derive(Debug)]
 pub struct RemoteWatch(RemoteTask);
 
-/// What a host does with a server during a turn.
+/// A pending task of a host, during a turn.
 #[derive(Debug)]
 struct RemoteTask {
     host: Arc<Mutex<ServerHost>>,
@@ -488,7 +488,7 @@ impl RemoteTask {
 }
 
 impl RemoteWatch {
-    /// The turn is measured from the one instant to the other; to be called once.
+    /// Sets the measured part of the turn. Call it once.
     pub fn measure(&self, measured: &Range<Instant>) {
         let now = clock::now();
         let ahead = measured.start.saturating_duration_since(now);
@@ -501,10 +501,10 @@ impl RemoteWatch {
         });
     }
 
-    /// What was seen; of a turn that broke off, until now.
+    /// The observations; for a turn that broke off, those until now.
     ///
     /// # Errors
-    /// When its host does not say.
+    /// When the host does not return them.
     pub fn finish(self) -> Result<HostObserved, String> {
         match self.0.ask(ServerTask::EndWatch) {
             Ok(ServerAnswer::Observed { seen }) => Ok(seen),

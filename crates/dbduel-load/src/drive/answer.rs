@@ -1,4 +1,4 @@
-//! From what was counted to what is answered: names, and units of the record.
+//! Conversion of counts to answers: names, and units of the record.
 
 use dbduel_client::tally::{ClassTally, TickTally};
 use dbduel_record::latency::{encode, new_histogram};
@@ -7,14 +7,14 @@ use dbduel_record::rows::TransactionCounts;
 use crate::load_thread::{SliceReport, Used};
 use crate::order::{ClassAnswer, ErrorCount, SliceAnswer, Tick};
 
-/// Class of transactions that fell due and were never sent, where there are several to choose from:
-/// which one it would have been is drawn when a transaction is sent.
+/// Class of transactions that fell due and were never sent, when there are several classes: the class is drawn when a
+/// transaction is sent.
 const UNDRAWN: &str = "undrawn";
 
 const NS_PER_S: f64 = 1e9;
 const NS_PER_US: f64 = 1e3;
 
-/// A slice of all threads, without what the server acknowledged.
+/// The slice of all threads, without acknowledged commits.
 pub(super) fn slice(report: &SliceReport, classes: &[String], open_ns: u64) -> SliceAnswer {
     let SliceReport {
         tally,

@@ -1,4 +1,4 @@
-//! What falls into the load process's inbox, and whether an order makes sense.
+//! Inputs of the load process, and validation of orders.
 
 use std::fs::File;
 use std::io::{self, BufRead};
@@ -16,23 +16,23 @@ use crate::order::{Order, SliceOrder};
 /// The longest time in an order: a day, so that sums of a few of them stay far from overflow.
 const SECONDS_MAX: f64 = 86_400.0;
 
-/// The most ticks of a slice; they are kept in memory.
+/// Maximum number of ticks of a slice; they are kept in memory.
 const TICKS_MAX: u64 = 1_000_000;
 
 /// One thing in the inbox.
 pub(super) enum Input {
     /// An order.
     Order(Order),
-    /// A line that is no order, and why.
+    /// An invalid line, with the reason.
     Nonsense(String),
-    /// There will be no more orders.
+    /// The end of the orders.
     End,
-    /// A load thread says something.
+    /// A report of a load thread.
     Report(Report),
 }
 
-/// What this process reads orders from. Standard input is empty from then on, because what a script, a library or a child
-/// process would read there is orders. Call it before the first read.
+/// Takes over standard input as the source of orders and replaces it by an empty one, because a script, a library or a
+/// child process that reads it would read orders. Call it before the first read.
 ///
 /// # Errors
 /// When the system gives no descriptor, or there is no `/dev/null`.
@@ -43,7 +43,7 @@ pub fn take_standard_input() -> io::Result<File> {
     Ok(File::from(orders))
 }
 
-/// Reads orders on a thread of its own, which ends with the input or with the process.
+/// Reads orders on a separate thread, which ends with the input or with the process.
 pub(super) fn read(input: impl BufRead + Send + 'static, inbox: Sender<Input>) -> io::Result<()> {
     std::thread::Builder::new()
         .name("orders".to_owned())
@@ -54,7 +54,7 @@ pub(super) fn read(input: impl BufRead + Send + 'static, inbox: Sender<Input>) -
                     Ok(line) if line.trim().is_empty() => continue,
                     // The line is not repeated: it may hold a password.
                     Ok(line) => serde_json::from_str(&line).map_or_else(
-                        |error| Input::Nonsense(format!("a line is no order: {error}")),
+                        |error| Input::Nonsense(format!("a line is not an order: {error}")),
                         Input::Order,
                     ),
                 };
@@ -70,25 +70,26 @@ pub(super) fn read(input: impl BufRead + Send + 'static, inbox: Sender<Input>) -
 /// The times of a slice order, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stretches {
-    /// With the longest drain.
+    /// The longest extent, drain included.
     pub window: Window,
     /// The planned end.
     pub close_ns: u64,
     pub drain: Duration,
 }
 
-/// A number of seconds that makes sense as a time.
+/// A valid time in seconds as nanoseconds.
 pub(super) fn nanoseconds(seconds: f64) -> Option<u64> {
     (0.0..=SECONDS_MAX)
         .contains(&seconds)
         .then_some((seconds * 1e9) as u64)
 }
 
-/// The times of a slice, if all of them make sense.
+/// The times of a slice, if all are valid.
 pub(super) fn stretches(order: &SliceOrder) -> Result<Stretches, String> {
     let read = |name: &str, seconds: f64| {
-        nanoseconds(seconds)
-            .ok_or_else(|| format!("`{name}` cannot be {seconds}; it takes seconds up to a day"))
+        nanoseconds(seconds).ok_or_else(|| {
+            format!("`{name}` cannot be {seconds}; it must be at most a day, in seconds")
+        })
     };
     let open_ns = read("guard_s", order.guard_s)?;
     let measured_ns = read("measured_s", order.measured_s)?;
@@ -108,7 +109,7 @@ pub(super) fn stretches(order: &SliceOrder) -> Result<Stretches, String> {
         Arrival::Constant { per_second } | Arrival::Poisson { per_second } => {
             if !(per_second > 0.0 && per_second <= 1e9) {
                 return Err(format!(
-                    "`per_second` cannot be {per_second}; it takes a rate above 0 and up to 1e9"
+                    "`per_second` cannot be {per_second}; it must be above 0 and at most 1e9"
                 ));
             }
         }

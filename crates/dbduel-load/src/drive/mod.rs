@@ -1,8 +1,7 @@
-//! The load process: obeys orders, line by line, and answers.
+//! The load process: executes orders, line by line, and answers.
 //!
-//! Every wait is for one inbox, into which orders and the reports of the load threads fall, and has a
-//! deadline; so a stop is obeyed during a slice, and the end of the input ends the process whatever it
-//! is doing.
+//! Every wait is for one inbox, which gets the orders and the reports of the load threads, and has a deadline; so a
+//! stop is obeyed during a slice, and the end of the input ends the process at any time.
 
 mod answer;
 mod input;
@@ -28,34 +27,34 @@ use crate::order::{Answer, Order};
 use input::Input;
 pub use input::take_standard_input;
 
-/// Time for a command that waits for nothing but the load threads themselves.
+/// Time for a command that depends on the load threads only.
 const PROMPT: Duration = Duration::from_secs(10);
 
-/// Why the load process cannot go on. What goes wrong with one contender is an answer instead.
+/// Why the load process cannot continue. An error with one contender is an answer instead.
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
     /// The answers cannot be written.
-    #[error("cannot write answers; has the process that gives the orders gone?")]
+    #[error("cannot write answers; has the process that sends the orders ended?")]
     Output(#[source] io::Error),
     /// The load threads cannot be started.
     #[error("cannot start {threads} load threads")]
     Threads {
-        /// How many were wanted.
+        /// Requested number.
         threads: u32,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The load cannot be confined.
     #[error(
-        "cannot confine the load to processors {cores:?}; are they in this machine and allowed?"
+        "cannot confine the load to processors {cores:?}; do they exist, and may this process use them?"
     )]
     Cores {
         /// The processors.
         cores: Vec<u32>,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// A load thread has ended or does not answer.
+    /// A load thread has ended or does not respond.
     #[error("a load thread failed: {0}")]
     Thread(String),
 }
@@ -63,15 +62,15 @@ pub enum DriveError {
 /// The load threads to be started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Threads {
-    /// How many.
+    /// Number of threads.
     pub count: u32,
-    /// How long each wait of them polls before it sleeps; zero for sleeping at once.
+    /// How long each of their waits polls before it sleeps; zero to sleep at once.
     pub busy_poll: Duration,
-    /// The part of the load that they drive.
+    /// Their share of the load.
     pub share: HostShare,
 }
 
-/// So many that sleep when they wait and drive all of the load.
+/// This many threads, without busy polling, for the whole load.
 impl From<u32> for Threads {
     fn from(count: u32) -> Self {
         Threads {
@@ -82,8 +81,8 @@ impl From<u32> for Threads {
     }
 }
 
-/// Obeys the orders on `input` and answers on `output`, with these load threads, confined to these
-/// processors unless the list is empty. Returns when the input ends.
+/// Executes the orders on `input` and answers on `output`, with these load threads, confined to these processors
+/// unless the list is empty. Returns when the input ends.
 ///
 /// # Errors
 /// [`DriveError`], after which the process must end.
@@ -145,11 +144,11 @@ pub fn drive(
     }
 }
 
-/// What ends everything.
+/// Reasons to end the load process.
 enum Interruption {
     /// The input ended.
     End,
-    /// Something is broken.
+    /// An error.
     Failed(DriveError),
 }
 
@@ -159,7 +158,7 @@ impl From<DriveError> for Interruption {
     }
 }
 
-/// What a wait for an event can bring besides reports about it.
+/// Result of a wait for an event.
 enum Event {
     Report(Report),
     Stop,
@@ -170,13 +169,13 @@ enum Event {
 struct OpenContender {
     /// Names of the workload's transaction classes.
     classes: Vec<String>,
-    /// A transaction may hold up its load thread on purpose.
+    /// True when a transaction may block its load thread on purpose.
     blocks_threads: bool,
     clients: u32,
     retries: u32,
     /// Why its clients are gone, if they are.
     lost: Option<String>,
-    /// Where they keep examples of their statements, if they do.
+    /// Store for examples of their statements, if they keep them.
     examples: Option<Arc<StatementExamples>>,
 }
 
@@ -189,17 +188,17 @@ struct Desk<O> {
     contenders: HashMap<String, OpenContender>,
     /// Kept after a contender is closed, so that its clients never draw a number twice.
     sequences: HashMap<String, Arc<AtomicU32>>,
-    /// What servers acknowledged and has not been answered yet.
+    /// Acknowledged commits that have not been answered yet.
     commit_logs: HashMap<String, CommitLog>,
-    /// Whether each acknowledgement is answered with its time as well.
+    /// Whether each acknowledgement is also answered with its time.
     reports_commit_times: bool,
-    /// Where the clients of the next contender keep examples of their statements, if they are to.
+    /// Store for examples of the next contender's statements, if it keeps them.
     next_examples: Option<Arc<StatementExamples>>,
     /// When the next slice begins, nanoseconds of `CLOCK_MONOTONIC`, if that was ordered.
     begin_at_ns: Option<u64>,
-    /// How often clients were waited for.
+    /// Number of waits for clients so far.
     settles: u64,
-    /// Tallies of earlier slices, whose memory is used again.
+    /// Tallies of earlier slices, for reuse of their memory.
     spare: Vec<Tally>,
 }
 
@@ -257,7 +256,7 @@ impl<O: Write> Desk<O> {
         }
     }
 
-    /// Waits for the next event of the order that is being carried out.
+    /// Waits for the next event of the current order.
     fn next_event(&mut self, deadline: Instant) -> Result<Event, Interruption> {
         loop {
             match self
@@ -275,7 +274,7 @@ impl<O: Write> Desk<O> {
         }
     }
 
-    /// Orders other than a stop wait for their turn.
+    /// Queues orders other than a stop.
     fn sort(&mut self, input: Input) -> Result<Option<Event>, Interruption> {
         match input {
             Input::End => Err(Interruption::End),
@@ -289,9 +288,10 @@ impl<O: Write> Desk<O> {
                 Ok(None)
             }
             Input::Report(Report::Ended(outcome)) => {
-                let why = outcome
-                    .err()
-                    .map_or_else(|| "it ended unasked".to_owned(), |error| error.to_string());
+                let why = outcome.err().map_or_else(
+                    || "it ended unexpectedly".to_owned(),
+                    |error| error.to_string(),
+                );
                 Err(DriveError::Thread(why).into())
             }
             Input::Report(Report::Committed {
@@ -321,7 +321,7 @@ impl<O: Write> Desk<O> {
         write(&mut self.output).map_err(DriveError::Output)
     }
 
-    /// What the contender's server acknowledged since the last call.
+    /// Commits of the contender that its server acknowledged since the last call.
     fn take_commits(&mut self, contender: &str) -> Vec<CommitRange> {
         self.commit_logs
             .get_mut(contender)

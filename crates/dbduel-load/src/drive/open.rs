@@ -15,7 +15,7 @@ use super::{Desk, DriveError, Event, Interruption, OpenContender, PROMPT};
 use crate::load_thread::{Command, Report, SliceReport};
 use crate::order::{Answer, OpenOrder};
 
-/// The most clients of one contender: more than one address has ports for.
+/// Maximum number of clients of one contender: the number of ports of one address.
 const CLIENTS_MAX: u32 = 65_536;
 
 impl<O: Write> Desk<O> {
@@ -28,11 +28,11 @@ impl<O: Write> Desk<O> {
             })
         };
         if self.contenders.contains_key(&contender) {
-            return refused("it is open already".to_owned());
+            return refused("it is already open".to_owned());
         }
         if order.clients > CLIENTS_MAX {
             return refused(format!(
-                "{} clients are more than {CLIENTS_MAX}",
+                "{} clients exceed the limit of {CLIENTS_MAX}",
                 order.clients
             ));
         }
@@ -49,7 +49,7 @@ impl<O: Write> Desk<O> {
         }
         if order.dialect.is_in_process() && order.clients > self.threads.len() as u32 {
             return refused(format!(
-                "{} clients need as many load threads, because statements of SQLite hold up their thread; there are {}",
+                "{} clients need as many load threads, because SQLite statements block their thread; there are {}",
                 order.clients,
                 self.threads.len()
             ));
@@ -58,8 +58,7 @@ impl<O: Write> Desk<O> {
             Err(error) => return refused(error.to_string()),
             Ok(resolved) if resolved != order.workload.parameters => {
                 return refused(
-                    "its parameters are not complete; an order leaves nothing to default"
-                        .to_owned(),
+                    "its parameters are incomplete; an order must set all of them".to_owned(),
                 );
             }
             Ok(resolved) => {
@@ -71,7 +70,7 @@ impl<O: Write> Desk<O> {
         }
         let Some(connect_ns) = nanoseconds(order.connect_s) else {
             return refused(format!(
-                "`{}` seconds is no time to connect",
+                "`connect_s` cannot be {}; it must be at most a day, in seconds",
                 order.connect_s
             ));
         };
@@ -151,7 +150,7 @@ impl<O: Write> Desk<O> {
         })
     }
 
-    /// Drops the contender's clients on all threads; returns what those that drove a slice had counted.
+    /// Drops the contender's clients on all threads; returns the counts of those that drove a slice.
     pub(super) fn close(&mut self, contender: &str) -> Result<Vec<SliceReport>, Interruption> {
         self.contenders.remove(contender);
         for thread in &self.threads {
@@ -170,9 +169,10 @@ impl<O: Write> Desk<O> {
                     self.remember_loss(&contender, &why);
                 }
                 Event::TimeUp => {
-                    return Err(
-                        DriveError::Thread("it does not close its clients".to_owned()).into(),
-                    );
+                    return Err(DriveError::Thread(
+                        "it did not close its clients in time".to_owned(),
+                    )
+                    .into());
                 }
                 Event::Report(_) | Event::Stop => {}
             }

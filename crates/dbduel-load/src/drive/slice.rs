@@ -13,23 +13,23 @@ use crate::load_thread::{BeginSlice, Command, Report, SliceReport};
 use crate::monotonic;
 use crate::order::{Answer, SliceAnswer, SliceOrder};
 
-/// From the order until the slice starts, so that all threads have heard of it.
+/// Time from the order to the start of a slice, so that all threads have received it.
 const LEAD: Duration = Duration::from_millis(1);
 
-/// The longest wait, after a slice, for its sessions to report to the server's statistics. Transactions that are longer let a session
-/// report as often as it would by itself.
+/// Longest wait, after a slice, for its sessions to report to the server's statistics. A session with longer
+/// transactions reports about as often as it would by itself.
 const REPORTS_MAX: Duration = Duration::from_secs(1);
 
-/// What a slice brought until all threads had reported, or the contender's connections were lost.
+/// Results of a slice until all threads had reported, or the contender's connections were lost.
 struct Gathered {
     reports: Vec<SliceReport>,
     /// Why the connections were lost.
     lost: Option<String>,
     /// All clients had done their work before the end of the measured part.
     is_finished: bool,
-    /// What was committed between the reports of the sessions to the server's statistics; none where it is not known.
+    /// Transactions committed between the sessions' reports to the server's statistics; `None` where unknown.
     reported: Option<u64>,
-    /// The beats of the loop that gathered.
+    /// Heartbeat of the gathering loop.
     heartbeat: Heartbeat,
 }
 
@@ -50,7 +50,7 @@ impl<O: Write> Desk<O> {
         };
         if order.clients == 0 || order.clients > open.clients {
             return refused(format!(
-                "{} of its {} clients cannot take part",
+                "{} clients cannot take part; it has {}",
                 order.clients, open.clients
             ));
         }
@@ -115,7 +115,9 @@ impl<O: Write> Desk<O> {
                 commits,
                 ..answer
             }))),
-            (None, None) => Err(DriveError::Thread("there is none".to_owned()).into()),
+            (None, None) => {
+                Err(DriveError::Thread("no thread counted the slice".to_owned()).into())
+            }
             (Some(why), counted) => Ok(Answer::Lost {
                 why,
                 commits,
@@ -127,7 +129,8 @@ impl<O: Write> Desk<O> {
         }
     }
 
-    /// When the slice begins, also in nanoseconds of `CLOCK_MONOTONIC`: as ordered where that is not past, otherwise at once.
+    /// When the slice begins, also in nanoseconds of `CLOCK_MONOTONIC`: as ordered unless that is past, otherwise at
+    /// once.
     fn beginning(&mut self) -> (Instant, u64) {
         let at_once = Instant::now() + LEAD;
         let ordered = self.begin_at_ns.take();
@@ -137,7 +140,7 @@ impl<O: Write> Desk<O> {
             .unwrap_or_else(|| (at_once, monotonic::ns_of(at_once)))
     }
 
-    /// What all threads counted together; what `own` saw of stalls takes the place of what they saw.
+    /// Counts of all threads together; stalls seen by `own` replace those that the threads saw.
     fn merged(
         &mut self,
         reports: Vec<SliceReport>,
@@ -167,7 +170,7 @@ impl<O: Write> Desk<O> {
         Some(answer)
     }
 
-    /// A contender whose clients are of no use is closed.
+    /// Closes a contender whose clients are unusable.
     fn lose(&mut self, contender: &str, why: String) -> Result<Answer, Interruption> {
         self.close(contender)?;
         let commits = self.take_commits(contender);
@@ -178,7 +181,7 @@ impl<O: Write> Desk<O> {
         })
     }
 
-    /// Asks all threads to say when clients have ended what a [`Command::Settle`] is about.
+    /// Asks all threads to report when their clients have ended the transactions of a [`Command::Settle`].
     fn ask_to_settle(&mut self, contender: &str, is_parked: bool) {
         self.settles += 1;
         for thread in &self.threads {
@@ -190,7 +193,7 @@ impl<O: Write> Desk<O> {
         }
     }
 
-    /// Waits until the clients have the replies to what an earlier slice has waited for in vain.
+    /// Waits until the clients have the replies that an earlier slice has awaited in vain.
     fn settle(
         &mut self,
         contender: &str,
@@ -213,7 +216,7 @@ impl<O: Write> Desk<O> {
                 }
                 Event::TimeUp => {
                     return Ok(Err(
-                        "clients still wait for replies to the slice before; is the server stuck?"
+                        "clients still wait for replies of the previous slice; is the server stuck?"
                             .to_owned(),
                     ));
                 }
@@ -223,10 +226,10 @@ impl<O: Write> Desk<O> {
         Ok(Ok(()))
     }
 
-    /// Passes ticks on and collects what each thread counted, until all have reported or the contender's connections
-    /// are lost. Ends the slice early when the clients of all threads have done their work. Where the server is not going to be frozen,
-    /// what is in flight has no later slice to count in, so it is waited for as well. At last the sessions report to the server's
-    /// statistics.
+    /// Passes ticks on and collects the counts of each thread, until all have reported or the contender's connections
+    /// are lost. Ends the slice early when the clients of all threads have done their work. Where the server is not
+    /// going to be frozen, transactions in flight have no later slice to count in, so they are awaited as well.
+    /// Finally the sessions report to the server's statistics.
     fn gather(
         &mut self,
         order: &SliceOrder,
@@ -330,7 +333,9 @@ impl<O: Write> Desk<O> {
                 }
                 Event::Stop => self.command_all(|| Command::Stop),
                 Event::TimeUp if now >= deadline => {
-                    return Err(DriveError::Thread("it does not end the slice".to_owned()).into());
+                    return Err(
+                        DriveError::Thread("it did not end the slice in time".to_owned()).into(),
+                    );
                 }
                 Event::TimeUp | Event::Report(_) => {}
             }
@@ -344,7 +349,7 @@ impl<O: Write> Desk<O> {
         })
     }
 
-    /// Lets the clients begin nothing more in the slice that was reported.
+    /// Halts the clients in the slice that was reported.
     pub(super) fn halt(&self) {
         self.command_all(|| Command::Halt);
     }

@@ -1,4 +1,4 @@
-//! A load thread as the rest of the process sees it: started, given commands, ended.
+//! Handle of a load thread: start, commands, end.
 
 use std::io;
 use std::sync::mpsc::Sender;
@@ -9,7 +9,7 @@ use dbduel_driver::executor::{Bell, thread};
 
 use super::{Command, Report, State};
 
-/// A load thread as others see it.
+/// Handle of a load thread.
 pub struct LoadThread {
     commands: Sender<Command>,
     bell: Bell,
@@ -38,13 +38,13 @@ impl LoadThread {
         })
     }
 
-    /// Gives the thread a command. One that has ended has said so in a report.
+    /// Sends the thread a command. A thread that has ended has already reported so.
     pub fn command(&self, command: Command) {
         let _ = self.commands.send(command);
         self.bell.ring();
     }
 
-    /// Ends the thread and waits for it.
+    /// Stops the thread and waits for it.
     pub fn end(self) {
         let LoadThread {
             commands,

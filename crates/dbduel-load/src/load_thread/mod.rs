@@ -1,7 +1,7 @@
-//! One load thread: an executor, the clients on it, and the commands that reach it.
+//! One load thread: an executor, its clients, and its commands.
 //!
-//! Knows neither the text of orders nor of answers; it obeys [`Command`] and sends [`Report`], and waits
-//! for nothing but its event loop.
+//! It executes a [`Command`] and sends a [`Report`]; the text of orders and answers is handled elsewhere. It waits
+//! only for its event loop.
 
 mod handle;
 mod running;
@@ -28,42 +28,42 @@ pub use running::{SliceReport, Used};
 
 /// A command to a load thread.
 pub enum Command {
-    /// Connect those clients of a contender that are this thread's.
+    /// Connect this thread's clients of a contender.
     Open {
         /// Name of the contender.
         contender: String,
-        /// Its server and what the clients do.
+        /// Server and workload.
         config: Arc<ClientConfig>,
         /// Numbers of the clients.
         clients: Vec<u32>,
     },
-    /// Report when no client of the contender is inside a transaction of an earlier slice that did not end in the drain of that slice, or has
-    /// been inside one for as long as a drain; with `is_parked`, when none is inside any transaction.
+    /// Report when no client of the contender is inside a transaction that outlasted the drain of an earlier slice, or
+    /// has been inside one for as long as a drain; with `is_parked`, when none is inside any transaction.
     Settle {
         /// Number of the command, which the report repeats.
         number: u64,
         /// Name of the contender.
         contender: String,
-        /// Whether all transactions are waited for.
+        /// Whether all transactions are awaited.
         is_parked: bool,
     },
     /// Drive a slice.
     Begin(Box<BeginSlice>),
-    /// Put the planned end of the running slice to now.
+    /// Move the planned end of the running slice to now.
     Stop,
-    /// End the running slice now and report it, and then what its sessions report to the server's statistics. Clients still begin
-    /// transactions, until it is halted.
+    /// End the running slice now and report it, then the sessions' reports to the server's statistics. Clients still
+    /// begin transactions, until they are halted.
     End,
-    /// Begin nothing more in the slice that runs or that was reported.
+    /// Begin nothing more in the running or last reported slice.
     Halt,
-    /// Drop a contender's clients wherever they are.
+    /// Drop a contender's clients in any state.
     Close {
         /// Name of the contender.
         contender: String,
     },
 }
 
-/// A slice to be driven.
+/// A slice for a load thread.
 #[derive(Debug)]
 pub struct BeginSlice {
     /// Name of the contender.
@@ -72,28 +72,28 @@ pub struct BeginSlice {
     pub spec: SliceSpec,
     /// The planned end, nanoseconds since the start.
     pub close_ns: u64,
-    /// An empty tally, whose window holds the longest drain.
+    /// An empty tally, whose window includes the longest drain.
     pub tally: Tally,
     /// Longest wait, after the planned end, for transactions that were due before it.
     pub drain: Duration,
 }
 
-/// What a load thread says.
+/// A report of a load thread.
 #[derive(Debug)]
 pub enum Report {
-    /// Its clients of the contender are connected and prepared. With what the server says of the first
-    /// client's session, when that is among them.
+    /// Its clients of the contender are connected and prepared. With the server's report on the first client's
+    /// session, when that client is among them.
     Opened(Option<Box<Session>>),
-    /// None of its clients of the contender is inside what was to be waited for.
+    /// None of its clients of the contender is inside a transaction that was awaited.
     Settled(u64),
     /// A tick of the running slice is over.
     Tick {
-        /// Position of the tick in the slice.
+        /// Index of the tick in the slice.
         index: usize,
-        /// What was counted.
+        /// Its counts.
         tick: TickTally,
     },
-    /// What a contender's server acknowledged. Comes before the report of whatever ended meanwhile.
+    /// Commits that a contender's server acknowledged. Comes before the report of anything that ended meanwhile.
     Committed {
         /// Name of the contender.
         contender: String,
@@ -102,26 +102,26 @@ pub enum Report {
     },
     /// All its clients have done their work in the running slice before its planned end.
     Finished,
-    /// Nothing of the running slice is waited for any longer.
+    /// The wait for transactions of the running slice is over.
     Drained {
-        /// False when it was waited for in vain.
+        /// False when some did not end in time.
         in_time: bool,
     },
     /// The slice is over.
     Done(Box<SliceReport>),
-    /// After the slice was over, all sessions of its clients have reported to the statistics of a server that takes reports when it is
-    /// asked to; of other servers at once.
+    /// After the slice was over, all sessions of its clients have reported to the statistics of a server that takes
+    /// reports on request; at once for other servers.
     Reported {
-        /// When the slice began, nanoseconds of `CLOCK_MONOTONIC`, by which it is told from others.
+        /// When the slice began, nanoseconds of `CLOCK_MONOTONIC`; identifies the slice.
         start_ns: u64,
-        /// Transactions that were committed since the sessions reported before; none where that is not known.
+        /// Transactions committed since the sessions' previous reports; `None` where unknown.
         committed: Option<u64>,
     },
-    /// A client's connection is of no use any more. Comes before the report of the slice that it ends.
+    /// A client's connection is unusable. Comes before the report of the slice that it ends.
     Lost {
         /// Name of its contender.
         contender: String,
-        /// What happened.
+        /// The error.
         why: LostError,
     },
     /// The contender's clients are gone.
@@ -140,7 +140,7 @@ struct ContenderClients {
 }
 
 impl ContenderClients {
-    /// True when no client is inside what a [`Command::Settle`] asks for.
+    /// True when no client is inside the transactions of a [`Command::Settle`].
     fn is_settled(&self, is_parked: bool) -> bool {
         match is_parked {
             true => self.group.is_parked(),
@@ -151,17 +151,17 @@ impl ContenderClients {
     }
 }
 
-/// The longest time in which clients go on after their slice has ended: what gives the orders may have been stopped.
+/// Longest time in which clients continue after their slice has ended: the controlling process may have been stopped.
 const COVER_MAX: Duration = Duration::from_secs(10);
 
-/// A wait for clients that was asked for.
+/// A requested wait for clients.
 struct Settling {
     number: u64,
     contender: String,
     is_parked: bool,
 }
 
-/// A slice that was reported and whose clients go on.
+/// A reported slice whose clients continue.
 struct Covering {
     contender: Rc<str>,
     slice: Rc<Slice>,
@@ -174,9 +174,9 @@ struct State<'a, R> {
     running: Option<RunningSlice>,
     covering: Option<Covering>,
     settling: Option<Settling>,
-    /// The contender whose sessions report after a slice, and when that began.
+    /// The contender whose sessions report after a slice, and the start of that slice.
     reporting: Option<(String, u64)>,
-    /// A clients has not reported yet that it is open.
+    /// True while the clients of a contender have not reported that they are open.
     opening: bool,
     report: &'a R,
 }
@@ -215,7 +215,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         }
     }
 
-    /// Carries out all commands; false when there will be no more.
+    /// Executes all commands; false when there will be no more.
     fn obey(&mut self, commands: &Receiver<Command>, ended: &mut Vec<(Token, ClientEnd)>) -> bool {
         loop {
             match commands.try_recv() {
@@ -314,7 +314,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         self.executor.poll_all(&tokens.unwrap_or_default(), ended);
     }
 
-    /// Nothing more is begun in the slice that runs or that was reported last.
+    /// Halts the running or last reported slice.
     fn halt(&mut self, ended: &mut Vec<(Token, ClientEnd)>) {
         let (contender, slice) = match (&self.running, self.covering.take()) {
             (Some(running), _) => (Rc::clone(running.contender()), Rc::clone(running.slice())),
@@ -372,7 +372,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         }
     }
 
-    /// A client's connection is lost: all clients of its contender stop.
+    /// Called when a client's connection is lost: all clients of its contender stop.
     fn lose(&mut self, token: Token, why: LostError) {
         let owner = self
             .contenders
@@ -393,7 +393,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         counted.take().into_iter().for_each(report);
     }
 
-    /// Reports what was counted of a contender's running slice; transactions in flight count as unfinished.
+    /// Reports the counts of a contender's running slice; transactions in flight count as unfinished.
     fn end_slice_early(&mut self, contender: &str, report: &impl Fn(Report)) {
         if let Some(running) = &mut self.running
             && **running.contender() == *contender
@@ -482,7 +482,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
         reactor.wake_owner_at(Some(next));
     }
 
-    /// Ends the running slice and reports it; its clients go on.
+    /// Ends the running slice and reports it; its clients continue.
     fn end_slice(&mut self, now: Instant, ended: &mut Vec<(Token, ClientEnd)>) {
         let Some(mut running) = self.running.take() else {
             return;
@@ -518,7 +518,7 @@ impl<'a, R: Fn(Report)> State<'a, R> {
     }
 }
 
-/// Reports what a contender's server acknowledged, if there is anything.
+/// Reports the commits that a contender's server acknowledged, if there are any.
 fn hand_over(group: &Group, contender: &str, report: &impl Fn(Report)) {
     let acknowledged = group.take_acknowledged();
     if !acknowledged.is_empty() {

@@ -1,4 +1,4 @@
-//! The slice that a load thread drives: its borders, its ticks, its processor time, its end.
+//! The slice that a load thread drives: its ends, its ticks, its processor time.
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -11,25 +11,25 @@ use dbduel_driver::executor::policy::CpuTime;
 use super::{BeginSlice, Report};
 use crate::heartbeat::{Gaps, Heartbeat, common_gaps};
 
-/// What a slice brought on one thread, or on several after merging.
+/// Results of a slice on one thread, or on several after merging.
 #[derive(Debug)]
 pub struct SliceReport {
     /// Counters and histograms.
     pub tally: Tally,
-    /// What the thread used during the measured part.
+    /// Resources of the thread during the measured part.
     pub used: Used,
     /// From the end of the measured part until the last transaction in flight was done, or the drain
     /// was over.
     pub drained: Duration,
-    /// How long the thread's loop stalled during the measured part, in gaps far beyond what it slept for; of several
-    /// threads the longest, since what stops a process stops them all.
+    /// How long the thread's loop stalled during the measured part, in gaps far longer than its sleeps; of several
+    /// threads the longest, since a stop of the process stops them all.
     pub stalled: Duration,
-    /// Gaps of the thread's loop; of several threads what all of them have in common.
+    /// Gaps of the thread's loop; of several threads their intersection.
     pub(crate) gaps: Gaps,
 }
 
 impl SliceReport {
-    /// Adds what another thread brought.
+    /// Adds the results of another thread.
     pub fn merge(&mut self, other: &SliceReport) {
         let SliceReport {
             tally,
@@ -46,17 +46,18 @@ impl SliceReport {
     }
 }
 
-/// What a load thread used.
+/// Resources used by a load thread.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Used {
-    /// Processor time, polling included; its waits for a processor without those of polling, in which there was nothing to do.
+    /// Processor time, polling included; waits for a processor, except those while polling, when there was nothing to
+    /// do.
     pub cpu: CpuTime,
-    /// Processor time that it spent polling in vain.
+    /// Processor time spent polling without result.
     pub polled: Duration,
 }
 
 impl Used {
-    /// By the calling thread so far, which has polled that long.
+    /// Use of the calling thread so far, with `polled` spent polling.
     fn so_far(polled: Polled) -> Self {
         let mut cpu = CpuTime::of_this_thread();
         cpu.waited_s -= polled.waited.as_secs_f64();
@@ -87,14 +88,15 @@ impl Used {
 
 /// A slice between its order and its report.
 pub(super) struct RunningSlice {
-    /// Shared, because every look takes it, some twenty times a second: load threads do not allocate while they measure.
+    /// Shared, because every look takes it, some twenty times a second: load threads do not allocate while they
+    /// measure.
     contender: Rc<str>,
     slice: Rc<Slice>,
     open_ns: u64,
     drain: Duration,
-    /// None before the first look.
+    /// `None` before the first look.
     heartbeat: Option<Heartbeat>,
-    /// Before this there is nothing to look after.
+    /// Time before which no look is needed.
     next_look: Option<Instant>,
     ticks_reported: usize,
     used_at_open: Option<Used>,
@@ -138,22 +140,23 @@ impl RunningSlice {
         self.drain
     }
 
-    /// Puts the planned end to now.
+    /// Moves the planned end to now.
     pub(super) fn stop(&mut self) {
         self.slice.stop();
         self.next_look = None;
     }
 
-    /// True when [`RunningSlice::look`] has something to do. Until the end of the drain is reported it always has, because any turn may
-    /// have been the last awaited transaction's last.
+    /// True when [`RunningSlice::look`] has work. Always true until the end of the drain is reported, because any turn
+    /// may be the last one of the last awaited transaction.
     #[inline]
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.next_look.is_none_or(|at| now >= at)
             || (self.slice.is_finished() && !self.is_finish_reported)
     }
 
-    /// Passes the borders of ticks and guard, and says when everything that was due before the planned end has ended or was waited
-    /// for long enough. Returns when to look again. `polled`: what the thread has polled in vain so far.
+    /// Passes the ends of ticks and guard, and reports when every transaction due before the planned end has ended or
+    /// the wait for them is over. Returns when to look again. `polled`: time that the thread has polled without result
+    /// so far.
     pub(super) fn look(
         &mut self,
         now: Instant,
@@ -187,7 +190,7 @@ impl RunningSlice {
         }
     }
 
-    /// Ends the slice and reports what was counted.
+    /// Ends the slice and reports its counts.
     pub(super) fn end(&mut self, now: Instant, polled: Polled, report: &impl Fn(Report)) {
         let used = self
             .used_at_open
@@ -215,7 +218,7 @@ impl RunningSlice {
         }
     }
 
-    /// Looks for a gap since the last look; returns when the next one is due.
+    /// Checks for a gap since the last look; returns when the next check is due.
     fn beat(&mut self, now: Instant) -> Instant {
         // What a thread that looks is late by lies before now.
         let measured = self.slice.instant(self.open_ns)..now;
@@ -224,7 +227,7 @@ impl RunningSlice {
         heartbeat.next()
     }
 
-    /// Reports the ticks that are over; returns when the next one will be.
+    /// Reports the finished ticks; returns the end of the next one.
     fn pass_borders(&mut self, now_ns: u64, polled: Polled, report: &impl Fn(Report)) -> Instant {
         let slice = Rc::clone(&self.slice);
         let border_ns = slice.look(now_ns, |tally| {

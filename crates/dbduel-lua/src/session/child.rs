@@ -1,7 +1,7 @@
-//! A shell command as a child process: what it prints, how it ends, and its end when it is not waited for any more.
+//! A shell command as a child process: its output, its exit, and its termination when it is no longer waited for.
 //!
-//! It has a session of its own, so that no terminal can stop it, and all that stays in its group of processes can be ended with
-//! it. Knows no script.
+//! It has its own session, so that no terminal can stop it, and all processes that stay in its group can be ended with
+//! it.
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind, Read as _};
@@ -17,14 +17,14 @@ use nix::unistd::{Pid, setsid};
 use super::group_reaper::{ProcessGroupReaper, Serial};
 use super::reaper::reap;
 
-/// Bytes that one read can bring: as much as a pipe holds by default.
+/// Maximum number of bytes of one read: the default capacity of a pipe.
 const READ_BYTES: usize = 64 << 10;
 
-/// Bytes that one look takes at most, so that a command which prints as fast as it is read does not keep the thread.
+/// Maximum number of bytes of one look, so that a command which prints as fast as it is read does not keep the thread.
 const LOOK_BYTES: usize = 16 * READ_BYTES;
 
-/// A running command. Dropping it ends it and all that is in its group. So does the end of this process, however that comes,
-/// unless the reaper was ended since the command began.
+/// A running command. Dropping it ends it and all processes in its group. So does the end of this process, for any
+/// reason, unless the reaper was ended since the command began.
 pub(super) struct ShellCommand {
     shell: Child,
     has_ended: bool,
@@ -33,7 +33,7 @@ pub(super) struct ShellCommand {
 }
 
 impl ShellCommand {
-    /// Starts a text, which ends before its first zero byte, as C has it.
+    /// Starts a command, which ends before its first zero byte, as in C.
     ///
     /// # Errors
     /// When the shell or its watcher cannot be started.
@@ -76,9 +76,9 @@ impl ShellCommand {
         Ok(started)
     }
 
-    /// Appends what was printed since the last look, or a part of it when that is much; returns how the command ended when
-    /// it has, and then there is no more. What it leaves running in the background is not waited for, and what that prints
-    /// from then on is not read.
+    /// Appends the output since the last look, or a part of it when that is much; returns the exit status when the
+    /// command has ended, and then there is no more. Background processes are not waited for, and their output from
+    /// then on is not read.
     pub(super) fn look(&mut self, printed: &mut Vec<u8>) -> io::Result<Option<ExitStatus>> {
         // Asked before the last of the output is read, so that nothing is missed.
         let status = self.shell.try_wait()?;
@@ -121,7 +121,7 @@ impl ShellCommand {
 }
 
 impl Drop for ShellCommand {
-    /// Does not wait for the end, because other clients of the thread may be about to be given up as well.
+    /// Does not wait for the end, because other clients of the thread may be about to be dropped as well.
     fn drop(&mut self) {
         if self.has_ended {
             return;
@@ -149,14 +149,15 @@ mod tests {
     /// Gives the process in [`a_process_that_is_killed`] the file to write to.
     const FOLDER: &str = "DBDUEL_TEST_CHILD_FOLDER";
 
-    /// Commands of which a part is no process that the shell turns into; `PLACE` is a file that gets the part's number.
+    /// Commands of which a part is a process that the shell does not turn into; `PLACE` is a file that gets the part's
+    /// process id.
     const COMPOUND: [&str; 3] = [
         "sleep 300 & echo $! > 'PLACE.new'; mv 'PLACE.new' 'PLACE'; wait; true",
         r#"sh -c 'echo $$ > "$1.new"; mv "$1.new" "$1"; exec sleep 300' part 'PLACE'; true"#,
         r#"sh -c 'echo $$ > "$1.new"; mv "$1.new" "$1"; exec sleep 300' part 'PLACE' | cat; true"#,
     ];
 
-    /// Starts them; the second is where their parts write their numbers.
+    /// Starts the compound commands, and returns them; their parts write their process ids to files in `folder`.
     fn start_compound(folder: &Path) -> Vec<ShellCommand> {
         let start = |(number, command): (usize, &&str)| {
             let place = folder.join(number.to_string());
@@ -166,7 +167,7 @@ mod tests {
         COMPOUND.iter().enumerate().map(start).collect()
     }
 
-    /// The numbers of their parts, when they are all known.
+    /// The process ids of their parts, once all are known.
     fn parts(folder: &Path) -> Vec<i32> {
         let began = Instant::now();
         let read = |number: usize| loop {
@@ -179,7 +180,7 @@ mod tests {
         (0..COMPOUND.len()).map(read).collect()
     }
 
-    /// Waits until these processes do nothing any more; their parent may not have waited for them yet.
+    /// Waits until these processes have ended; their parent may not have waited for them yet.
     fn wait_until_dead(processes: &[i32]) {
         let is_alive = |process: &i32| {
             let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `os.execute` of a script, which must not hold up the other clients of its thread.
+//! `os.execute` of a script, which must not block the other clients of its thread.
 
 use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt as _;
@@ -10,18 +10,19 @@ use super::super::settings::Message;
 use super::Session;
 use super::child::ShellCommand;
 
-/// Pause between two looks at a child process of a script.
+/// Pause between two checks of a child process.
 const CHILD_PAUSE: Duration = Duration::from_millis(5);
 
-/// Bytes of output that are kept until the command ends, so that those of other clients do not come between. When there
-/// are more they are shown before, so that a command which prints without end takes no more memory.
+/// Bytes of output that are kept until the command ends, so that output of different clients is not mixed. More output
+/// is shown earlier, so that a command which prints without end needs no more memory.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// What `system()` returns when the shell cannot be executed: the wait status of a process that exits with 127.
+/// Return value of `system()` when the shell cannot be executed: the wait status of a process that exits with 127.
 const NO_SHELL: i32 = 127 << 8;
 
 impl Session {
-    /// A child process, which ends with the client when that is given up; what it prints is the script's print.
+    /// Runs a command as a child process, which ends with the client when that is dropped; its output is shown like
+    /// the script's prints.
     pub(super) async fn execute_command(
         &mut self,
         words: &mut Words,

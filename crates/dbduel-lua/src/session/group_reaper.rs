@@ -1,8 +1,10 @@
-//! Ends what shell commands have started when this process is gone, however it ended: no code of its own runs after `kill -9`.
+//! Ends the processes started by shell commands when this process is gone, however it ended: no code of its own runs
+//! after `kill -9`.
 //!
-//! A process of its own, one for all commands: a shell that reads which groups of processes are running. The end of what it
-//! reads is the end of this process, and then it kills the groups that have not ended. Whatever moves to another group
-//! escapes it. When it is ended, another one is started for the next command; those that ran then are not watched.
+//! A separate process, one for all commands: a shell that reads which process groups are running. The end of its input
+//! means the end of this process, and then it kills the groups that have not ended. A process that moves to another
+//! group escapes it. When the reaper is ended, another one is started for the next command; commands running at that
+//! time are not watched.
 
 use std::io::{self, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -19,7 +21,7 @@ use nix::unistd::{Pid, setsid};
 
 use super::reaper::reap;
 
-/// What it does, with nothing but what a shell has built in. It keeps pairs `serial:group`.
+/// Its program, with shell built-ins only. It keeps pairs `serial:group`.
 const SCRIPT: &str = r#"
 running=
 while read -r what serial group; do
@@ -35,7 +37,7 @@ for pair in $running; do
 done
 "#;
 
-/// Longest wait for it to take a message. It does nothing but read, so only a stopped one needs so long.
+/// Longest wait for it to take a message. It only reads, so only a stopped one needs that long.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Room for a word, a serial number and the number of a group.
@@ -43,28 +45,28 @@ const LINE_BYTES: usize = 48;
 
 static CURRENT: Mutex<Option<Arc<ProcessGroupReaper>>> = Mutex::new(None);
 
-/// Which command is meant: numbers of processes are used again, these are not.
+/// Identifies a command: process ids are reused, serials are not.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Serial(u64);
 
 impl Serial {
-    /// The next one of this process.
+    /// The next serial of this process.
     pub(super) fn draw() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Serial(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 }
 
-/// The process, as this one sees it.
+/// The reaper from the view of this process.
 pub(super) struct ProcessGroupReaper {
     socket: UnixStream,
     process: Mutex<Child>,
-    /// It did not take a message, so what it knows is not true any more, and it was ended.
+    /// True when it did not take a message: its list is then outdated, and it was ended.
     is_given_up: AtomicBool,
 }
 
 impl ProcessGroupReaper {
-    /// The one of this process; another one when that has ended.
+    /// The reaper of this process; a new one when the last has ended.
     ///
     /// # Errors
     /// When the system gives no process or no socket.
@@ -110,8 +112,9 @@ impl ProcessGroupReaper {
         !self.is_given_up.load(Ordering::Relaxed) && matches!(process.try_wait(), Ok(None))
     }
 
-    /// The group is to be ended with this process. Said by its first process before it turns into anything, so that there
-    /// is no moment at which it is unknown. Allocates nothing and locks nothing, as is required there.
+    /// Registers a group to be ended with this process. Called by the group's first process before it executes
+    /// anything, so that there is no moment at which it is unknown. Allocates nothing and locks nothing, as is
+    /// required there.
     ///
     /// # Errors
     /// When the message is not taken.
@@ -119,8 +122,8 @@ impl ProcessGroupReaper {
         Ok(self.send(format_args!("watch {} {group}\n", command.0))?)
     }
 
-    /// The command's group is no longer watched; its number may be that of another one soon. A reaper that does
-    /// not hear that would end the other one, so it is ended itself.
+    /// Unregisters the command's group; its id may be reused soon. A reaper that misses this would end the wrong
+    /// group, so it is then ended itself.
     pub(super) fn forget(&self, command: Serial) {
         if self.is_given_up.load(Ordering::Relaxed) {
             return;

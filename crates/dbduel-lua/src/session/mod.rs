@@ -1,4 +1,4 @@
-//! One client: its state and its connections, and the dialogue between them.
+//! One client: its state and its connections, and the exchange between them.
 
 mod child;
 mod command;
@@ -24,28 +24,28 @@ use super::natives::Unused;
 use super::retry_deadline::RetryDeadline;
 use super::state::{Context, State};
 
-/// What a script asks of the client's driver.
+/// A request of a script to the client's driver.
 pub enum Event {
     /// The client is ready for its loop of events.
     Ready,
-    /// The running event, if there is one, is done; may there be another? It begins at once.
+    /// The current event, if any, is done; asks for another one, which begins at once.
     Next,
-    /// May there be another event?
+    /// Asks for another event.
     More,
     /// An event begins.
     Start,
     /// The event is done.
     Stop,
-    /// The event is not to be counted, and the loop ends.
+    /// The event must not be counted, and the loop ends.
     Abandon,
-    /// The event is of the class with this number, from 1.
+    /// The event belongs to the class with this number, from 1.
     Class(usize),
-    /// The event is tried again, because of this error. What the transaction did so far has been rolled back, unless it
-    /// was on the connection that is lent.
+    /// The event is retried because of this error. The transaction so far has been rolled back, unless it was on the
+    /// lent connection.
     Restart(Option<ServerError>),
-    /// The event failed. With yes the loop goes on, otherwise the script ends with the error.
+    /// The event failed. If answered with yes the loop continues, otherwise the script ends with the error.
     Failed(Box<ScriptError>),
-    /// The loop of events is over.
+    /// The event loop has ended.
     Finished,
     /// The function returned these values.
     Done(MultiValue),
@@ -59,12 +59,12 @@ pub struct Session {
     reactor: Rc<Reactor>,
     token: Token,
     cancel: Cancel,
-    /// What the script has asked for and is not done yet.
+    /// The script's request that is not done yet.
     pending: Option<Asked>,
 }
 
 impl Session {
-    /// A client that has the API and no script yet.
+    /// A client with the API and without a script.
     pub fn new(
         context: Rc<Context>,
         tid: u32,
@@ -86,7 +86,7 @@ impl Session {
         })
     }
 
-    /// Runs the script's text and gives it its options.
+    /// Runs the script's text and sets its options.
     pub async fn load(
         &mut self,
         lent: &mut Option<&mut ClientConnection>,
@@ -104,7 +104,7 @@ impl Session {
         self.state.set_options(&self.context)
     }
 
-    /// Why a connection is lost that is not asked for again, for the time is over.
+    /// Why a connection is lost that is not made again because the run is over.
     pub(super) fn lost_when_over(&self) -> Option<String> {
         let lost = self.connections.lost.as_ref();
         lost.filter(|_| self.connections.is_over())
@@ -115,24 +115,24 @@ impl Session {
         &self.state
     }
 
-    /// Begins another stream of random numbers.
+    /// Starts another stream of random numbers.
     pub fn seed(&self, seed: u64) {
         self.state.shared.dice.borrow_mut().seed(seed);
     }
 
-    /// What the script is from now on given as its options.
+    /// Replaces the options that the script is given from now on.
     pub(super) fn set_context(&mut self, context: Rc<Context>) -> Result<(), ScriptError> {
         self.state.set_options(&context)?;
         self.context = context;
         Ok(())
     }
 
-    /// Why a connection was of no use any more, if one was since this was asked last.
+    /// Why a connection was lost, if one was since the last call.
     pub fn take_lost(&mut self) -> Option<LostError> {
         self.connections.lost.take()
     }
 
-    /// Runs a function to its end. What it asks of the loop of events is refused.
+    /// Runs a function to its end. Its requests to the event loop are refused.
     pub(super) async fn call(
         &mut self,
         function: Function,
@@ -158,13 +158,13 @@ impl Session {
         self.call(function, words, &mut None).await
     }
 
-    /// Begins the life of a client: its initialisation, its loop of events, its end.
+    /// Begins the life of a client: its initialisation, its event loop, its end.
     pub fn begin(&mut self, tid: u32) -> Result<Resume, ScriptError> {
         let main = self.state.host_function("thread_main")?;
         self.give_up_for(main, tid).map(Resume)
     }
 
-    /// Makes the next resumption run a function. What ran before is given up, with what it has asked for.
+    /// Makes the next resumption run a function. The previous call is abandoned, with its request.
     fn give_up_for(
         &mut self,
         function: Function,
@@ -174,7 +174,7 @@ impl Session {
         self.state.begin(function, words)
     }
 
-    /// Makes functions of the script say, when they are called, of which class the event is.
+    /// Makes functions of the script report the event's class when they are called.
     pub async fn name_classes(
         &mut self,
         names: &[String],
@@ -184,9 +184,9 @@ impl Session {
         self.call(function, names.to_vec(), lent).await.map(drop)
     }
 
-    /// Lets the script go on up to the first thing that it asks for. When that is none of what an event begins with, it
-    /// is kept and done by [`Session::go_on`], and none is returned. `in_event`: one has begun, so the question for the
-    /// next one is its end.
+    /// Resumes the script up to its first request. A request that does not belong to the beginning of an event is kept
+    /// for [`Session::go_on`], and `None` is returned. `in_event`: one has begun, so a request for the next one is its
+    /// end.
     pub fn look_ahead(
         &mut self,
         resume: Resume,
@@ -213,8 +213,8 @@ impl Session {
         Ok(asked)
     }
 
-    /// Lets the script go on until it asks for something that is not a matter of this client alone. What was kept comes
-    /// first, and then `resume` is not needed.
+    /// Resumes the script until a request that concerns more than this client. A kept request is done first, and then
+    /// `resume` is not needed.
     pub async fn go_on(
         &mut self,
         resume: Resume,
@@ -247,8 +247,8 @@ impl Session {
         }
     }
 
-    /// In memory of its own: it is large, and what a client keeps for its executions is small without it. In a function of
-    /// its own, because it would be in both otherwise.
+    /// In a separate allocation: it is large, and a client's state for its executions is small without it. In a
+    /// separate function, because it would otherwise be in both.
     #[inline(never)]
     fn boxed_in_words<'a>(
         &'a mut self,
@@ -268,7 +268,7 @@ impl Session {
         Box::pin(self.drop_unused(lent))
     }
 
-    /// What is asked for in words.
+    /// Handles a request in words.
     async fn in_words(
         &mut self,
         op: Op,
@@ -343,7 +343,7 @@ impl Session {
         !self.state.shared.unused.borrow().is_empty()
     }
 
-    /// Gives up what Lua's collector found unused.
+    /// Releases objects that Lua's collector has freed.
     #[cold]
     async fn drop_unused(&mut self, lent: &mut Lent<'_>) {
         let unused = std::mem::take(&mut *self.state.shared.unused.borrow_mut());
@@ -363,23 +363,23 @@ impl Session {
     }
 }
 
-/// What comes of what a script asks for: it continues, or its driver has to answer.
+/// Result of a request: the script continues, or its driver must answer.
 enum Outcome {
     Answer(Answer),
     Event(Event),
 }
 
-/// What a client's script gets next.
+/// The answer with which a client's script continues.
 pub struct Resume(Answer);
 
 impl Resume {
-    /// Yes or no.
+    /// An answer of yes or no.
     pub fn with(flag: bool) -> Self {
         Resume(Answer::Flag(flag))
     }
 }
 
-/// The time that a script sleeps for so many seconds: none for what is no time, a day at most.
+/// Duration of a script's sleep of `seconds`: zero for invalid values, a day at most.
 fn time_to_sleep(seconds: f64) -> Duration {
     // `clamp` keeps a number that is none.
     let seconds = if seconds.is_nan() { 0.0 } else { seconds };

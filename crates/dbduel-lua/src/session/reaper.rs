@@ -1,4 +1,4 @@
-//! Waits for killed processes, so that the kernel can forget them; no other code does.
+//! Waits for killed processes, so that the kernel can release them; no other code does.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-/// After the last kill, processes that the kernel holds up are looked at for so long; then again after the next kill.
+/// How long after the last kill processes that the kernel delays are polled; again after the next kill.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Pauses between two looks: the first, and the longest that they grow to.
+/// Pauses between two polls: the first, and the longest that they grow to.
 const PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(100)];
 
 struct Killed {
     processes: Vec<Pid>,
-    /// When the thread that looks at them ends; none without such a thread.
+    /// When the polling thread ends; `None` without such a thread.
     until: Option<Instant>,
 }
 
@@ -27,7 +27,7 @@ fn killed() -> MutexGuard<'static, Killed> {
     KILLED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has a thread wait for a child process that was killed; one thread for all of them.
+/// Has a thread wait for a killed child process; one thread for all of them.
 pub(super) fn reap(process: Pid) {
     let mut killed = killed();
     killed.processes.push(process);

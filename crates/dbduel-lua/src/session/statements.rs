@@ -1,4 +1,4 @@
-//! What a script asks of servers: connections, queries, prepared statements, and what is counted of them.
+//! Requests of a script to servers: connections, queries, prepared statements, and their counts.
 
 use dbduel_client::run::Counts;
 use dbduel_driver::address::Address;
@@ -78,7 +78,7 @@ impl Session {
         let (shape, overflowed) = (rows.shape(), rows.overflowed());
         *at(&mut self.state.shared.rows.borrow_mut(), connection) = rows;
         match outcome {
-            Ok(_) if overflowed => Ok(self.misused("the result is larger than a script may keep")),
+            Ok(_) if overflowed => Ok(self.misused("the result exceeds the script's memory limit")),
             Ok(summary) => {
                 self.count(&summary);
                 Ok(shape.map_or(Answer::Flag(true), Answer::Rows))
@@ -131,7 +131,7 @@ impl Session {
         }
     }
 
-    /// Says so, because what comes of it is up to the script; but not when the client is not waited for any more.
+    /// Shows the error, because the script decides how to continue; but not when the client is no longer waited for.
     fn unreachable(&self, address: &Address, error: &ServerError) -> Result<(), ScriptError> {
         if self.connections.is_over() {
             let why = error.message.clone();
@@ -170,8 +170,8 @@ impl Session {
         }
     }
 
-    /// After an error that is ignored PostgreSQL's transaction takes no statement until it is rolled back, and a script may
-    /// have more statements before its event is begun again.
+    /// After an ignored error PostgreSQL's transaction accepts no statement until it is rolled back, and a script may
+    /// have more statements before its event is retried.
     async fn end_transaction(&mut self, failed: &Answer, connection: usize, lent: &mut Lent<'_>) {
         let is_ignored = matches!(
             failed,
@@ -189,7 +189,7 @@ impl Session {
         self.context.settings.servers.dialect
     }
 
-    /// A lock wait timeout leaves the transaction open, and what it did before would be committed by the next one.
+    /// A lock wait timeout leaves the transaction open, and its earlier changes would be committed by the next one.
     pub(super) async fn roll_back(&mut self, connection: usize, lent: &mut Lent<'_>) {
         if self.connections.is_lent(connection) || !self.connections.is_open(connection) {
             return;

@@ -1,8 +1,9 @@
-//! All time in the lab comes from here, so that a simulated contest can let it pass. A test refuses other clocks in `lab/`.
+//! The lab's only source of time, which a simulated contest can replace. A test refuses other clocks in `lab/`.
 //!
-//! [`RecordClock`] is the clock of a record: its times never go back, whatever happens to the clock of the machine. A stamp is the wall-clock time at which the work on the record began, plus what has passed since on a clock that
-//! cannot be set and that counts while the machine sleeps. So the difference of two stamps is a duration. Where the wall
-//! clock was set meanwhile the stamps differ from it, and that is a finding.
+//! [`RecordClock`] is the clock of a record: its times never go back, whatever happens to the machine's clock. A stamp
+//! is the wall-clock time at which the work on the record began, plus the time since then on a clock that cannot be set
+//! and that counts while the machine sleeps. So the difference of two stamps is a duration. Where the wall clock was
+//! set meanwhile the stamps differ from it, and that is a finding.
 
 #[cfg(feature = "simulated")]
 pub mod simulated;
@@ -12,16 +13,16 @@ use std::time::{Duration, Instant, SystemTime};
 use dbduel_record::event::{Finding, Severity};
 use nix::time::{ClockId, clock_gettime};
 
-/// Difference between two clocks that is never reported, seconds.
+/// Largest difference between two clocks that is not reported, seconds.
 const STEP_S: f64 = 1.0;
-/// Rate at which a time service may move the wall clock without its being set, as a share of the time that passes.
+/// Rate at which a time service may adjust the wall clock gradually, as a share of the elapsed time.
 const SLEW: f64 = 0.001;
 /// Attempts to read all clocks at one moment.
 const READS_MAX: u32 = 10;
-/// What counts as one moment.
+/// Largest duration of a reading of all clocks that counts as one moment.
 const MOMENT: Duration = Duration::from_millis(5);
 
-/// Now, on the clock that cannot be set.
+/// The present instant of the monotonic clock.
 #[must_use]
 pub fn now() -> Instant {
     #[cfg(feature = "simulated")]
@@ -31,19 +32,19 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// What has passed since.
+/// Time since `instant`.
 #[must_use]
 pub fn since(instant: Instant) -> Duration {
     now().saturating_duration_since(instant)
 }
 
-/// Now, as the machine's clock is set: what files are dated by.
+/// The present wall-clock time, by which files are dated.
 #[must_use]
 pub fn system_time() -> SystemTime {
     SystemTime::UNIX_EPOCH + Clocks::now().wall
 }
 
-/// Waits.
+/// Sleeps for `time`.
 pub fn sleep(time: Duration) {
     #[cfg(feature = "simulated")]
     if simulated::pass(time) {
@@ -55,16 +56,16 @@ pub fn sleep(time: Duration) {
 /// The clocks of the machine at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Clocks {
-    /// Since 1970-01-01 UTC, as the machine's clock is set.
+    /// Wall-clock time since 1970-01-01 UTC.
     pub wall: Duration,
-    /// Since the machine started.
+    /// Time since boot.
     pub since_start: Duration,
-    /// The same without the time in which the machine was suspended.
+    /// Time since boot without suspensions.
     pub awake: Duration,
 }
 
 impl Clocks {
-    /// Those of this machine now.
+    /// The present clocks of this machine.
     #[must_use]
     pub fn now() -> Self {
         #[cfg(feature = "simulated")]
@@ -93,14 +94,14 @@ impl Clocks {
         self.wall.as_millis() as u64
     }
 
-    /// Time in which the machine was suspended since it started.
+    /// Suspended time since boot.
     #[must_use]
     pub fn suspended(&self) -> Duration {
         self.since_start.saturating_sub(self.awake)
     }
 }
 
-/// The clock of one record while dbduel works on it.
+/// The clock of one record while dbduel writes it.
 #[derive(Debug)]
 pub struct RecordClock {
     read: fn() -> Clocks,
@@ -108,12 +109,12 @@ pub struct RecordClock {
     origin_ms: u64,
     began: Clocks,
     looked: Clocks,
-    /// How far the record's last stamp was ahead of the wall clock at the beginning, until it was reported.
+    /// Seconds by which the record's last stamp was ahead of the wall clock at the beginning; 0 once reported.
     ahead_s: f64,
 }
 
 impl RecordClock {
-    /// A clock that goes by `read`, of a record whose last stamp is `last_ms`, 0 for none.
+    /// A clock that reads by `read`, for a record whose last stamp is `last_ms`; 0 for none.
     #[must_use]
     pub fn new(read: fn() -> Clocks, last_ms: u64) -> Self {
         let began = read();
@@ -127,7 +128,7 @@ impl RecordClock {
         }
     }
 
-    /// The stamp of this moment: milliseconds since 1970-01-01 UTC.
+    /// The present stamp: milliseconds since 1970-01-01 UTC.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         let passed = (self.read)()
@@ -136,7 +137,8 @@ impl RecordClock {
         self.origin_ms + passed.as_millis() as u64
     }
 
-    /// The stamp of a moment since which the machine was not suspended, given in nanoseconds of `CLOCK_MONOTONIC`.
+    /// The stamp of a past moment, given in nanoseconds of `CLOCK_MONOTONIC`; the machine must not have been suspended
+    /// since.
     #[must_use]
     pub fn ms_of_ns(&self, moment_ns: u64) -> u64 {
         let passed = (self.read)()
@@ -145,13 +147,13 @@ impl RecordClock {
         self.now_ms().saturating_sub(passed.as_millis() as u64)
     }
 
-    /// Time in which the machine was suspended since it started.
+    /// Suspended time since boot.
     #[must_use]
     pub fn suspended(&self) -> Duration {
         (self.read)().suspended()
     }
 
-    /// What happened to the clocks since the last call.
+    /// Findings on changes of the clocks since the last call.
     pub fn look(&mut self) -> Vec<Finding> {
         let now = (self.read)();
         let before = std::mem::replace(&mut self.looked, now);
@@ -185,11 +187,11 @@ fn set(by_s: f64) -> Finding {
         "lab.clock-set",
         Severity::Doubt,
         format!(
-            "The machine's clock was set {way} by {} during the run. Times in the record continue from before, and durations are \
-             right; a server that times its waits by that clock may have waited too long or not at all.",
+            "The machine's clock was set {way} by {} during the run. Times in the record continue without the step, and durations are \
+             correct; a server that times its waits by that clock may have waited too long or not at all.",
             dbduel_text::duration(by)
         ),
-        "Let the time service settle before a run, and look at the throughput around that time.",
+        "Let the time service settle before a run, and check the throughput around that time.",
     )
 }
 
@@ -198,7 +200,7 @@ fn behind(by_s: f64) -> Finding {
         "lab.clock-behind",
         Severity::Note,
         format!(
-            "The machine's clock is {} behind the last entry of the record, from which its times continue.",
+            "The machine's clock is {} behind the last entry of the record; the record's times continue from that entry.",
             dbduel_text::duration(by_s)
         ),
         "Set the machine's clock.",

@@ -1,25 +1,25 @@
-//! Time of a simulated contest: it passes when the simulation says so, and for its thread alone.
+//! Time of a simulated contest: the simulation advances it, for its own thread only.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use super::Clocks;
 
-/// The moment at which every simulation begins, as the wall clock shows it: 15 January 2027.
+/// Wall-clock time at which every simulation begins: 15 January 2027.
 const WALL: Duration = Duration::from_secs(1_800_000_000);
-/// How long the simulated machine has been up then.
+/// Uptime of the simulated machine at that moment.
 const UP: Duration = Duration::from_secs(500);
 
-/// Something that waits for what never comes would wait for ever.
+/// Limit of steps: a wait for an event that never comes would not end.
 const STEPS_MAX: u64 = 3_000_000;
 
 #[derive(Debug, Clone, Copy)]
 struct Now {
-    /// The real instant at which the simulation began. Only differences of instants are used.
+    /// The real instant at which the simulation began. Only differences from it are used.
     began: Instant,
     passed: Duration,
     clocks: Clocks,
-    /// How often it was let pass.
+    /// Number of steps.
     steps: u64,
 }
 
@@ -27,15 +27,15 @@ thread_local! {
     static NOW: RefCell<Option<Now>> = const { RefCell::new(None) };
 }
 
-/// Simulated time of this thread, until it is dropped.
+/// Simulated time of this thread, until dropped.
 #[derive(Debug)]
 pub struct SimulatedTime(());
 
 impl SimulatedTime {
-    /// Time begins to be simulated.
+    /// Begins simulated time.
     ///
     /// # Panics
-    /// When it is already.
+    /// When time is simulated already.
     pub fn begin() -> Self {
         let before = NOW.replace(Some(Now {
             began: Instant::now(),
@@ -70,7 +70,7 @@ pub fn step(seconds: i64) {
     });
 }
 
-/// Lets the machine sleep.
+/// Suspends the machine for `time`.
 pub fn suspend(time: Duration) {
     change(|now| {
         now.clocks.wall += time;
@@ -78,10 +78,10 @@ pub fn suspend(time: Duration) {
     });
 }
 
-/// Lets time pass; false where it is not simulated.
+/// Advances the time; false where it is not simulated.
 ///
 /// # Panics
-/// When it was let pass so often that something waits for what never comes.
+/// After too many steps, when a wait has no end.
 pub fn pass(time: Duration) -> bool {
     change(|now| {
         now.steps += 1;

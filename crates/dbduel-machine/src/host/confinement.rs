@@ -1,11 +1,11 @@
-//! Which processors processes can be confined to.
+//! The processors that processes can be confined to.
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
 use super::cpus;
 
-/// A processor that nothing can be confined to.
+/// A processor that does not exist or is not available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("there is no processor {number} here; there are {count}, from {first} to {last}")]
 pub struct MissingProcessor {
@@ -15,8 +15,7 @@ pub struct MissingProcessor {
     last: u32,
 }
 
-/// Numbers of the processors that processes may be confined to, ascending; also those beyond what this process itself is
-/// confined to.
+/// Numbers of the processors that processes may be confined to, ascending; not limited to this process's own affinity.
 #[must_use]
 pub fn processors() -> Vec<u32> {
     // The kernel reduces the request to what is allowed. On a thread of its own, because a thread keeps its affinity.
@@ -38,10 +37,10 @@ pub fn processors() -> Vec<u32> {
         .collect()
 }
 
-/// Looks whether all of `wanted` are among `processors`.
+/// Checks that all of `wanted` are among `processors`.
 ///
 /// # Errors
-/// The first one that is not.
+/// The first missing one.
 pub fn find_processors(wanted: &[u32], processors: &[u32]) -> Result<(), MissingProcessor> {
     let missing = wanted.iter().find(|number| !processors.contains(number));
     missing.map_or(Ok(()), |&number| {

@@ -1,21 +1,21 @@
-//! The kernel's files below a root, so that other machines can be acted out from copies of theirs.
+//! The kernel's files below a root, so that tests can use copies of other machines' files.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where the kernel's files are.
+/// Root of the kernel's files.
 pub(super) struct Files {
     root: PathBuf,
 }
 
 impl Files {
-    /// Those of this machine.
+    /// The files of this machine.
     pub(super) fn of_this_machine() -> Self {
         Self::below(Path::new("/"))
     }
 
-    /// Those of a machine whose files were copied below `root`.
+    /// The files of a machine copied below `root`.
     pub(super) fn below(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
@@ -34,7 +34,7 @@ impl Files {
             .unwrap_or_default()
     }
 
-    /// The first line of a file, when there is something in it.
+    /// The first line of a file, unless empty.
     pub(super) fn line(&self, file: &str) -> Option<String> {
         let text = self.text(file);
         let line = text.lines().next()?.trim();
@@ -46,7 +46,7 @@ impl Files {
         self.line(file)?.parse().ok()
     }
 
-    /// Names in a folder, sorted; none when it cannot be listed.
+    /// Names in a folder, sorted; empty when it cannot be listed.
     pub(super) fn names(&self, folder: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(folder)).into_iter().flatten();
         let names = entries
@@ -65,7 +65,7 @@ pub(super) fn field(text: &str, name: &str) -> Option<String> {
     })
 }
 
-/// How many different values stand after `name :`, of each processor.
+/// Number of different values after `name :`, over all processors.
 pub(super) fn distinct(text: &str, name: &str) -> u32 {
     let values: BTreeSet<&str> = text
         .lines()
@@ -82,7 +82,7 @@ pub(super) fn chosen(text: &str) -> Option<String> {
     Some(after.split_once(']')?.0.to_owned())
 }
 
-/// How many processors a list such as `0-1,4` names.
+/// Number of processors in a list such as `0-1,4`.
 pub(super) fn count_of_list(list: &str) -> u32 {
     list.split(',')
         .map(|part| match part.split_once('-') {

@@ -1,7 +1,8 @@
 //! Facts about this machine, read from the kernel's files.
 //!
-//! What the machine does not show is left out, and the report says so; nothing here can fail. Most of it is in `/sys`, which
-//! `procfs` does not read, and tests read other machines below another root, which its types do not allow.
+//! Facts that the machine does not show are left out, and the report says so; nothing here can fail. Most of them are
+//! in `/sys`, which `procfs` does not read, and tests read other machines' files below another root, which its types do
+//! not permit.
 
 mod confinement;
 mod files;
@@ -19,7 +20,7 @@ use files::Files;
 /// Characters of a machine's identity.
 const IDENTITY_CHARACTERS: usize = 16;
 
-/// Reads the facts. `place` is where the servers' data will be.
+/// Reads the facts. `place` is the directory of the servers' data.
 #[must_use]
 pub fn read(place: &Path) -> Host {
     let files = Files::of_this_machine();
@@ -33,8 +34,8 @@ pub fn read(place: &Path) -> Host {
     host
 }
 
-/// Tells machines apart and names none: a digest of the system's own identifier where it has one, and of what the processors
-/// and the memory are.
+/// An identity that distinguishes machines and reveals no name: a digest of the system's own identifier where it has
+/// one, and of the processors and the memory.
 fn identity(files: &Files, host: &Host) -> String {
     let text = format!(
         "{}|{:?}|{:?}|{:?}",
@@ -59,10 +60,10 @@ pub fn cpus() -> u32 {
     std::thread::available_parallelism().map_or(1, |count| count.get() as u32)
 }
 
-/// Bytes that an ordinary process may still write below `path`.
+/// Bytes that an unprivileged process may still write below `path`.
 ///
 /// # Errors
-/// When the file system cannot be asked.
+/// When the file system cannot be queried.
 pub fn free_disk_bytes(path: &Path) -> nix::Result<u64> {
     let facts = nix::sys::statvfs::statvfs(path)?;
     Ok(facts.blocks_available() * facts.fragment_size())

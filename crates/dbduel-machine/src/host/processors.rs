@@ -1,4 +1,4 @@
-//! Processors: how many, how they hang together, and what slows them down or speeds them up.
+//! Processors: number, topology, and frequency settings.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::files::{Files, count_of_list, distinct, field};
 
 const CPU: &str = "/sys/devices/system/cpu";
 
-/// Fills in what the machine shows of its processors.
+/// Adds the facts of the processors.
 pub(super) fn read(files: &Files, host: &mut Host) {
     let cpuinfo = files.text("/proc/cpuinfo");
     let online = files.line(&format!("{CPU}/online"));
@@ -37,7 +37,7 @@ pub(super) fn read(files: &Files, host: &mut Host) {
     });
 }
 
-/// Cores of the processors that are on: pairs of socket and core.
+/// Number of cores of the online processors: distinct pairs of socket and core.
 fn cores(files: &Files) -> Option<u32> {
     let names = files.names(CPU);
     let numbered = names.iter().filter(|name| {
@@ -53,7 +53,7 @@ fn cores(files: &Files) -> Option<u32> {
     (!cores.is_empty()).then_some(cores.len() as u32)
 }
 
-/// Two drivers say it in two ways, one of them upside down.
+/// State of turbo, `on` or `off`. Two drivers report it, one of them inverted.
 fn turbo(files: &Files) -> Option<String> {
     let word = |on: bool| if on { "on" } else { "off" }.to_owned();
     let forbidden = files.number::<u32>(&format!("{CPU}/intel_pstate/no_turbo"));

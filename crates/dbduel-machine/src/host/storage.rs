@@ -1,4 +1,4 @@
-//! Storage under a directory: file system, how it is mounted, and the disk behind it.
+//! Storage under a directory: file system, mount options, and disk.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ struct Mount {
     options: String,
 }
 
-/// Fills in what the machine shows of the storage under `place`.
+/// Adds the facts of the storage under `place`.
 pub(super) fn read(files: &Files, place: &Path, host: &mut Host) {
     let Some(mount) = mount_of(&files.text("/proc/self/mounts"), place) else {
         return;

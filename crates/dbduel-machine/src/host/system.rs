@@ -1,10 +1,10 @@
-//! The operating system: kernel, memory, settings that move databases, and the limits of this process.
+//! The operating system: kernel, memory, settings that affect databases, and the limits of this process.
 
 use dbduel_record::facts::Host;
 
 use super::files::{Files, chosen, field};
 
-/// Settings of the kernel that are kept.
+/// Recorded kernel settings.
 const SETTINGS: &[&str] = &[
     "vm.swappiness",
     "vm.dirty_ratio",
@@ -20,7 +20,7 @@ const SETTINGS: &[&str] = &[
     "fs.aio-nr",
 ];
 
-/// Beginnings of the kernel's parameters that are kept.
+/// Prefixes of the recorded kernel parameters.
 const PARAMETERS: &[&str] = &[
     "mitigations",
     "nosmt",
@@ -59,10 +59,10 @@ const PARAMETERS: &[&str] = &[
     "nvme",
 ];
 
-/// Folders above a control group are not more than this.
+/// Limit of the nesting of control groups.
 const GROUP_DEPTH_MAX: usize = 32;
 
-/// Fills in what the machine shows of its system.
+/// Adds the facts of the system.
 pub(super) fn read(files: &Files, host: &mut Host) {
     let memory = files.text("/proc/meminfo");
     let kib = |name: &str| {
@@ -93,7 +93,7 @@ pub(super) fn read(files: &Files, host: &mut Host) {
     limits(files, host);
 }
 
-/// The parameters that move databases. The rest says where a machine boots from and may hold secrets.
+/// The parameters that affect databases. The others describe how the machine boots and may contain secrets.
 fn relevant(line: &str) -> String {
     let is_relevant = |parameter: &&str| {
         let name = parameter
@@ -126,7 +126,7 @@ fn limits(files: &Files, host: &mut Host) {
     }
 }
 
-/// The tightest limit on the way from this process's group to the root holds.
+/// The tightest limit of all groups from this process's to the root.
 fn version_2(files: &Files, path: &str, host: &mut Host) {
     host.cgroup_version = Some(2);
     let mut group = path.trim_end_matches('/');

@@ -1,4 +1,4 @@
-//! The kernel's requests, as operations of a volume.
+//! The kernel's requests, mapped to operations of a volume.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -19,7 +19,7 @@ use crate::change::NewNode;
 use crate::image::{Inode, Node};
 use crate::volume::{Volume, WriteMode};
 
-/// How long the kernel may remember names and attributes: it makes all changes itself.
+/// How long the kernel may cache names and attributes: it makes all changes itself.
 const REMEMBERED: Duration = Duration::from_secs(3600);
 /// Sizes that `statfs` reports, blocks of 4 KiB: 1 TiB, all of it free.
 const BLOCKS: u64 = 1 << 28;
@@ -296,7 +296,7 @@ impl Filesystem for Server {
         }
     }
 
-    /// A file is closed, which promises nothing.
+    /// Called when a file is closed, which makes nothing durable.
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
         reply.ok();
     }

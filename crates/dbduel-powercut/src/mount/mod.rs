@@ -1,4 +1,4 @@
-//! A volume in the tree of files, by FUSE.
+//! Mounting of a volume, by FUSE.
 
 #[cfg(feature = "mount")]
 mod filesystem;
@@ -17,13 +17,13 @@ pub use mounted::Mount;
 
 /// The device of the kernel's FUSE.
 pub const DEVICE: &str = "/dev/fuse";
-/// The source that the kernel lists our mounts with.
+/// The source under which the kernel lists these mounts.
 const FILE_SYSTEM: &str = "dbduel-powercut";
 
 /// Why this machine cannot mount a volume.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "a power cut needs a file system of its own, and {DEVICE} cannot be opened here ({0}); load the kernel module `fuse`, \
+    "power cuts need a FUSE file system, but {DEVICE} cannot be opened here ({0}); load the kernel module `fuse`, \
          and in a container pass the device in (`--device {DEVICE} --cap-add SYS_ADMIN`)"
 )]
 pub struct NoFuse(io::Error);
@@ -31,13 +31,13 @@ pub struct NoFuse(io::Error);
 /// Refuses a machine without FUSE.
 ///
 /// # Errors
-/// [`NoFuse`] with what the system said.
+/// [`NoFuse`] with the system's error.
 pub fn check() -> Result<(), NoFuse> {
     let device = fs::File::options().read(true).write(true).open(DEVICE);
     device.map(drop).map_err(NoFuse)
 }
 
-/// Takes mounts of ours away from a folder, those of dead processes too; returns whether there was one.
+/// Removes dbduel's mounts from a folder, including those of dead processes; returns whether there was one.
 ///
 /// # Errors
 /// When one is still there afterwards.
@@ -58,13 +58,13 @@ pub fn detach(folder: &Path) -> io::Result<bool> {
     match mounts_at(folder)? {
         0 => Ok(before > 0),
         _ => Err(io::Error::other(format!(
-            "could not unmount `{0}`; `fusermount3 -u -z {0}` does",
+            "could not unmount `{0}`; run `fusermount3 -u -z {0}`",
             folder.display()
         ))),
     }
 }
 
-/// Mounts of ours at a folder.
+/// Number of dbduel's mounts at a folder.
 fn mounts_at(folder: &Path) -> io::Result<usize> {
     // Not canonicalised: that would ask a file system whose process may be dead.
     let mounts = fs::read_to_string("/proc/self/mountinfo")?;

@@ -1,4 +1,4 @@
-//! A volume while it is mounted.
+//! A mounted volume.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::filesystem::Server;
 use super::{FILE_SYSTEM, detach};
 use crate::volume::Volume;
 
-/// A mounted volume; dropped means unmounted.
+/// A mounted volume; dropping it unmounts.
 #[derive(Debug)]
 pub struct Mount {
     folder: PathBuf,
@@ -39,7 +39,7 @@ impl Mount {
     /// Unmounts. Processes that still have files open there get errors from now on.
     ///
     /// # Errors
-    /// When the folder is still a mount of ours afterwards.
+    /// When the folder is still mounted afterwards.
     pub fn unmount(mut self) -> io::Result<()> {
         self.end()
     }

@@ -8,26 +8,26 @@ use crate::event::{Event, Stamped};
 use crate::foreign::{self, TABLE_BYTES_MAX, UnfitFile};
 use crate::store::{EVENTS, HOST, RecordError};
 
-/// What a record's manifest says, and how the files differ from it.
+/// Content of a record's manifest, and differences between it and the files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Check {
     /// Digest of the manifest; absent when there is none.
     pub digest: Option<String>,
-    /// Its lines, as far as they are understood.
+    /// Its lines, as far as they can be parsed.
     pub seals: Vec<Seal>,
-    /// True when a run went on after the last line and did not end in order, so that nothing is known
-    /// of what it wrote.
+    /// True when a run continued after the last line and did not end in order, so the manifest does not cover what it
+    /// wrote.
     pub is_open: bool,
-    /// What is not as the manifest says.
+    /// Differences from the manifest.
     pub differences: Vec<Difference>,
 }
 
-/// A file that is not as the manifest says.
+/// A file that differs from the manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// Path below the record.
     pub file: String,
-    /// What is different, a clause that follows the file's name.
+    /// The difference, a clause that follows the file's name.
     pub what: String,
 }
 
@@ -65,7 +65,7 @@ pub fn check(dir: &Path) -> Result<Check, RecordError> {
         return Ok(check);
     }
     let Some(last) = check.seals.last().cloned() else {
-        check.differs(MANIFEST, "has no line that can be understood".to_owned());
+        check.differs(MANIFEST, "has no line that can be parsed".to_owned());
         return Ok(check);
     };
     check.is_open = went_on(dir, &last)?;
@@ -77,7 +77,7 @@ pub fn check(dir: &Path) -> Result<Check, RecordError> {
     Ok(check)
 }
 
-/// Whether a line names what is not a path inside of the record, so that nothing is looked at for it.
+/// Whether a line names a path outside the record; nothing is then read for it.
 fn leads_elsewhere(check: &mut Check) -> bool {
     let mut elsewhere: Vec<String> = check
         .seals
@@ -91,7 +91,7 @@ fn leads_elsewhere(check: &mut Check) -> bool {
     for file in &elsewhere {
         check.differs(
             MANIFEST,
-            format!("names `{file}`, which is no path inside of the record"),
+            format!("names `{file}`, which is not a path inside the record"),
         );
     }
     !elsewhere.is_empty()
@@ -114,17 +114,14 @@ fn read_lines(manifest: &[u8], check: &mut Check) {
                 check.seals.push(seal);
             }
             Err(error) => {
-                check.differs(
-                    MANIFEST,
-                    format!("line {number} cannot be understood: {error}"),
-                );
+                check.differs(MANIFEST, format!("line {number} cannot be parsed: {error}"));
             }
         }
         start += line.len();
     }
 }
 
-/// True when the journal, unchanged as far as it was sealed, continues with what a run writes first, even torn.
+/// True when the journal, unchanged as far as it was sealed, continues with a run's first event, even a torn one.
 fn went_on(dir: &Path, last: &Seal) -> Result<bool, RecordError> {
     let Some(sealed) = last.files.get(EVENTS) else {
         return Ok(false);
@@ -189,7 +186,7 @@ fn compare_with_last(dir: &Path, last: &Seal, check: &mut Check) -> Result<(), R
     Ok(())
 }
 
-/// What was sealed at the end of an earlier run must still be there.
+/// Checks that data sealed at the end of an earlier run are unchanged.
 fn compare_with_earlier(
     dir: &Path,
     number: usize,
@@ -207,7 +204,7 @@ fn compare_with_earlier(
             Kind::Fixed if !seal.has_begun && (file.contains(".before.") || file == HOST) => {}
             Kind::Fixed if now.is_none_or(|now| now != sealed) => {
                 let what = format!(
-                    "is not what line {number} of the manifest says, and no run may change it"
+                    "differs from line {number} of the manifest, although no run may change it"
                 );
                 check.differs(file, what);
             }
@@ -217,12 +214,12 @@ fn compare_with_earlier(
     Ok(())
 }
 
-/// Whether a regular file is there, without a link on the way.
+/// Whether the path is a regular file without a link on the way.
 fn is_regular(dir: &Path, file: &str) -> bool {
     foreign::open_below(dir, file).is_ok()
 }
 
-/// The digest of a file, or of its first `bytes`; a file that is larger than any of a record is an error.
+/// The digest of a file, or of its first `bytes`; a file larger than the limit for records is an error.
 fn bounded_digest(dir: &Path, file: &str, bytes: Option<u64>) -> Result<String, RecordError> {
     let path = dir.join(file);
     let length = path.metadata().map_or(0, |facts| facts.len());
@@ -246,7 +243,7 @@ fn prefix(
     let now = bounded_digest(dir, file, Some(sealed.bytes))?;
     if now != sealed.blake3 {
         let bytes = sealed.bytes;
-        check.differs(file, format!("was not only added to: its first {bytes} bytes are not those that the manifest has {when}"));
+        check.differs(file, format!("was not only appended to: its first {bytes} bytes differ from those in the manifest {when}"));
     }
     Ok(())
 }
@@ -254,7 +251,7 @@ fn prefix(
 fn other_content(now: &str, sealed: &str) -> String {
     let short = |digest: &str| digest.chars().take(12).collect::<String>();
     format!(
-        "has the right length and another content (digest {}, the manifest says {})",
+        "has the right length but different content (digest {}, the manifest says {})",
         short(now),
         short(sealed)
     )

@@ -1,8 +1,8 @@
-//! The manifest: digests of every file of a record, a line each time that a run on it ends.
+//! The manifest: digests of every file of a record, one line at the end of each run.
 //!
-//! Says whether the files are still what they were then, and when the run was resumed, whether what was there before
-//! was only added to. An editor of a record can write a new manifest too: that shows in the manifest's own
-//! digest, which reports cite.
+//! Shows whether the files are unchanged since then, and when the run was resumed, whether earlier data was only
+//! appended to. An editor of a record can write a new manifest too: that shows in the manifest's own digest, which
+//! reports cite.
 //!
 //! Reports are not in it: they follow from the record and can be derived again.
 
@@ -30,11 +30,11 @@ enum Kind {
     Fixed,
     /// It may grow at its end.
     Growing,
-    /// It may be rewritten: what a server says at the end of a run, for example.
+    /// It may be rewritten, for example a server's counters at the end of a run.
     Renewed,
 }
 
-/// The kind of a file, by its path below the record.
+/// Allowed changes of a file, by its path below the record.
 fn kind(path: &str) -> Kind {
     const FIXED: &[&str] = &[EXPERIMENT, PLAN, HOST, SELFTEST];
     if GROWING.contains(&path) {
@@ -46,13 +46,13 @@ fn kind(path: &str) -> Kind {
     }
 }
 
-/// The digest of some bytes, as manifests and reports write it: BLAKE3, hexadecimal.
+/// The digest of bytes as manifests and reports write it: BLAKE3, hexadecimal.
 #[must_use]
 pub fn digest(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
 }
 
-/// The digest of the first `bytes` of the file at `path` below the record, of all of it without a number.
+/// The digest of the first `bytes` of the file at `path` below the record, or of all of it.
 fn digest_of_file(dir: &Path, path: &str, bytes: Option<u64>) -> Result<String, RecordError> {
     let read = || -> io::Result<String> {
         let mut hasher = blake3::Hasher::new();
@@ -73,8 +73,8 @@ fn digest_of_file(dir: &Path, path: &str, bytes: Option<u64>) -> Result<String, 
     })
 }
 
-/// Files of the record that are not derived from it, as paths below it with `/` between names, sorted.
-/// What is neither file nor folder is listed too, so that it shows.
+/// Files of the record that are not derived from it, as paths below it with `/` between names, sorted. Entries that
+/// are neither files nor folders are listed too, so that they show as differences.
 fn files(dir: &Path) -> Result<Vec<String>, RecordError> {
     let mut found = Vec::new();
     walk(dir, "", 0, &mut found)?;
@@ -106,7 +106,7 @@ fn walk(
     Ok(())
 }
 
-/// True for the manifest, for reports, and for a half-written neighbour that a killed writer left behind.
+/// True for the manifest, for reports, and for a temporary file that a killed writer left behind.
 fn is_beside_the_record(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let is_report = |path: &str| path.starts_with("report.") || path.starts_with("report-");

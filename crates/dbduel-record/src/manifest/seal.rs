@@ -10,7 +10,7 @@ use crate::event::{Event, Stamped};
 use crate::foreign::{self, TABLE_BYTES_MAX};
 use crate::store::{EVENTS, RecordError};
 
-/// One line of the manifest: the record at the end of a run.
+/// One line of the manifest: the record's files at the end of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seal {
     /// When it was written, milliseconds since 1970-01-01 UTC.
@@ -19,7 +19,7 @@ pub struct Seal {
     pub dbduel: String,
     /// Digest of all lines before this one; absent in the first.
     pub previous: Option<String>,
-    /// True when a slice had begun, so that what was known before the first slice stays as it is.
+    /// True when a slice had begun; facts known before the first slice must then stay unchanged.
     pub has_begun: bool,
     /// Every file, by its path below the record.
     pub files: BTreeMap<String, FileDigest>,
@@ -34,7 +34,7 @@ pub struct FileDigest {
     pub blake3: String,
 }
 
-/// The record's manifest with a line for what the record holds now.
+/// The record's manifest with a new line for the current files.
 pub(crate) fn extended(dir: &Path, at_ms: u64, dbduel: &str) -> Result<String, RecordError> {
     let before = match foreign::read_text_below(dir, MANIFEST, TABLE_BYTES_MAX) {
         Ok(text) => text,
@@ -67,13 +67,13 @@ pub(crate) fn extended(dir: &Path, at_ms: u64, dbduel: &str) -> Result<String, R
     Ok(format!("{before}{line}\n"))
 }
 
-/// The last line of the record's manifest; none when there is no manifest or it cannot be understood.
+/// The last line of the record's manifest; `None` without a manifest or a valid line.
 pub(crate) fn last_seal(dir: &Path) -> Option<Seal> {
     let text = foreign::read_text_below(dir, MANIFEST, TABLE_BYTES_MAX).ok()?;
     serde_json::from_str(text.lines().next_back()?).ok()
 }
 
-/// True when the journal knows of a slice.
+/// True when the journal has a slice.
 fn has_begun(dir: &Path) -> bool {
     let journal = foreign::read_text_below(dir, EVENTS, TABLE_BYTES_MAX).unwrap_or_default();
     let mut events = journal

@@ -1,10 +1,10 @@
-//! How many clients there are, when their transactions fall due, and which processes and machines drive them.
+//! Load levels: number of clients, arrival of transactions, and the processes and machines that drive them.
 
 use serde::{Deserialize, Serialize};
 
 use super::SuiteWorkload;
 
-/// How many clients, and how their transactions fall due.
+/// Number of clients and arrival of their transactions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadLevel {
@@ -18,8 +18,8 @@ pub struct LoadLevel {
 }
 
 impl LoadLevel {
-    /// How many of the clients have a transaction under way at any time, however fast the server is: all of them when
-    /// each begins its next one at once, otherwise none for certain.
+    /// Number of clients that have a transaction under way at any time, however fast the server is: all of them when
+    /// each begins its next one at once; otherwise zero, since none is certain to.
     #[must_use]
     pub fn busy_clients(&self) -> u32 {
         match self.arrival {
@@ -28,7 +28,7 @@ impl LoadLevel {
         }
     }
 
-    /// How people call the level: `16 clients`, or a workload of a suite by its name.
+    /// Display name of the level: `16 clients`, or a workload of a suite by its name.
     #[must_use]
     pub fn label(&self) -> String {
         if let Some(cell) = &self.cell {
@@ -57,7 +57,7 @@ pub enum Arrival {
         /// Think time, milliseconds.
         think_ms: f64,
     },
-    /// Equally spaced in time, whatever the server does.
+    /// Equally spaced in time, independent of the server.
     Constant {
         /// Transactions per second, all clients together.
         per_second: f64,
@@ -69,7 +69,7 @@ pub enum Arrival {
     },
 }
 
-/// A latency objective: this share of the transactions is done within this time after they were due.
+/// A latency objective: this share of the transactions is done within this time of being due.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Objective {
@@ -79,16 +79,16 @@ pub struct Objective {
     pub latency_us: f64,
 }
 
-/// A search for the highest rate that meets the objective. Rates are added to the plan's levels while the
-/// contest runs, each chosen by what the ones before showed; the journal says which.
+/// A search for the highest rate that meets the objective. Rates are added to the plan's levels during the contest,
+/// each chosen from the results of those before; the journal has them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RateSearch {
-    /// Rates that are tried at most, the first one included.
+    /// Maximum number of rates that are tried, the first one included.
     pub rates_max: u32,
     /// The search ends when the rates around the limit differ by no more than this share.
     pub precision: f64,
-    /// Blocks of a rate after which it is looked at, ascending; it gets no more than the last of them.
+    /// Blocks of a rate after which it is checked, ascending; the last is the most it gets.
     pub looks: Vec<u32>,
 }
 
@@ -98,40 +98,40 @@ pub struct RateSearch {
 pub struct LoadProcess {
     /// Operating system threads that drive the clients.
     pub threads: u32,
-    /// How long each wait of a thread polls before it sleeps, microseconds; 0 means that it sleeps at once. Absent in plans
-    /// from before there was polling.
+    /// How long each wait of a thread polls before it sleeps, microseconds; 0 means that it sleeps at once. Absent in
+    /// plans from before busy polling.
     #[serde(default)]
     pub busy_poll_us: u32,
     /// Processor numbers that the load process is confined to; empty means no confinement.
     pub cores: Vec<u32>,
     /// Processor numbers that managed servers are confined to; empty means no confinement.
     pub server_cores: Vec<u32>,
-    /// What managed servers may read and write at most; absent means no limit.
+    /// Limit of what managed servers read and write; absent means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_io: Option<IoLimit>,
 }
 
-/// Machines of their own for the load.
+/// Separate machines for the load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadHosts {
-    /// Address of the servers' machine, on which servers listen for clients; or the name of the agent that runs them. Empty where
-    /// each contender names its own.
+    /// Address of the servers' machine, on which servers listen for clients; or the name of the agent that runs them.
+    /// Empty where each contender names its own.
     pub servers: String,
-    /// Names of the agents on the load hosts. Client n runs on host n mod their number; each host has a load process with
-    /// as many threads as [`LoadProcess::threads`] says.
+    /// Names of the agents on the load hosts. Client n runs on host n mod their number; each host has a load process
+    /// with [`LoadProcess::threads`] threads.
     pub load: Vec<String>,
 }
 
 impl LoadHosts {
-    /// How people call the load hosts: `load1, load2`.
+    /// Display name of the load hosts: `load1, load2`.
     #[must_use]
     pub fn label(&self) -> String {
         self.load.join(", ")
     }
 }
 
-/// What each managed server may read from its device, and as much that it may write.
+/// Limit of what each managed server reads from its device, and the same limit for writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IoLimit {
@@ -144,7 +144,7 @@ pub struct IoLimit {
 }
 
 impl IoLimit {
-    /// How people call it: `20 MiB/s, 500/s`.
+    /// Display name: `20 MiB/s, 500/s`.
     #[must_use]
     pub fn label(&self) -> String {
         let bytes = self.bytes_per_s.map(|bytes| match bytes {

@@ -1,7 +1,7 @@
 //! The plan: an experiment with every default resolved and every seed named.
 //!
-//! Written to `plan.json` before anything starts. Executing or judging a plan applies no
-//! default of its own; what is not in here was not asked for.
+//! Written to `plan.json` before anything starts. Executing or judging a plan applies no default of its own; an option
+//! that is absent here was not asked for.
 
 mod load;
 mod schedule;
@@ -23,19 +23,20 @@ pub use workload::{BlockForm, Suite, SuitePhase, SuiteWorkload, Workload};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FormatVersion {
-    /// Raised when an older reader would misunderstand the record.
+    /// Raised by changes that an older reader would misunderstand.
     pub major: u32,
-    /// Raised when something was added that an older reader may ignore.
+    /// Raised by additions that an older reader may ignore.
     pub minor: u32,
 }
 
 impl FormatVersion {
-    /// What this crate writes. Up to 3.0 errors of PostgreSQL had a number in the place of their SQLSTATE, and up to 3.1 no
-    /// plans of statements were kept. Up to 3.2 stacks were sampled under the heaviest load only, and no sweep had settings. Up
-    /// to 3.3 a slice ended at its planned end, and what was in flight then counted nowhere.
+    /// The version that this crate writes. Up to 3.0 errors of PostgreSQL had a number in place of their SQLSTATE, and
+    /// up to 3.1 no plans of statements were kept. Up to 3.2 stacks were sampled under the heaviest load only, and no
+    /// sweep had settings. Up to 3.3 a slice ended at its planned end, and transactions in flight then were not
+    /// counted.
     pub const CURRENT: FormatVersion = FormatVersion { major: 3, minor: 4 };
 
-    /// True when a record of this version is understood by this crate.
+    /// True when this crate can read a record of this version.
     #[must_use]
     pub fn is_readable(self) -> bool {
         self.major == Self::CURRENT.major
@@ -45,7 +46,7 @@ impl FormatVersion {
 /// Parameters by name: numbers, strings or booleans.
 pub type Parameters = BTreeMap<String, serde_json::Value>;
 
-/// Everything that a run is going to do.
+/// All parameters of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plan {
@@ -55,25 +56,25 @@ pub struct Plan {
     pub dbduel: String,
     /// When the plan was made, RFC 3339, UTC.
     pub created: String,
-    /// What the experiment wants to know, in its author's words.
+    /// The question of the experiment, in its author's words.
     pub question: String,
     /// The root of every random stream, see [`crate::seed::named_seed`].
     pub seed: u64,
-    /// The root of the random streams that fill the tables. It does not follow from `seed`, so that
-    /// loaded data can be kept and used by the next contest.
+    /// The root of the random streams that fill the tables. Independent of `seed`, so that loaded data can be kept and
+    /// used by the next contest.
     pub dataset_seed: u64,
     /// The contenders, in the order of the experiment.
     pub contenders: Vec<Contender>,
-    /// Index into `contenders`: whom the others are compared with.
+    /// Index into `contenders`: the one that the others are compared with.
     pub baseline: usize,
-    /// What the clients do. In a suite, the workload whose tables all its workloads share.
+    /// The clients' workload. In a suite, the one whose tables all its workloads share.
     pub workload: Workload,
     /// The load levels; each is a duel of its own. In a suite, one for each of its workloads.
     pub levels: Vec<LoadLevel>,
     /// How the workloads of a suite are conducted; absent when there is one workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<Suite>,
-    /// The latency that every load level is held against; absent when none was asked for.
+    /// The latency objective of every load level; absent when none was asked for.
     #[serde(default)]
     pub objective: Option<Objective>,
     /// How the highest rate that meets the objective is searched for; absent when the rates are fixed.
@@ -81,59 +82,59 @@ pub struct Plan {
     pub search: Option<RateSearch>,
     /// How the load process is run.
     pub load: LoadProcess,
-    /// The machines that the load comes from; absent when it comes from the servers' own.
+    /// The machines that generate the load; absent when the servers' machine does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<LoadHosts>,
-    /// How long and in which pieces.
+    /// Budget, slices and epochs.
     pub schedule: Schedule,
     /// When a duel is decided.
     pub decision: DecisionRule,
     /// Deadlines, counts and bounds.
     pub limits: Limits,
-    /// A known handicap that the lab gives to one contender, to prove itself; absent in a real duel.
+    /// A known handicap of one contender, by which the lab tests itself; absent in a real duel.
     #[serde(default)]
     pub injection: Option<Injection>,
-    /// How the difference of two contenders is divided among the factors in which they differ; absent where all contenders
-    /// were asked for.
+    /// How the difference of two contenders is divided among the factors in which they differ; absent where all
+    /// contenders were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub design: Option<Design>,
-    /// Which contenders are variants of one, of which the best is chosen at each level before it is judged; absent where each
-    /// contender is set in one way.
+    /// Which contenders are variants of one, of which the best is chosen at each level before it is judged; absent
+    /// where no contender has variants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variants: Option<Variants>,
-    /// What the experiment says that the contest is about: classes, facts, rules or variables of the audit. The
-    /// contenders differ in them on purpose.
+    /// Subject of the contest according to the experiment: classes, facts, rules or variables of the audit in which
+    /// the contenders differ on purpose.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub about: Vec<String>,
     /// Findings of the audit that the experiment accepts: class, fact or rule, and the reason.
     #[serde(default)]
     pub waivers: BTreeMap<String, String>,
-    /// Every block that the budget could allow, in the order of each level. A level that
-    /// is decided earlier leaves the rest of its blocks unused.
+    /// Every block that the budget allows, in the order of each level. A level that is decided earlier leaves the rest
+    /// of its blocks unused.
     pub blocks: Vec<Block>,
-    /// What pilots chose, by level. Never in the plan's own file: readers take it from the journal, with the blocks that
-    /// were drawn for it.
+    /// Turn lengths chosen by pilots, by level. Never in the plan's own file: readers take them from the journal, with
+    /// the blocks that were drawn for them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub turns: BTreeMap<usize, TurnChoice>,
 }
 
-/// A known handicap: the server is stopped again and again while its turns run.
+/// A known handicap: the server is stopped repeatedly during its turns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Injection {
     /// Index into `Plan::contenders`.
     pub contender: usize,
-    /// Share of the time of its turns in which its processes are stopped, in the long run.
+    /// Long-run share of the time of its turns in which its processes are stopped.
     pub stopped_share: f64,
     /// Mean time from one stop to the next, seconds.
     pub period_s: f64,
-    /// The stops, where the experiment gives their length; absent where it gives their share of each period.
+    /// The stalls, where the experiment gives their length; absent where it gives a share of each period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalls: Option<InjectedStalls>,
 }
 
 impl Injection {
-    /// A handicap by stalls.
+    /// A handicap of a contender by stalls.
     #[must_use]
     pub fn of_stalls(contender: usize, stalls: InjectedStalls) -> Self {
         Self {
@@ -145,32 +146,32 @@ impl Injection {
     }
 }
 
-/// Stops of one length, each after a time in which the server was awake.
+/// Stalls of one length, each after a time in which the server was awake.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InjectedStalls {
-    /// Length of a stop, seconds.
+    /// Length of a stall, seconds.
     pub stall_s: f64,
-    /// Least and largest time awake before a stop, seconds. Every time between them is equally likely.
+    /// Least and largest time awake before a stall, seconds; uniformly distributed.
     pub every_s: [f64; 2],
 }
 
 impl InjectedStalls {
-    /// Mean time from one stop to the next, seconds.
+    /// Mean time from one stall to the next, seconds.
     #[must_use]
     pub fn period_s(&self) -> f64 {
         let [least, most] = self.every_s;
         self.stall_s + f64::midpoint(least, most)
     }
 
-    /// Share of the time in which the server is stopped, in the long run.
+    /// Long-run share of the time in which the server is stopped.
     #[must_use]
     pub fn stopped_share(&self) -> f64 {
         self.stall_s / self.period_s()
     }
 }
 
-/// As experiments and the command line have it: `1 s every 4 s`, `1 s every 2 s to 6 s`.
+/// As in experiments and on the command line: `1 s every 4 s`, `1 s every 2 s to 6 s`.
 impl fmt::Display for InjectedStalls {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [least, most] = self.every_s;
@@ -183,13 +184,13 @@ impl fmt::Display for InjectedStalls {
 }
 
 impl Plan {
-    /// True when the servers run on other machines than that of the contest, whose agents the contenders name.
+    /// True when the servers run on other machines than that of the contest; the contenders then name their agents.
     #[must_use]
     pub fn has_server_hosts(&self) -> bool {
         self.contenders.iter().any(|one| one.host.is_some())
     }
 
-    /// The level with most clients; of several the one at the highest rate.
+    /// The level with the most clients; of several, the one at the highest rate.
     #[must_use]
     pub fn heaviest_level(&self) -> Option<usize> {
         let rate = |level: &LoadLevel| match level.arrival {
@@ -203,21 +204,21 @@ impl Plan {
         })
     }
 
-    /// Load of a level that is not counted after a switch to another contender, seconds.
+    /// Uncounted load of a level after a switch to another contender, seconds.
     #[must_use]
     pub fn guard_s(&self, level: usize) -> f64 {
         let turns = self.turns.get(&level);
         turns.map_or(self.schedule.guard_s, |turns| turns.guard_s)
     }
 
-    /// Whether a turn begins with a guard. Servers are frozen between all turns; where turns are short every one has a guard,
-    /// so that all begin alike, and longer slices have one where the contender changes.
+    /// Whether a turn begins with a guard. Servers are frozen between all turns; where turns are short every turn has
+    /// a guard, so that all begin alike, and longer slices have one where the contender changes.
     #[must_use]
     pub fn is_guarded(&self, block: &Block, position: usize) -> bool {
         self.turns.contains_key(&block.level) || !block.continues(position)
     }
 
-    /// Length of one look at the series inside a slice of a level, seconds.
+    /// Length of one tick of a level's series, seconds.
     #[must_use]
     pub fn tick_s(&self, level: usize) -> f64 {
         let turns = self.turns.get(&level);
@@ -231,8 +232,8 @@ impl Plan {
         turns.map_or(self.decision.blocks_max, |turns| turns.blocks_max)
     }
 
-    /// The weight of all blocks of a level that the error probability is spent over, see [`Block::weight`]. Those that
-    /// the plan promises and does not hold weigh 1 each.
+    /// Total weight of the blocks of a level that the error probability is spent over, see [`Block::weight`]. Planned
+    /// blocks that the plan does not list yet weigh 1 each.
     #[must_use]
     pub fn information(&self, level: usize) -> f64 {
         let promised = self.blocks_max(level);
@@ -244,13 +245,13 @@ impl Plan {
         weights.iter().sum::<f64>() + f64::from(promised) - weights.len() as f64
     }
 
-    /// The workload that fills the tables as a contender has it: its own parameters stand before those of all.
+    /// The workload that fills a contender's tables: its own parameters override the common ones.
     #[must_use]
     pub fn workload_of(&self, contender: &Contender) -> Workload {
         self.workload.with_tables_of(contender)
     }
 
-    /// The workload of a level as a contender has it.
+    /// The workload of a level with a contender's own parameters.
     #[must_use]
     pub fn workload_at(&self, level: usize, contender: &Contender) -> Workload {
         let own = self.levels.get(level).and_then(|level| level.cell.as_ref());
@@ -258,7 +259,7 @@ impl Plan {
         workload.with_tables_of(contender)
     }
 
-    /// Connections that the clients of a level have to each server. Levels of one workload share theirs.
+    /// Connections to each server for the clients of a level. Levels of one workload share theirs.
     #[must_use]
     pub fn connections_at(&self, level: usize) -> u32 {
         let of_all = || self.levels.iter().map(|level| level.clients).max();
@@ -286,11 +287,10 @@ pub struct Contender {
     pub server: String,
     /// Settings asked for, in order.
     pub settings: Vec<Setting>,
-    /// Absolute path of the file with a running server's password; the password itself is nowhere.
+    /// Absolute path of the file with a running server's password; the password itself is not stored.
     #[serde(default)]
     pub password_file: Option<String>,
-    /// Parameters of the workload that this contender has of its own: how its tables are stored, not
-    /// what they hold.
+    /// Parameters of the workload that only this contender has: how its tables are stored, not their content.
     #[serde(default, skip_serializing_if = "Parameters::is_empty")]
     pub tables: Parameters,
     /// Name of the agent on whose machine the server runs; absent for the machine of the contest.
@@ -312,11 +312,11 @@ pub struct Setting {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DecisionRule {
-    /// Probability that all of a duel's statements are right, for example 0.95.
+    /// Probability that all verdicts of a duel are right, for example 0.95.
     pub confidence: f64,
     /// Two contenders within this relative difference are equivalent, for example 0.02.
     pub horizon: f64,
-    /// No verdict before this many blocks.
+    /// Fewest blocks before a verdict.
     pub blocks_min: u32,
     /// Blocks per level that the error probability is spent over. Further blocks are decided by
     /// the anytime-valid reserve.
@@ -331,19 +331,19 @@ pub struct DecisionRule {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limits {
-    /// A server must answer within this time after its start, seconds.
+    /// Longest time from a server's start to its answer, seconds.
     pub server_start_s: f64,
-    /// A server must end within this time after it was asked to, seconds.
+    /// Longest time for a server to stop when asked to, seconds.
     pub server_stop_s: f64,
-    /// One administrative statement, seconds.
+    /// Longest time of one administrative statement, seconds.
     pub statement_s: f64,
-    /// Loading one dataset, seconds.
+    /// Longest time to load one dataset, seconds.
     pub dataset_s: f64,
-    /// How often one transaction is tried again after a deadlock or a lock timeout.
+    /// Maximum number of retries of a transaction after a deadlock or a lock timeout.
     pub transaction_retries: u32,
-    /// How often a dead server is started again in one run.
+    /// Maximum number of restarts of a dead server in one run.
     pub server_restarts: u32,
-    /// The run stops when the file system of the sandboxes or of the record has less than this.
+    /// The run stops when the file system of the sandboxes or of the record has less free space than this.
     pub free_disk_bytes_min: u64,
     /// The crash test of each contender whose settings claim that commits survive a power cut; absent when none was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,37 +1,37 @@
-//! How time is cut: slices, turns, epochs, blocks.
+//! Division of time: slices, turns, epochs, blocks.
 
 use serde::{Deserialize, Serialize};
 
 use super::LoadLevel;
 
-/// How time is cut.
+/// Division of a contest's time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Schedule {
     /// Time for warm-up and slices together, seconds.
     pub budget_s: f64,
-    /// Middle of the measured part of a slice, seconds; blocks draw theirs around it.
+    /// Middle of the measured part of a slice, seconds; the slices of each block are drawn around it.
     pub slice_s: f64,
     /// Half-width of that draw as a share of `slice_s`.
     pub jitter: f64,
-    /// Not counted after a switch to another contender, seconds.
+    /// Uncounted load after a switch to another contender, seconds.
     pub guard_s: f64,
     /// Longest time to wait for transactions in flight at the end of a slice, seconds.
     pub drain_s: f64,
-    /// Length of one look at the series inside a slice, seconds.
+    /// Length of a tick inside a slice, seconds.
     pub tick_s: f64,
-    /// Warm-up of one contender ends here at the latest, seconds.
+    /// Longest warm-up of one contender, seconds.
     pub warm_up_cap_s: f64,
-    /// A steady state is certified only after this much retained time, seconds.
+    /// A steady state is certified only after this many seconds in it.
     pub warm_up_hold_s: f64,
-    /// Planned restarts of all servers; absent when one start of them is all that is asked about.
+    /// Planned restarts of all servers; absent when the verdicts are about one start of them.
     #[serde(default)]
     pub epochs: Option<Epochs>,
-    /// How the length of turns is chosen while the contest runs, level by level; `slice_s` is then the longest that may be
+    /// How the length of turns is chosen during the contest, level by level; `slice_s` is then the longest that may be
     /// chosen. Absent when all slices are as long as `slice_s` says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pilot: Option<Pilot>,
-    /// Whether a block is a permutation of the contenders and its reverse. Else it holds every contender once.
+    /// Whether a block is a permutation of the contenders and its reverse. Otherwise it holds every contender once.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub mirrored: bool,
 }
@@ -72,29 +72,29 @@ pub struct Pilot {
     pub switches: u32,
 }
 
-/// What a pilot chose for a load level.
+/// Choice of a pilot for a load level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnChoice {
-    /// Middle of the measured part of a turn, seconds; blocks draw theirs around it.
+    /// Middle of the measured part of a turn, seconds; the turns of each block are drawn around it.
     pub turn_s: f64,
-    /// Not counted after a switch to another contender, seconds.
+    /// Uncounted load after a switch to another contender, seconds.
     pub guard_s: f64,
-    /// Length of one look at the series inside a turn, seconds.
+    /// Length of a tick inside a turn, seconds.
     pub tick_s: f64,
-    /// Blocks that the error probability is spent over; takes the place of the plan's.
+    /// Blocks that the error probability is spent over; replaces the plan's.
     pub blocks_max: u32,
     /// Why this length.
     pub reason: TurnReason,
-    /// The lengths that it was chosen from, ascending.
+    /// The candidate lengths, ascending.
     pub lengths: Vec<TurnLength>,
-    /// Load that it took, all contenders together, seconds.
+    /// Load of the pilot, all contenders together, seconds.
     pub seconds: f64,
     /// Median time from the end of a turn until the load of the next one, seconds.
     pub switch_s: f64,
-    /// How long a switch shows in throughput, the longest of all contenders, seconds.
+    /// How long throughput shows a switch, the longest of all contenders, seconds.
     pub transient_s: f64,
-    /// Least repeats of a block, so that each slice has the transactions that a limit on a quantile needs.
+    /// Fewest repeats of a block, so that each slice has the transactions that a limit on a quantile needs.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub repeats_min: u32,
 }
@@ -106,17 +106,17 @@ pub struct TurnChoice {
 pub enum TurnReason {
     /// Its interval is predicted to narrow fastest.
     Scatter,
-    /// Shorter ones might be as good, but hold too few transactions, or too little beside their guard.
+    /// Shorter turns might be as good, but hold too few transactions, or too little time relative to their guard.
     Shortest,
-    /// Longer ones might be as good, but leave too few blocks in the budget.
+    /// Longer turns might be as good, but leave too few blocks in the budget.
     Longest,
-    /// In shorter ones a contender's own throughput departed from that without a switch.
+    /// In shorter turns a contender's own throughput differed from that without a switch.
     Continuity,
-    /// The pilot saw too little to predict the scatter.
+    /// The pilot had too little data to predict the scatter.
     TooLittleData,
 }
 
-/// What a pilot predicts of one length.
+/// A pilot's prediction for one length.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnLength {
@@ -126,18 +126,17 @@ pub struct TurnLength {
     pub blocks: u32,
     /// Standard deviation of their log ratios.
     pub block_sd: f64,
-    /// Half width that a 95 % interval of the ratio would have after a minute of such blocks, switches included.
+    /// Half width of a 95 % interval of the ratio after a minute of such blocks, switches included.
     pub half_width_per_minute: f64,
 }
 
-/// All servers are restarted again and again, so that verdicts are about them and not about one
-/// start of each.
+/// Planned restarts of all servers, so that verdicts are about them and not about one start of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Epochs {
-    /// How many epochs at most.
+    /// Maximum number of epochs.
     pub count: u32,
-    /// Blocks of each level in one of them.
+    /// Blocks of each level per epoch.
     pub blocks: u32,
 }
 
@@ -155,7 +154,7 @@ pub struct Block {
     pub order: Vec<usize>,
     /// Measured seconds of each slice of this block, in one turn.
     pub slice_s: f64,
-    /// How often the running order is run through: a slice is measured in as many turns. 1 in plans from before turns.
+    /// How often the running order is repeated: a slice is measured in this many turns. 1 in plans from before turns.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub repeats: u32,
 }
@@ -173,21 +172,20 @@ fn is_once(repeats: &u32) -> bool {
 }
 
 impl Block {
-    /// What the block weighs in a verdict: in proportion to the time that it is measured, among blocks of one length of
-    /// turns.
+    /// Weight of the block in a verdict: proportional to its measured time, among blocks with one length of turns.
     #[must_use]
     pub fn weight(&self) -> f64 {
         f64::from(self.repeats)
     }
 
-    /// The turns of the block in the order they run: number of the repeat, and position in the running order.
+    /// The turns of the block in running order: number of the repeat, and position in the order.
     pub fn turns(&self) -> impl Iterator<Item = (u32, usize)> + use<> {
         let positions = self.order.len();
         (0..self.repeats)
             .flat_map(move |repeat| (0..positions).map(move |position| (repeat, position)))
     }
 
-    /// How many slices of the contender at `position` ran before it in the order.
+    /// Number of earlier slices in the order of the contender at `position`.
     #[must_use]
     pub fn slices_before(&self, position: usize) -> usize {
         let before = self.order.iter().take(position);

@@ -1,21 +1,21 @@
-//! What clients do: a workload, or those of a suite.
+//! Workloads of clients: one, or those of a suite.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Contender, Parameters};
 
-/// A workload with its parameters complete.
+/// A workload with all its parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Workload {
     /// Name in the table of workloads.
     pub name: String,
-    /// Every parameter that the workload has.
+    /// All parameters of the workload.
     pub parameters: Parameters,
 }
 
 impl Workload {
-    /// With those of its parameters that a contender has of its own.
+    /// The workload with a contender's own parameters.
     pub(super) fn with_tables_of(&self, contender: &Contender) -> Workload {
         let mut workload = self.clone();
         for (name, value) in &contender.tables {
@@ -58,12 +58,12 @@ pub struct SuiteWorkload {
     pub name: String,
     /// Workloads of one group are summarised together.
     pub group: String,
-    /// When it runs.
+    /// Its phase.
     pub phase: SuitePhase,
-    /// Middle of the measured part of its slices, seconds, where that is not the schedule's.
+    /// Middle of the measured part of its slices, seconds; absent for the schedule's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice_s: Option<f64>,
-    /// What its clients do.
+    /// The workload of its clients.
     pub workload: Workload,
 }
 
@@ -76,7 +76,7 @@ pub enum SuitePhase {
     Fresh,
     /// Changes that leave the number of rows as it is.
     Write,
-    /// Reads after the changes, when the servers had time to settle.
+    /// Reads after the changes, once the servers have settled.
     Read,
     /// Changes of the number of rows.
     Last,

@@ -1,7 +1,7 @@
-//! Where the files that grow end: what an interrupted write left behind that does not count.
+//! Valid ends of the growing files: bytes after them, left by an interrupted write, do not count.
 //!
-//! The journal states the lengths of the other files whenever a slice finished. Lines alone would not do: a quoted
-//! field may hold a line break, so a torn row can end like a whole one.
+//! The journal states the lengths of the other files whenever a slice finished. Line ends alone would not suffice: a
+//! quoted field may contain a line break, so a torn row can end like a complete one.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,7 +21,7 @@ pub(super) struct Ends {
     stated: BTreeMap<String, u64>,
     /// True when a slice finished.
     has_slices: bool,
-    /// Lengths in the last line of the manifest. What was sealed stays.
+    /// Lengths in the last line of the manifest. Sealed bytes are kept.
     sealed: BTreeMap<String, u64>,
 }
 
@@ -69,21 +69,21 @@ pub(super) fn kept_of_journal(dir: &Path, bytes: &[u8]) -> usize {
     if is_whole { end } else { start }.max(sealed)
 }
 
-/// A growing file that ends with what an interrupted write left.
+/// A growing file that ends with bytes of an interrupted write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TornEnd {
     /// The file, by its path below the record.
     pub file: &'static str,
     /// Bytes of it that count.
     pub kept_bytes: u64,
-    /// Bytes behind them.
+    /// Bytes after them.
     pub removed_bytes: u64,
-    /// True when what counts ends with a whole line.
+    /// True when the bytes that count end with a complete line.
     pub(super) is_line_whole: bool,
 }
 
-/// The growing files of the record in `dir` that end with what an interrupted write left. The next run on the record
-/// removes it.
+/// The growing files of the record in `dir` that end with bytes of an interrupted write. The next run on the record
+/// removes them.
 ///
 /// # Errors
 /// When a file cannot be read.
@@ -92,7 +92,7 @@ pub fn torn_ends(dir: &Path) -> Result<Vec<TornEnd>, RecordError> {
     Ok(torn.collect())
 }
 
-/// The latest stamp of an event, or of a commit that the journal has no event after; 0 for none.
+/// The latest stamp of an event, or of a commit written after the last event; 0 for none.
 pub(super) fn last_ms(dir: &Path) -> Result<u64, RecordError> {
     let journal = read(dir, EVENTS)?.unwrap_or_default();
     let event_ms = events(&journal).iter().map(|event| event.at_ms).max();
@@ -143,7 +143,7 @@ pub(super) fn all(dir: &Path) -> Result<Vec<TornEnd>, RecordError> {
     Ok(found)
 }
 
-/// The events of a journal that can be understood.
+/// The events of a journal that can be parsed.
 fn events(bytes: &[u8]) -> Vec<Stamped> {
     let lines = bytes.split(|&byte| byte == b'\n');
     lines
@@ -157,7 +157,7 @@ fn sealed_lengths(dir: &Path) -> BTreeMap<String, u64> {
     files.map(|(file, digest)| (file, digest.bytes)).collect()
 }
 
-/// Bytes up to the end of the last whole line.
+/// Bytes up to the end of the last complete line.
 fn after_last_line(bytes: &[u8]) -> usize {
     let last = bytes.iter().rposition(|&byte| byte == b'\n');
     last.map_or(0, |at| at + 1)

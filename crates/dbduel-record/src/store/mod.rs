@@ -7,15 +7,15 @@
 //! DIR/readings.csv      sampler values    DIR/errors.csv       error codes
 //! DIR/seconds.csv       sampler series    DIR/contenders/NAME/ facts about each server
 //! DIR/latency.hlog      histograms        DIR/contenders/NAME/statements.json  plans of statements, in suites
-//! DIR/commits.csv       what servers acknowledged, where the workload keeps it
+//! DIR/commits.csv       acknowledged commits, where the workload keeps them
 //! DIR/selftest.json     the lab's own resolution, when it was known
 //! DIR/manifest.jsonl    digests of all these, a line each time that a run ends
 //! ```
 //!
-//! A slice counts when the journal says that it finished; rows of other slices are ignored. What
-//! was appended is synced before the journal mentions it, so no crash can make the journal lie. What an interrupted write
-//! leaves at the end of a file does not count and is removed before the next one. What servers acknowledged counts
-//! whatever became of its slice.
+//! A slice counts when the journal says that it finished; rows of other slices are ignored. Appended rows are synced
+//! before the journal mentions them, so no crash can make the journal wrong. Bytes that an interrupted write leaves at the
+//! end of a file do not count and are removed before the next write. Acknowledged commits count even when their slice was
+//! lost.
 
 mod ends;
 mod plan_file;
@@ -37,7 +37,7 @@ pub const EXPERIMENT: &str = "experiment.toml";
 pub const PLAN: &str = "plan.json";
 /// Facts about the machine.
 pub const HOST: &str = "host.json";
-/// What the lab can tell apart on this machine, when that was measured before.
+/// The lab's resolution on this machine, when it was measured before.
 pub const SELFTEST: &str = "selftest.json";
 /// The journal.
 pub const EVENTS: &str = "events.jsonl";
@@ -51,7 +51,7 @@ pub const READINGS: &str = "readings.csv";
 pub const SECONDS: &str = "seconds.csv";
 /// Errors by code.
 pub const ERRORS: &str = "errors.csv";
-/// What servers acknowledged as committed.
+/// Commits that servers acknowledged.
 pub const COMMITS: &str = "commits.csv";
 /// Global counters when a stint of a server began.
 pub const STATUS_BEFORE: &str = "status.before.tsv";
@@ -59,23 +59,23 @@ pub const STATUS_BEFORE: &str = "status.before.tsv";
 pub const STATUS_AFTER: &str = "status.after.tsv";
 /// Sampled stacks of a server in records up to format 3.2, under the heaviest load only.
 pub(crate) const STACKS: &str = "stacks.folded";
-/// How a server runs the statements of a suite's workloads.
+/// Plans of the statements of a suite's workloads on a server.
 pub const STATEMENTS: &str = "statements.json";
-/// What power cuts left of what a server had acknowledged.
+/// Result of a server's crash test.
 pub const PROOF: &str = "proof.json";
-/// More stints than any contest has.
+/// More stints than in any contest.
 const STINTS_MAX: u32 = 10_000;
 /// Latency histograms.
 pub const LATENCY: &str = "latency.hlog";
 
-/// The files that are only ever added to, the journal first.
+/// The append-only files, the journal first.
 pub(crate) const GROWING: [&str; 8] = [
     EVENTS, SLICES, TICKS, READINGS, SECONDS, ERRORS, LATENCY, COMMITS,
 ];
 
-/// The directory of one contender's files about a stint of its server after the first, which has the
-/// contender's own directory. A stint is a stretch of one server process between two looks at its
-/// counters: counters restart with their server, so they are never compared across stints.
+/// The directory of one contender's files about a stint of its server after the first, which has the contender's own
+/// directory. A stint is a stretch of one server process between two readings of its counters: counters restart with
+/// their server, so they are never compared across stints.
 #[must_use]
 pub fn stint_dir(record: &Path, contender: &str, stint: u32) -> PathBuf {
     let dir = contender_dir(record, contender);
@@ -86,7 +86,7 @@ pub fn stint_dir(record: &Path, contender: &str, stint: u32) -> PathBuf {
     }
 }
 
-/// Stints of the contender's server of which the record has the first look.
+/// Stints of the contender's server with a first reading in the record.
 #[must_use]
 pub fn stints(record: &Path, contender: &str) -> u32 {
     (0..STINTS_MAX)
@@ -116,39 +116,39 @@ pub enum RecordError {
     /// A file operation failed.
     #[error("could not {action} `{path}` of the record")]
     File {
-        /// What was tried.
+        /// The operation.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// The system's answer.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// The directory exists and holds something.
+    /// The directory exists and is not empty.
     #[error("`{0}` is not empty; name a new directory, or resume the record with `dbduel run {0}`")]
     NotEmpty(PathBuf),
-    /// Another process writes this record.
+    /// Another process is writing this record.
     #[error("`{0}` is being written by another dbduel; wait for it, or stop it with Ctrl-C")]
     InUse(PathBuf),
-    /// There is nothing where a record was looked for.
+    /// The named directory does not exist.
     #[error(
-        "there is no directory `{0}`; a record is a directory that `dbduel run` made, below `results` by default"
+        "there is no directory `{0}`; a record is a directory created by `dbduel run`, below `results` by default"
     )]
     Nowhere(PathBuf),
-    /// There is no plan, so this is not a record.
+    /// The directory has no plan, so it is not a record.
     #[error(
-        "`{0}` is not a record: it has no `plan.json`; name a directory that `dbduel run` made"
+        "`{0}` is not a record: it has no `plan.json`; name a directory created by `dbduel run`"
     )]
     NotARecord(PathBuf),
-    /// The directory has records in it and is none itself.
-    #[error("`{dir}` is not a record but holds some; name one of them, such as `{last}`")]
+    /// The directory contains records and is not one itself.
+    #[error("`{dir}` is not a record but contains records; name one of them, such as `{last}`")]
     HoldsRecords {
         /// The directory.
         dir: PathBuf,
-        /// The record in it whose name comes last, which is the youngest where `dbduel run` named them.
+        /// The record in it with the last name, the newest where `dbduel run` named them.
         last: PathBuf,
     },
-    /// A file that must be whole is not.
-    #[error("`{path}` cannot be understood: {why}")]
+    /// A required file is invalid.
+    #[error("`{path}` cannot be parsed: {why}")]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -170,7 +170,7 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    /// True when there is no record in the place that was named.
+    /// True when the named place has no record.
     #[must_use]
     pub fn is_of_place(&self) -> bool {
         matches!(
@@ -180,7 +180,7 @@ impl RecordError {
     }
 }
 
-/// Something that could not be read and was left out.
+/// A part of a record that could not be read and was left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Complaint {
     /// File within the record.

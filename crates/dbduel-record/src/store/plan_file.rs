@@ -1,4 +1,4 @@
-//! The plan of a record, with what the journal says was added to it.
+//! The plan of a record, with the additions in its journal.
 
 use std::fs;
 use std::path::Path;
@@ -43,7 +43,7 @@ fn not_a_record(dir: &Path) -> RecordError {
 /// Reads the plan of a record.
 ///
 /// # Errors
-/// When there is none, or none that this version understands.
+/// When there is none, or none that this version can read.
 pub(super) fn read_plan(dir: &Path) -> Result<Plan, RecordError> {
     let path = dir.join(PLAN);
     let malformed = |why: String| RecordError::Malformed {
@@ -84,7 +84,7 @@ pub(super) fn read_plan(dir: &Path) -> Result<Plan, RecordError> {
 }
 
 impl Plan {
-    /// Checks a plan that comes from elsewhere: its numbers are within their bounds and its indices point to something.
+    /// Checks a plan that may come from elsewhere: numbers are within their bounds and indices are valid.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -96,7 +96,7 @@ impl Plan {
     }
 }
 
-/// Adds what the journal says was added to the plan. An extension that fits to nothing is left out.
+/// Applies the journal's additions to the plan. An extension that does not fit is left out.
 pub(super) fn extend(plan: &mut Plan, events: &[Stamped], complaints: &mut Complaints) {
     let is_numbered = (0..).zip(&plan.blocks).all(|(id, block)| block.id == id);
     for event in events {
@@ -114,7 +114,7 @@ pub(super) fn extend(plan: &mut Plan, events: &[Stamped], complaints: &mut Compl
         let checked = match is_numbered {
             true => check_extension(plan, level, budget_s, blocks)
                 .and_then(|()| check_chosen(plan, chosen, blocks)),
-            false => Err("the plan's own blocks are not numbered on".to_owned()),
+            false => Err("the plan's own blocks are not numbered consecutively".to_owned()),
         };
         match checked {
             Ok(()) => {
@@ -125,7 +125,7 @@ pub(super) fn extend(plan: &mut Plan, events: &[Stamped], complaints: &mut Compl
                 plan.turns.extend(turns);
             }
             Err(why) => {
-                let why = format!("an extension of the plan does not fit: {why}");
+                let why = format!("an extension does not fit the plan: {why}");
                 complaints.add(EVENTS, 0, why);
             }
         }
@@ -143,7 +143,7 @@ fn check_extension(
         .zip(blocks)
         .all(|(id, block)| block.id as usize == id);
     if !is_numbered || budget_s < 0.0 {
-        return Err("its blocks are not numbered on".to_owned());
+        return Err("its blocks are not numbered consecutively".to_owned());
     }
     check_time("budget_s", plan.schedule.budget_s + budget_s)?;
     level.map_or(Ok(()), check_level)?;
@@ -155,21 +155,23 @@ fn check_extension(
     Ok(())
 }
 
-/// Turns are chosen once, for a level that exists, and their blocks are of that level.
+/// Checks that turns are chosen once, for an existing level, with blocks of that level.
 fn check_chosen(plan: &Plan, level: Option<usize>, blocks: &[Block]) -> Result<(), String> {
     let Some(level) = level else { return Ok(()) };
     if level >= plan.levels.len() || plan.turns.contains_key(&level) {
-        return Err(format!("turns of level {level} were not to be chosen"));
+        return Err(format!(
+            "turns of level {level} were already chosen, or there is no such level"
+        ));
     }
     match blocks.iter().all(|block| block.level == level) {
         true => Ok(()),
         false => Err(format!(
-            "the turns of level {level} come with blocks of another"
+            "the turns of level {level} come with blocks of another level"
         )),
     }
 }
 
-/// Every index in the plan points to something, so that readers may use them.
+/// Checks that every index in the plan is valid.
 fn check_indices(plan: &Plan) -> Result<(), String> {
     if plan.baseline >= plan.contenders.len() {
         return Err(format!("the baseline {} is not a contender", plan.baseline));
@@ -188,7 +190,7 @@ fn check_indices(plan: &Plan) -> Result<(), String> {
         .try_for_each(|block| check_block_indices(block, levels, contenders))
 }
 
-/// A block is of one of so many levels, and names some of so many contenders.
+/// Checks a block's level and contenders.
 fn check_block_indices(block: &Block, levels: usize, contenders: usize) -> Result<(), String> {
     if block.level >= levels {
         return Err(format!(

@@ -1,6 +1,6 @@
-//! Reading never fails on a part: what cannot be understood is left out and complained about. What an interrupted write
-//! left at the end of a file is left out without a complaint, since nothing is lost with it. What is no regular file of
-//! bounded length is refused with the whole record.
+//! Lenient reading: a part that cannot be parsed is left out, with a complaint. Bytes that an interrupted write left
+//! at the end of a file are left out without a complaint, since nothing is lost with them. A file that is not a
+//! regular file of bounded length makes the whole record unreadable.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ use crate::rows::{ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
 use crate::statements::ContenderStatements;
 use crate::tsv::unescape;
 
-/// Complaints about one file that are kept.
+/// Maximum number of complaints about one file that are kept.
 const COMPLAINTS_MAX: usize = 100;
 
 /// Files about one contender.
@@ -36,11 +36,11 @@ pub struct ContenderFiles {
     pub build: Option<Build>,
     /// `size.json`.
     pub size: Option<Size>,
-    /// `conditions.before.json`: what the workload promises of its tables, before the first transaction.
+    /// `conditions.before.json`: the workload's conditions on its tables, before the first transaction.
     pub conditions_before: Option<Conditions>,
     /// `conditions.after.json`: the same after the last slice.
     pub conditions_after: Option<Conditions>,
-    /// `proof.json`: what power cuts left before the contest; absent where it was not asked for.
+    /// `proof.json`: result of the crash test before the contest; absent where it was not asked for.
     pub proof: Option<Proof>,
     /// `variables.before.tsv`: global variables when the first slice began.
     pub variables_before: BTreeMap<String, String>,
@@ -48,26 +48,26 @@ pub struct ContenderFiles {
     pub variables_after: BTreeMap<String, String>,
     /// `status.before.tsv`: counters when the first stint of the server began.
     pub status_before: BTreeMap<String, String>,
-    /// `status.after.tsv`: counters when that stint ended; empty when the server did not live to say.
+    /// `status.after.tsv`: counters when that stint ended; empty when the server died before.
     pub status_after: BTreeMap<String, String>,
     /// Counters of the stints after the first: after a crash, or when the contest was resumed.
     pub later_stints: Vec<Stint>,
     /// `session.tsv`: session variables of a connection of the load.
     pub session: BTreeMap<String, String>,
-    /// `stacks-LEVEL.folded`: what its processors did under the load of a level, where that was sampled.
+    /// `stacks-LEVEL.folded`: its sampled stacks under the load of a level.
     pub stacks: BTreeMap<usize, String>,
-    /// `connection.json`: how the load talks to the server.
+    /// `connection.json`: how the load connects to the server.
     pub connection: Option<Connection>,
-    /// `statements.json`: how it runs the statements of a suite's workloads; absent in records up to format 3.1.
+    /// `statements.json`: plans of a suite's statements; absent in records up to format 3.1.
     pub statements: Option<ContenderStatements>,
 }
 
-/// A server's counters at both ends of a stretch in which it was one process.
+/// A server's counters at both ends of a stint, a stretch in which it was one process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stint {
     /// When it began.
     pub status_before: BTreeMap<String, String>,
-    /// When it ended; empty when the server did not live to say.
+    /// When it ended; empty when the server died before.
     pub status_after: BTreeMap<String, String>,
 }
 
@@ -80,7 +80,7 @@ pub struct Record {
     pub plan: Plan,
     /// The machine.
     pub host: Host,
-    /// What the lab can tell apart on it, when that was known.
+    /// The lab's resolution on it, when it was known.
     pub self_test: Option<SelfTest>,
     /// The journal.
     pub events: Vec<Stamped>,
@@ -96,14 +96,13 @@ pub struct Record {
     pub errors: Vec<ErrorRow>,
     /// Latencies of finished slices.
     pub latencies: Vec<Interval>,
-    /// What servers acknowledged, in lost slices and warm-ups too.
+    /// Commits that servers acknowledged, including those of lost slices and warm-ups.
     pub commits: Vec<CommitRow>,
     /// Files about the contenders, in the plan's order.
     pub contenders: Vec<ContenderFiles>,
-    /// Digest of the manifest, when there is one; whether the files agree with it is for
-    /// [`crate::manifest::check`] to say.
+    /// Digest of the manifest, if there is one; [`crate::manifest::check`] compares it with the files.
     pub manifest_digest: Option<String>,
-    /// What could not be read.
+    /// Parts that could not be read.
     pub complaints: Vec<Complaint>,
 }
 
@@ -111,7 +110,7 @@ impl Record {
     /// Reads the record in `dir`.
     ///
     /// # Errors
-    /// Only when there is no plan, or none that this version understands.
+    /// Only when there is no plan, or none that this version can read.
     pub fn open(dir: &Path) -> Result<Self, RecordError> {
         let mut plan = read_plan(dir)?;
         foreign::check_entries(dir)?;
@@ -165,7 +164,7 @@ impl Record {
         })
     }
 
-    /// What the contender's server acknowledged since its present data were put in place.
+    /// Commits that the contender's server acknowledged since its present data were put in place.
     #[must_use]
     pub fn commits_of(&self, contender: &str) -> Vec<CommitRange> {
         let placed_ms = self
@@ -188,7 +187,7 @@ impl Record {
         finished_slices(&self.events)
     }
 
-    /// The blocks that were begun, whatever became of them; none is begun twice.
+    /// The blocks that were begun, completed or not; none is begun twice.
     #[must_use]
     pub fn begun_blocks(&self) -> BTreeSet<u32> {
         let begun = self.events.iter().filter_map(|event| match &event.what {
@@ -206,7 +205,7 @@ fn finished_slices(events: &[Stamped]) -> impl Iterator<Item = SliceId> + '_ {
     })
 }
 
-/// What is wrong with files, at most [`COMPLAINTS_MAX`] of each.
+/// Complaints about files, at most [`COMPLAINTS_MAX`] of each.
 #[derive(Default)]
 pub(super) struct Complaints {
     list: Vec<Complaint>,
@@ -227,13 +226,13 @@ impl Complaints {
             self.list.push(Complaint {
                 file: file.to_owned(),
                 line: 0,
-                why: "further lines cannot be understood either".to_owned(),
+                why: "further lines cannot be parsed either".to_owned(),
             });
         }
     }
 }
 
-/// The text of a file, empty when there is none.
+/// The text of a file, empty without the file.
 fn read_text(
     path: &Path,
     file: &str,
@@ -243,7 +242,7 @@ fn read_text(
     read_start(path, file, limit, <[u8]>::len, complaints)
 }
 
-/// The text of those first bytes of a file that count, empty when there is none.
+/// The text of the first bytes of a file that count, empty without the file.
 fn read_start(
     path: &Path,
     file: &str,

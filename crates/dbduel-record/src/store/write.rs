@@ -1,4 +1,4 @@
-//! Writing: append and sync, or write beside and rename. Nothing else touches the record.
+//! Writing a record: append and sync, or write a temporary file and rename it. Nothing else changes a record.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -24,24 +24,24 @@ use crate::plan::Plan;
 use crate::rows::{ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
 use crate::whole::{remove_half_written, write_whole_on};
 
-/// How often a lock is tried that others hold for a moment: to see whether the record is free, or to write its reports.
+/// Attempts to take a lock that others hold briefly, to check whether the record is free or to write its reports.
 const LOCK_LOOKS: u32 = 100;
-/// Between two attempts.
+/// Time between two attempts.
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
-/// Permission of a record's files: whatever the process's mask allows.
+/// Permission of a record's files, before the process's umask.
 const MODE: u32 = 0o666;
-/// The same of its folders.
+/// The same for its folders.
 const DIR_MODE: u32 = 0o777;
 
-/// Everything that one slice adds to the record.
+/// The data that one slice adds to the record.
 #[derive(Debug, Clone, Default)]
 pub struct SliceResult {
     /// One row per class, [`crate::rows::ALL_CLASSES`] among them.
     pub classes: Vec<SliceRow>,
     /// The series inside the slice.
     pub ticks: Vec<TickRow>,
-    /// What the samplers read.
+    /// Readings of the samplers.
     pub readings: Vec<ReadingRow>,
     /// The same second by second, for the samplers that are cheap enough.
     pub seconds: Vec<SecondRow>,
@@ -51,12 +51,12 @@ pub struct SliceResult {
     pub latencies: Vec<Interval>,
 }
 
-/// A record that is not written for as long as this lives. Several may hold it at a time; a writer waits for all of them
-/// for a moment only.
+/// A guard against writers: the record is not written while it lives. Several may exist at a time; a writer waits for
+/// all of them, but only briefly.
 #[derive(Debug)]
 pub struct Held {
     dir: PathBuf,
-    /// Has the lock; a record without a journal was never written to.
+    /// Holds the lock; a record without a journal was never written to.
     _journal: Option<File>,
 }
 
@@ -73,19 +73,19 @@ impl Held {
 pub struct RecordWriter {
     dir: PathBuf,
     files: Arc<dyn FileSystem>,
-    /// Has the lock.
+    /// Holds the lock.
     _journal: File,
-    /// Bytes of the growing files that count, absent for 0. A file that is longer ends with what a failed write left.
+    /// Bytes of the growing files that count, absent for 0. A longer file ends with bytes of a failed write.
     lengths: BTreeMap<&'static str, u64>,
-    /// The latest stamp so far; none that is written is earlier.
+    /// The latest stamp so far; written stamps never decrease.
     last_ms: u64,
 }
 
 impl RecordWriter {
-    /// Makes a new record in `dir`, which must not exist or be empty, with its plan.
+    /// Creates a new record in `dir`, which must not exist or be empty, with its plan.
     ///
     /// # Errors
-    /// When the directory holds something, or a file cannot be written.
+    /// When the directory is not empty, or a file cannot be written.
     pub fn create(
         dir: &Path,
         experiment: &[u8],
@@ -96,7 +96,7 @@ impl RecordWriter {
         Self::create_on(Arc::new(LocalFiles), dir, experiment, plan, host, now_ms)
     }
 
-    /// As [`RecordWriter::create`], on other files than the machine's own.
+    /// As [`RecordWriter::create`], on another file system than the machine's own.
     ///
     /// # Errors
     /// As [`RecordWriter::create`].
@@ -125,17 +125,17 @@ impl RecordWriter {
         Ok(writer)
     }
 
-    /// Opens an existing record to resume it. What interrupted writes left is removed: half-written files, and the ends
-    /// of files that do not count, which the journal states with `now_ms`.
+    /// Opens an existing record to resume it. Removes what interrupted writes left: temporary files, and the ends of
+    /// files that do not count, which the journal records with `now_ms`.
     ///
     /// # Errors
-    /// When another process writes this record, something in it is neither a regular file nor a folder, or a file cannot be
-    /// opened, written or removed.
+    /// When another process writes this record, an entry of it is neither a regular file nor a folder, or a file
+    /// cannot be opened, written or removed.
     pub fn open(dir: &Path, now_ms: u64) -> Result<Self, RecordError> {
         Self::open_on(Arc::new(LocalFiles), dir, now_ms)
     }
 
-    /// As [`RecordWriter::open`], on other files than the machine's own.
+    /// As [`RecordWriter::open`], on another file system than the machine's own.
     ///
     /// # Errors
     /// As [`RecordWriter::open`].
@@ -184,7 +184,7 @@ impl RecordWriter {
         Ok(writer)
     }
 
-    /// Brings every growing file to the length that counts.
+    /// Truncates every growing file to the length that counts.
     fn remove_torn_ends(&mut self, now_ms: u64) -> Result<(), RecordError> {
         let ends = ends::all(&self.dir)?;
         let lengths = ends.iter().map(|end| (end.file, end.kept_bytes));
@@ -208,19 +208,19 @@ impl RecordWriter {
             .try_for_each(|end| self.restore_length(end.file))
     }
 
-    /// Makes sure that no process writes the record in `dir` at this moment. Changes nothing.
+    /// Checks that no process writes the record in `dir` at this moment. Changes nothing.
     ///
     /// # Errors
-    /// When another process writes it, or the journal cannot be looked at.
+    /// When another process writes it, or the journal cannot be read.
     pub fn is_free(dir: &Path) -> Result<(), RecordError> {
         Self::hold(dir).map(drop)
     }
 
-    /// Keeps writers away from the record in `dir`, so that what follows from it can be written beside its data. Changes
+    /// Keeps writers away from the record in `dir`, so that derived files can be written beside its data. Changes
     /// nothing.
     ///
     /// # Errors
-    /// When another process writes it, or the journal cannot be looked at.
+    /// When another process writes it, or the journal cannot be read.
     pub fn hold(dir: &Path) -> Result<Held, RecordError> {
         let path = dir.join(EVENTS);
         let held = |journal| Held {
@@ -251,11 +251,11 @@ impl RecordWriter {
         self.last_ms
     }
 
-    /// Appends an event, stamped with `at_ms` or with the latest stamp so far if that is later. After this returns, no crash
-    /// can lose it.
+    /// Appends an event, stamped with `at_ms` or with the latest stamp so far if that is later. After this returns, no
+    /// crash can lose it.
     ///
     /// # Errors
-    /// When the journal cannot be written; it then ends as before.
+    /// When the journal cannot be written; it is then unchanged.
     pub fn event(&mut self, at_ms: u64, what: Event) -> Result<(), RecordError> {
         let path = self.dir.join(EVENTS);
         let at_ms = at_ms.max(self.last_ms);
@@ -268,7 +268,7 @@ impl RecordWriter {
         Ok(())
     }
 
-    /// Appends a finished slice to the tables and then says so in the journal.
+    /// Appends a finished slice to the tables and then to the journal.
     ///
     /// # Errors
     /// When a file cannot be written; the slice then does not count.
@@ -355,8 +355,8 @@ impl RecordWriter {
         self.contender_file(contender, name, &bytes)
     }
 
-    /// Adds a line to the manifest: digests of everything that the record holds now. Returns the
-    /// digest of the manifest, which a report cites.
+    /// Adds a line to the manifest: digests of all current files of the record. Returns the digest of the manifest,
+    /// which a report cites.
     ///
     /// # Errors
     /// When a file cannot be read or the manifest cannot be written.
@@ -422,8 +422,8 @@ impl RecordWriter {
         self.lengths.get(name).copied().unwrap_or(0)
     }
 
-    /// Adds to a growing file and syncs it. A failed attempt leaves the file as it was, at the latest when something is
-    /// written again.
+    /// Appends to a growing file and syncs it. After a failed attempt the file is restored, at the latest before the
+    /// next write.
     fn append(&mut self, name: &'static str, bytes: &[u8]) -> Result<(), RecordError> {
         if bytes.is_empty() {
             return Ok(());
@@ -457,7 +457,7 @@ impl RecordWriter {
         }
     }
 
-    /// Cuts what a failed write left at the end of a growing file.
+    /// Truncates the bytes that a failed write left at the end of a growing file.
     fn restore_length(&self, name: &str) -> Result<(), RecordError> {
         let (path, length) = (self.dir.join(name), self.length(name));
         let found = match fs::metadata(&path) {
@@ -467,7 +467,7 @@ impl RecordWriter {
         };
         if found < length {
             let why = format!(
-                "it has {found} bytes where {length} were written; another program has shortened it"
+                "it has {found} bytes but {length} were written; another program has truncated it"
             );
             return Err(malformed(&path, &why));
         }

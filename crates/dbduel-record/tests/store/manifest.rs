@@ -103,7 +103,7 @@ fn an_edited_file_is_named_with_what_differs() {
         dir,
         &[(
             "contenders/old/status.after.tsv",
-            "right length and another content",
+            "right length but different content",
         )],
     );
     fs::write(&after, "Uptime\t88\n").unwrap();
@@ -149,7 +149,7 @@ fn a_run_that_went_on_must_not_have_changed_what_was_there() {
     check(
         dir,
         &[
-            (EVENTS, "was not only added to"),
+            (EVENTS, "was not only appended to"),
             ("plan.json", "no run may change it"),
         ],
     );
@@ -188,10 +188,7 @@ fn an_edited_manifest_is_found_by_its_own_lines() {
     fs::write(dir.join(MANIFEST), "nothing\n").unwrap();
     check(
         dir,
-        &[
-            (MANIFEST, "line 1 cannot be understood"),
-            (MANIFEST, "no line"),
-        ],
+        &[(MANIFEST, "line 1 cannot be parsed"), (MANIFEST, "no line")],
     );
     fs::remove_file(dir.join(MANIFEST)).unwrap();
     assert_eq!(manifest::check(dir).unwrap(), manifest::Check::default());

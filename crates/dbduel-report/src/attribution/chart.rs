@@ -15,7 +15,7 @@ use crate::words::{self, RatioUnit};
 /// Height of a row with its name beside its bar, and with its name above.
 const ROW: f64 = 26.0;
 const ROW_NARROW: f64 = 38.0;
-/// Drawings below this width are narrow.
+/// Width of a narrow drawing, pixels: narrower ones use the compact layout.
 const NARROW: f64 = 480.0;
 const BAR: f64 = 14.0;
 /// Room for a value beside a name, pixels.
@@ -23,7 +23,7 @@ const DIGITS: f64 = 52.0;
 /// Room at both ends of the axis, as a share of its length.
 const MARGIN: f64 = 0.06;
 
-/// Draws the chart; `None` where nothing was divided.
+/// Draws the chart; `None` without a division of the difference.
 #[must_use]
 pub fn effects(summary: &Summary, duel: &Duel, width: f64) -> Option<String> {
     let attribution = duel.attribution.as_ref()?;
@@ -41,7 +41,7 @@ pub fn effects(summary: &Summary, duel: &Duel, width: f64) -> Option<String> {
         attribution
             .gap
             .as_ref()
-            .map(|gap| ("three and more together", gap)),
+            .map(|gap| ("three or more together", gap)),
     );
     // Where each bar begins, and all that the axis must hold.
     let mut at = 1.0;
@@ -74,8 +74,8 @@ pub fn effects(summary: &Summary, duel: &Duel, width: f64) -> Option<String> {
     let height = if is_narrow { ROW_NARROW } else { ROW };
     let mut svg = titled(width, "Throughput by factor", &duel.label);
     let key = match is_narrow {
-        true => "full: excludes no effect · line: interval",
-        false => "full: interval excludes no effect · faint: includes it · line: interval",
+        true => "solid: effect shown · line: interval",
+        false => "solid: interval excludes zero effect · faint: includes it · line: interval",
     };
     svg.text((0.0, 32.0), Anchor::Start, "small", key);
     let plot = Plot {
@@ -135,7 +135,7 @@ struct Rows<'s> {
 }
 
 impl Rows<'_> {
-    /// Writes the name of the next row and gives the middle of its bar.
+    /// Writes the name of the next row and returns the vertical middle of its bar, pixels.
     fn label(&mut self, class: &str, text: &str) -> f64 {
         let (name, middle, room, height) = match self.is_narrow {
             true => (
@@ -155,7 +155,7 @@ impl Rows<'_> {
         middle
     }
 
-    /// The whole ratio of a contender to the baseline.
+    /// Draws the row of a contender's total ratio to the baseline.
     fn total(&mut self, name: &str, number: usize, ratio: f64, interval: Option<(f64, f64)>) {
         let middle = self.label("strong", name);
         let (none, end) = (self.scale.at(1.0), self.scale.at(ratio));

@@ -1,4 +1,4 @@
-//! What each factor of a designed contest contributes, as text and as a chart.
+//! Effect of each factor of a designed contest, as text and as a chart.
 
 pub(super) mod chart;
 
@@ -28,14 +28,14 @@ pub const HEADS: [&str; 7] = [
 pub struct AttributionView {
     pub heads: [&'static str; 7],
     pub levels: Vec<AttributionLevel>,
-    /// What the figures are and how sure.
+    /// Definitions of the figures and their joint confidence.
     pub note: String,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct AttributionLevel {
     pub label: String,
-    /// What the effects add up to, and which interactions there are.
+    /// Sum of the effects and number of interactions, one sentence each.
     pub sentences: Vec<String>,
     /// One per factor, the largest effect first.
     pub rows: Vec<EffectView>,
@@ -48,17 +48,17 @@ pub struct EffectView {
     /// The letter of the factor in the names of contenders.
     pub letter: char,
     pub factor: String,
-    /// Its levels: `ON → OFF`.
+    /// Levels: `ON → OFF`.
     pub change: String,
-    /// The answer as a class of looks: `faster`, `slower` ...
+    /// CSS class of the answer: `faster`, `slower` ...
     pub answer: &'static str,
-    /// What is said of throughput.
+    /// Answer about throughput.
     pub throughput: CellText,
     /// Share of the whole difference.
     pub share: String,
     /// p95 latency, server CPU, bytes written.
     pub quantities: Vec<CellText>,
-    /// What must be said beside it; empty for most.
+    /// Note below the levels; empty for most factors.
     pub remark: String,
 }
 
@@ -76,7 +76,7 @@ pub struct InteractionView {
     pub ratio: CellText,
 }
 
-/// The part, if the contest is designed.
+/// The attribution section; `None` unless the contest is designed.
 #[must_use]
 pub fn view(summary: &Summary) -> Option<AttributionView> {
     let divided = || {
@@ -93,7 +93,7 @@ pub fn view(summary: &Summary) -> Option<AttributionView> {
     })
 }
 
-/// The factors that matter in one sentence per level, without the full stop.
+/// One sentence per level on the factors with an effect, without the full stop.
 #[must_use]
 pub fn headlines(summary: &Summary) -> Vec<String> {
     let divided = summary.duels.iter().filter_map(|duel| {
@@ -223,8 +223,8 @@ fn levels_of(factor: &DesignFactor) -> String {
 
 fn remark(factor: &DesignFactor) -> String {
     match (&factor.grouped_because, factor.is_listed) {
-        (Some(why), _) => format!("changed as one: {why}"),
-        (None, false) => "all that the experiment does not list".to_owned(),
+        (Some(why), _) => format!("changed together: {why}"),
+        (None, false) => "all differences that the experiment does not list".to_owned(),
         (None, true) => String::new(),
     }
 }
@@ -262,7 +262,7 @@ fn interaction(one: &Interaction, unit: RatioUnit) -> InteractionView {
     let partly = if one.is_clear {
         ""
     } else {
-        " (with parts of other pairs)"
+        " (confounded with other pairs)"
     };
     InteractionView {
         name: format!("{}{partly}", terms.join(" and ")),
@@ -282,7 +282,7 @@ fn interaction(one: &Interaction, unit: RatioUnit) -> InteractionView {
     }
 }
 
-/// What the effects add up to, and how many interactions there are.
+/// Sentences on the sum of the effects and the number of interactions.
 fn sentences(
     summary: &Summary,
     duel: &Duel,
@@ -290,7 +290,7 @@ fn sentences(
     found: usize,
 ) -> Vec<String> {
     if let Some(why) = &attribution.because {
-        return vec![format!("Nothing can be divided: {why}.")];
+        return vec![format!("The difference cannot be divided: {why}.")];
     }
     let whole = duel
         .comparisons
@@ -304,9 +304,9 @@ fn sentences(
     };
     let verb = if is_all { "add up to" } else { "explain" };
     let mut sentences = vec![match (&attribution.listed_share, &attribution.gap) {
-        (_, None) if is_all => format!(
-            "The effects of two factors add up to the whole difference{whole} whatever they are."
-        ),
+        (_, None) if is_all => {
+            format!("With two factors, effects always sum to the whole difference{whole}.")
+        }
         (
             Figure::Estimated {
                 value, low, high, ..
@@ -321,15 +321,13 @@ fn sentences(
             attribution.target
         ),
         (Figure::Bare { why, .. } | Figure::NotMeasured { why }, _) => {
-            format!(
-                "{listed}: no share of the whole difference{whole} can be given, because {why}."
-            )
+            format!("{listed}: share of the whole difference{whole} unknown, because {why}.")
         }
     }];
     if let Some(gap @ Figure::Estimated { .. }) = &attribution.gap {
         let unit = RatioUnit::of([gap]);
         sentences.push(format!(
-            "Interactions of three and more factors: {} ({}).",
+            "Interactions of three or more factors: {} ({}).",
             unit.value(gap),
             unit.interval(gap)
         ));
@@ -347,8 +345,8 @@ fn sentences(
     sentences
 }
 
-/// Which factors are within the horizon, since when, and what a second stage without them costs, where it has fewer contenders.
-/// None while all or no factors are.
+/// Factors within the horizon, since which block, and the size of a second stage without them where it has fewer
+/// contenders. `None` while all or no factors are within the horizon.
 fn second_stage(summary: &Summary, attribution: &Attribution) -> Option<String> {
     let (within, remaining): (Vec<&FactorEffect>, Vec<&FactorEffect>) = attribution
         .effects
@@ -397,8 +395,8 @@ fn note(summary: &Summary, attribution: &Attribution) -> String {
     let design = match attribution.has_all_combinations {
         true => "all combinations of the factors",
         false => {
-            "a design of Plackett and Burman with its foldover: effects are clear of interactions of two, some of which share a \
-             contrast"
+            "a Plackett-Burman design with foldover: main effects are clear of two-factor interactions, some of which share \
+             a contrast"
         }
     };
     format!(
@@ -413,13 +411,13 @@ fn note(summary: &Summary, attribution: &Attribution) -> String {
     )
 }
 
-/// The part on a terminal.
+/// Prints the attribution section on a terminal.
 pub fn print(page: &mut Page, view: &AttributionView) {
     for level in &view.levels {
         page.blank();
         page.inked_lines(
             Ink::Bold,
-            &format!("What each factor contributes, {}", level.label),
+            &format!("Effects of the factors, {}", level.label),
         );
         for sentence in &level.sentences {
             page.wrapped(sentence);
@@ -527,7 +525,7 @@ mod tests {
                 .iter()
                 .all(|row| row.answer == "undecided" && row.share == "–")
         );
-        assert!(view.levels[0].sentences[0].contains("no share"));
+        assert!(view.levels[0].sentences[0].contains("unknown, because"));
         assert!(chart::effects(&summary, &summary.duels[0], 900.0).is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! Processor time per transaction as bars: the server's, and the load process's behind it.
+//! Processor time per transaction as bars: the server's, with the load process's behind it.
 
 use dbduel_judge::Summary;
 use dbduel_judge::summary::{Figure, Measures};
@@ -33,7 +33,7 @@ pub fn processor_time(summary: &Summary, width: f64) -> Option<String> {
         (0.0, 32.0),
         Anchor::Start,
         "small",
-        "full: server, with its interval · faint: load process",
+        "solid: server, with its interval · faint: load process",
     );
     let heads = if summary.duels.len() > 1 { HEAD } else { 0.0 };
     let rows: f64 = summary
@@ -73,7 +73,7 @@ pub fn processor_time(summary: &Summary, width: f64) -> Option<String> {
     ))
 }
 
-/// What was measured, nothing where it was not.
+/// Value of a figure, 0 where nothing was measured.
 fn known_us(figure: &Figure) -> f64 {
     figure.value().unwrap_or(0.0)
 }
@@ -86,7 +86,7 @@ struct Bars {
 }
 
 impl Bars {
-    /// One contender: who, the server's bar with its interval, the load process's behind it, and their sum.
+    /// Draws one contender: name, server's bar with its interval, load process's bar behind it, and their sum.
     fn row(&self, svg: &mut Svg, contender: usize, one: &Measures, middle: f64) {
         let (server, client) = (
             &one.server_cpu_us_per_transaction,

@@ -12,7 +12,7 @@ use super::scale::{Scale, ratio_ticks, ticks};
 use super::style::{colour, mark, mark_radius};
 use super::svg::Anchor;
 
-/// Marks per contender at most; of more, every n-th block is shown.
+/// Maximum number of marks per contender; with more blocks, every n-th is shown.
 const MARKS_MAX: usize = 400;
 
 /// Draws the chart; `None` before the first complete block.

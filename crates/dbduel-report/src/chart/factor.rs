@@ -9,9 +9,9 @@ use super::scale::{Scale, nice_end, ratio_ticks, ticks};
 use super::style::{colour, legend};
 use super::svg::{Anchor, Svg};
 
-/// What a chart over a factor shows.
+/// Data of a chart over the levels of a factor.
 pub struct FactorChart<'a> {
-    /// What stands above it.
+    /// Title of the chart.
     pub title: &'a str,
     /// Unit of the values, for the corner.
     pub unit: &'a str,
@@ -27,18 +27,18 @@ pub struct FactorChart<'a> {
     pub contenders: &'a [String],
     /// Number of a contender and its figure at each level; absent where nothing was measured.
     pub series: Vec<(usize, Vec<Option<Figure>>)>,
-    /// A value that is marked across: equality, where ratios are shown.
+    /// Value marked by a horizontal line: equality, where ratios are shown.
     pub reference: Option<f64>,
     /// Half-width around the reference that counts as equal.
     pub horizon: f64,
-    /// Sizes at which two cross: lower end, place, upper end, and the contender.
+    /// Crossings, as lower end, estimate and upper end of the size, and index of the contender.
     pub crossings: Vec<(f64, f64, f64, usize)>,
     /// How a value is written.
     pub text: fn(f64) -> String,
 }
 
 impl FactorChart<'_> {
-    /// Draws the chart; `None` when nothing of it was measured.
+    /// Draws the chart; `None` when nothing was measured.
     #[must_use]
     pub fn draw(&self, width: f64) -> Option<String> {
         let (low, high) = self.range()?;
@@ -143,7 +143,7 @@ impl FactorChart<'_> {
         );
     }
 
-    /// Where two contenders change places: the interval as a span, the place as a line.
+    /// Draws a crossing: the interval as a span, the estimate as a line.
     fn crossed(&self, svg: &mut Svg, plot: Plot) {
         let Some(scale) = self.scale(plot) else {
             return;
@@ -198,7 +198,7 @@ impl FactorChart<'_> {
         Some(Scale::logarithmic((*first, *last), inner))
     }
 
-    /// Where each level stands: by the logarithm of its size when it has one, in order otherwise.
+    /// Position of each level: by the logarithm of its size where it has one, otherwise in order.
     fn places(&self, plot: Plot) -> Vec<f64> {
         if let (Some(scale), Some(sizes)) = (self.scale(plot), &self.sizes) {
             return sizes.iter().map(|&size| scale.at(size)).collect();

@@ -1,5 +1,5 @@
-//! What a server's processors did, as a flame graph that hangs from its threads: width is the share of samples. And what two did
-//! differently: width is the mean time of both per transaction, colour the difference.
+//! Flame graphs of sampled stacks. One server: threads at the top, width is the share of samples. Two servers: width
+//! is the mean time of both per transaction, colour the difference.
 
 use dbduel_judge::Summary;
 use dbduel_judge::summary::{DifferenceFrame, Flame, FlameDifference, Frame};
@@ -13,7 +13,7 @@ use super::svg::{Anchor, Svg};
 
 const ROW: f64 = 17.0;
 const TOP: f64 = 26.0;
-/// Narrower frames are not drawn, and narrower ones than this have no name.
+/// Frames narrower than `WIDTH_MIN` are not drawn; those narrower than the other bound have no name.
 const WIDTH_MIN: f64 = 0.7;
 const NAMED_MIN: f64 = 5.0 * CHARACTER;
 
@@ -44,7 +44,7 @@ pub fn flame(summary: &Summary, flame: &Flame, width: f64) -> String {
     svg.finish(height(deepest), &label)
 }
 
-/// Draws what a contender's server did otherwise than the baseline's.
+/// Draws the difference flame graph of a contender against the baseline.
 #[must_use]
 pub fn flame_difference(summary: &Summary, difference: &FlameDifference, width: f64) -> String {
     let FlameDifference {
@@ -72,7 +72,7 @@ pub fn flame_difference(summary: &Summary, difference: &FlameDifference, width: 
             words::latency(frame.cpu_us[0]),
             match frame.is_beyond_chance {
                 true => "",
-                false => ", within the error of sampling",
+                false => ", within sampling error",
             }
         );
         if draw(&mut svg, place, wide, &frame.name, &class, &about) {
@@ -85,7 +85,7 @@ pub fn flame_difference(summary: &Summary, difference: &FlameDifference, width: 
     svg.finish(height(deepest), &label)
 }
 
-/// One frame at its left end and depth; false where it is too narrow.
+/// Draws one frame at its left end and depth; false where it is too narrow.
 fn draw(
     svg: &mut Svg,
     (left, depth): (f64, usize),
@@ -115,7 +115,7 @@ fn height(deepest: usize) -> f64 {
     TOP + ROW * (deepest + 1) as f64 + 6.0
 }
 
-/// Whose time it is more, in three strengths; neither where sampling alone may make the difference.
+/// CSS class of a frame: which server spends more time, in three strengths; neutral within sampling error.
 fn tone(frame: &DifferenceFrame) -> &'static str {
     let [base, own] = frame.cpu_us;
     let change = (own - base) / own.max(base).max(f64::EPSILON);
@@ -130,7 +130,7 @@ fn tone(frame: &DifferenceFrame) -> &'static str {
     }
 }
 
-/// Threads are strong; below them two shades alternate, so that neighbours are distinguishable.
+/// CSS class of a frame: threads are strong; below them two shades alternate, so that neighbours are distinguishable.
 fn shade(frame: &Frame) -> &'static str {
     match frame.depth {
         0 => "threads",

@@ -15,7 +15,7 @@ use super::svg::{Anchor, Svg};
 /// Below this width labels stand above their row instead of beside it.
 const NARROW: f64 = 640.0;
 
-/// From the line of the baseline to the middle of the name of either side, pixels.
+/// Distance from the baseline's line to the middle of the label on either side, pixels.
 const SIDE: f64 = 36.0;
 
 /// Height of the line above the rows of a level, pixels.
@@ -66,7 +66,7 @@ pub fn forest(summary: &Summary, width: f64) -> String {
     )
 }
 
-/// Where things stand in a forest of some width.
+/// Layout of a forest chart of some width.
 struct Forest<'a> {
     summary: &'a Summary,
     is_narrow: bool,
@@ -111,12 +111,12 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// Where marks and labels start, pixels from the left.
+    /// Left edge of marks and labels, pixels.
     fn start(&self) -> f64 {
         if self.is_narrow { self.plot.left } else { 6.0 }
     }
 
-    /// The horizon, the grid, and the line of the baseline with what lies on either side.
+    /// Draws the horizon, the grid, and the baseline's line with its labels on either side.
     fn backdrop(&self, svg: &mut Svg) {
         let Self {
             summary,
@@ -150,7 +150,7 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// One row: who, what was found in words, and the interval with its mark.
+    /// Draws one row: contender, result in words, and interval with its mark.
     fn comparison(&self, svg: &mut Svg, duel: &Duel, comparison: &Comparison, top: f64) {
         let Self { plot, .. } = *self;
         let contender = number_of(self.summary, &comparison.contender);
@@ -187,7 +187,7 @@ impl<'a> Forest<'a> {
         self.ratio(svg, duel, comparison, middle);
     }
 
-    /// The interval with its mark; nothing where no ratio was measured.
+    /// Draws the interval with its mark; nothing without a measured ratio.
     fn ratio(&self, svg: &mut Svg, duel: &Duel, comparison: &Comparison, y: f64) {
         let Some(value) = comparison.ratio.value() else {
             return;
@@ -242,7 +242,7 @@ fn result(summary: &Summary, comparison: &Comparison) -> String {
     }
 }
 
-/// Ends of the axis: every interval and the horizon fit, with some air.
+/// Ends of the axis: include every interval and the horizon, with a margin.
 pub(super) fn range(summary: &Summary) -> (f64, f64) {
     let horizon = 1.0 + summary.rule.horizon;
     let comparisons = summary.duels.iter().flat_map(|duel| &duel.comparisons);

@@ -82,7 +82,7 @@ impl Plot {
         scale
     }
 
-    /// The line at the bottom, and below its labels what it counts.
+    /// Draws the horizontal axis with its caption below the labels.
     pub fn axis(&self, svg: &mut Svg, caption: &str) {
         svg.line((self.left, self.bottom), (self.right, self.bottom), "axis");
         let middle = inside(svg, f64::midpoint(self.left, self.right), caption);
@@ -117,18 +117,18 @@ impl Plot {
     }
 }
 
-/// Half of what a small text takes, about, pixels.
+/// Half of the approximate width of a small text, pixels.
 pub fn half_width(text: &str) -> f64 {
     let wide = |c: char| if "%+−×".contains(c) { 1.5 } else { 1.0 };
     0.5 * SMALL_CHARACTER * text.chars().map(wide).sum::<f64>()
 }
 
-/// True when two small texts on one line, each with the middle where it stands, leave no room between them.
+/// True when two small texts on one line, each centred at its position, leave no gap between them.
 pub fn are_touching((one, text): (f64, &str), (other, other_text): (f64, &str)) -> bool {
     (one - other).abs() <= half_width(text) + half_width(other_text)
 }
 
-/// Where the middle of a small text stands that belongs to `x`, so that nothing of it is cut off.
+/// Position of the middle of a small text that belongs to `x`, shifted so that no part is cut off.
 pub fn inside(svg: &Svg, x: f64, text: &str) -> f64 {
     let half = half_width(text);
     x.min(svg.width() - half).max(half)
@@ -152,7 +152,7 @@ pub fn shape(figure: &Figure) -> &'static str {
     }
 }
 
-/// Draws the curve. `height` is the pixel of a value, and `title` what is said of a place by its number and value;
+/// Draws the curve. `height` maps a value to a pixel, `title` makes the tooltip of a point from its index and value;
 /// the line breaks where nothing was measured.
 pub fn curve(
     svg: &mut Svg,

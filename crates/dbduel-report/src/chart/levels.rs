@@ -12,18 +12,18 @@ use super::scale::{Scale, nice_end, ticks};
 use super::style::legend;
 use super::svg::{Anchor, Svg};
 
-/// What a chart over the load levels shows.
+/// Data of a chart over the load levels.
 #[derive(Clone, Copy)]
 pub struct LevelChart {
-    /// What stands above it.
+    /// Title of the chart.
     pub title: &'static str,
     /// The figure, and how many of its units make one of the axis.
     pub figure: fn(&Measures) -> &Figure,
-    /// The unit for a largest value: how many of the figure's units, and its name.
+    /// Unit for a largest value: how many of the figure's units, and its name.
     pub unit: fn(f64) -> (f64, &'static str),
 }
 
-/// Draws the chart; the axis of values starts at zero. `None` when nothing of it was measured.
+/// Draws the chart; the axis of values starts at zero. `None` when nothing was measured.
 #[must_use]
 pub fn by_level(summary: &Summary, chart: &LevelChart, width: f64) -> Option<String> {
     let largest = largest(summary, chart).filter(|&largest| largest > 0.0)?;
@@ -69,7 +69,7 @@ pub fn by_level(summary: &Summary, chart: &LevelChart, width: f64) -> Option<Str
     ))
 }
 
-/// What the axis of values must reach; `None` when there is no value.
+/// Largest value that the axis must include; `None` when there is no value.
 fn largest(summary: &Summary, chart: &LevelChart) -> Option<f64> {
     let measures = summary.duels.iter().flat_map(|duel| &duel.contenders);
     let ends = measures.filter_map(|measures| {
@@ -121,7 +121,7 @@ fn place_label(duel: &Duel) -> String {
     }
 }
 
-/// Where each level stands: by the logarithm of the clients when they differ, in order otherwise.
+/// Position of each level: by the logarithm of the clients when they differ, otherwise in order.
 fn places(summary: &Summary, plot: Plot) -> Vec<f64> {
     let clients: Vec<f64> = summary
         .duels

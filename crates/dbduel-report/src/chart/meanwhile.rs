@@ -1,4 +1,4 @@
-//! Servers and machine over time: small multiples below the throughput, on the same time.
+//! Servers and machine over time: small multiples below the throughput chart, on the same time axis.
 //!
 //! Every strip has its own scale from zero to its largest value; a quantity without readings has no strip.
 
@@ -17,10 +17,10 @@ use super::{name_of, names};
 /// Height of a strip with its heading, and of its plot.
 const STRIP: f64 = 74.0;
 const PLOT: f64 = 46.0;
-/// Pieces of a chart beyond which they carry no values to point at: a page for a day stays small.
+/// Maximum number of pieces of a chart that carry tooltips; keeps the page of a day small.
 const TITLED_MAX: usize = 700;
 
-/// Draws the chart; `None` when nothing was seen second by second.
+/// Draws the chart; `None` without per-second readings.
 #[must_use]
 pub fn meanwhile(summary: &Summary, duel: &Duel, width: f64) -> Option<String> {
     let timeline = &summary.timeline;
@@ -94,7 +94,7 @@ fn strip(all: Plot, index: usize) -> Plot {
     }
 }
 
-/// Heading, base line and the two ends of the scale.
+/// Draws heading, base line and the two ends of the scale.
 fn frame(svg: &mut Svg, quantity: TrackQuantity, plot: Plot, end: f64) {
     let heading = (plot.left, plot.top - 8.0);
     svg.text(heading, Anchor::Start, "small strong halo", name(quantity));
@@ -161,7 +161,7 @@ fn largest(tracks: &[&Track], quantity: TrackQuantity) -> f64 {
     values.copied().fold(0.0, f64::max)
 }
 
-/// A round end of a scale, in the unit that its labels have.
+/// Rounded end of a scale, in the unit of its labels.
 fn end_of(quantity: TrackQuantity, largest: f64) -> f64 {
     let is_bytes = matches!(
         quantity,

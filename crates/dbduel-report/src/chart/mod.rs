@@ -1,9 +1,8 @@
 //! Charts as SVG, drawn from a summary alone.
 //!
-//! One contender has one colour, one shape and one dash pattern in every chart; every chart has a
-//! description for those who do not see it, and tooltips with the exact numbers. Widths are given in
-//! pixels, so that a page can hold a wide and a narrow drawing of the same chart. Nothing is read from
-//! outside: no font, no script, no network.
+//! One contender has one colour, one shape and one dash pattern in every chart; every chart has a description for
+//! screen readers, and tooltips with the exact numbers. Widths are given in pixels, so that a page can hold a wide and
+//! a narrow drawing of the same chart. Charts need no font, script or network.
 
 mod bars;
 mod blocks;

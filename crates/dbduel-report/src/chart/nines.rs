@@ -105,7 +105,7 @@ pub fn latency_curve(summary: &Summary, duel: &Duel, width: f64) -> Option<Strin
     ))
 }
 
-/// How many nines a quantile has: 0.9 has one, 0.99 has two.
+/// Number of nines of a quantile: 0.9 has one, 0.99 has two.
 fn nines(quantile: f64) -> f64 {
     -(1.0 - quantile).log10()
 }

@@ -94,7 +94,7 @@ impl Axes {
         (self.time.at(at_s), self.values.held(rate))
     }
 
-    /// A contender's line through rates at instants; an instant that is no number breaks it.
+    /// Draws a contender's line through rates at instants; an instant that is not a number breaks it.
     fn line(
         &self,
         svg: &mut Svg,
@@ -108,7 +108,7 @@ impl Axes {
     }
 }
 
-/// A line with a note at every pause.
+/// Draws a line with a label at every pause.
 fn mark_pauses(svg: &mut Svg, summary: &Summary, axes: &Axes) {
     let plot = axes.plot;
     for pause in &summary.timeline.pauses {
@@ -123,7 +123,7 @@ fn mark_pauses(svg: &mut Svg, summary: &Summary, axes: &Axes) {
     }
 }
 
-/// The contender's shape for every slice, and a triangle at the axis for every stall in it.
+/// Draws the contender's shape for every slice, and a triangle at the axis for every stall in it.
 fn mark_slices(svg: &mut Svg, summary: &Summary, series: &Series, axes: &Axes, radius: f64) {
     let name = name_of(summary, series.contender);
     for stretch in &series.stretches {
@@ -151,13 +151,12 @@ fn mark_slices(svg: &mut Svg, summary: &Summary, series: &Series, axes: &Axes, r
     }
 }
 
-/// Slices of one contender that a point of the rolling mean covers.
+/// Slices of one contender in a point of the rolling mean.
 const ROLLING: usize = 5;
 /// A step below this share of its slice's median is a stall.
 const STALL: f64 = 0.5;
 
-/// The mean throughput of neighbouring slices, at the middle of their time; work over time, not a mean of
-/// means.
+/// Mean throughput of neighbouring slices, at the middle of their time: transactions over time, not a mean of means.
 fn rolling_mean(stretches: &[Stretch]) -> Vec<(f64, f64)> {
     stretches
         .windows(ROLLING.min(stretches.len().max(1)))
@@ -176,8 +175,8 @@ fn rolling_mean(stretches: &[Stretch]) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// When stalls of a stretch began, seconds of the timeline. The last step is left out: it may be cut short,
-/// and its rate is then noise.
+/// Starts of the stalls in a stretch, seconds of the timeline. The last tick is left out: it may be cut short, and its
+/// rate is then noise.
 fn stalls(stretch: &Stretch) -> Vec<f64> {
     let Some((_, steps)) = stretch.steps_per_s.split_last() else {
         return Vec::new();
@@ -203,7 +202,7 @@ fn stall_mark((x, y): (f64, f64)) -> String {
     polyline([(x - 3.5, y), (x + 3.5, y), (x, y - 7.0), (x - 3.5, y)])
 }
 
-/// A triangle that points down from the top for every large checkpoint of a level.
+/// Draws a triangle that points down from the top for every large checkpoint of a level.
 fn mark_checkpoints(svg: &mut Svg, summary: &Summary, level: usize, plot: Plot, time: &Scale) {
     let marked = summary.timeline.checkpoints.iter();
     for checkpoint in marked.filter(|one| one.level == level) {
@@ -227,7 +226,7 @@ fn mark_checkpoints(svg: &mut Svg, summary: &Summary, level: usize, plot: Plot, 
     }
 }
 
-/// A shade over load that does not count: in the contender's colour over every warm-up, in grey over pilots and long turns.
+/// Shades uncounted load: in the contender's colour over every warm-up, in grey over pilots and long turns.
 pub(super) fn shade_uncounted(svg: &mut Svg, summary: &Summary, plot: Plot, time: &Scale) {
     for apart in &summary.timeline.apart {
         let (left, right) = (
@@ -235,7 +234,7 @@ pub(super) fn shade_uncounted(svg: &mut Svg, summary: &Summary, plot: Plot, time
             time.at(apart.start_s + apart.length_s),
         );
         let what = match apart.purpose {
-            ApartPurpose::Pilot => "choice of the turns' length and continuity check",
+            ApartPurpose::Pilot => "pilot (choice of turn length) and continuity check",
             ApartPurpose::LongTurns => "long turns of the continuity check",
         };
         svg.rect(
@@ -264,7 +263,7 @@ pub(super) fn shade_uncounted(svg: &mut Svg, summary: &Summary, plot: Plot, time
                 if warm_up.steady {
                     "steady at its end"
                 } else {
-                    "ended by its cap before it was steady"
+                    "reached its time limit before it was steady"
                 }
             ),
         );
@@ -285,10 +284,10 @@ pub(super) fn steps(
         .map(move |(index, value)| (at(index), *value))
 }
 
-/// What the axis of the whole timeline counts from.
+/// Caption of an axis of the whole timeline.
 pub(super) const SINCE: &str = "since the first load";
 
-/// Ticks of time in seconds, minutes or hours, and what they count from.
+/// Draws ticks of time in seconds, minutes or hours, and the axis's caption.
 pub fn time_axis(svg: &mut Svg, plot: Plot, time: &Scale, length_s: f64, since: &str) {
     let (unit_s, unit) = match length_s {
         _ if length_s > 3.0 * 3600.0 => (3600.0, "hours"),

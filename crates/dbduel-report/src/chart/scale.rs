@@ -1,6 +1,6 @@
-//! From values to pixels, and where to put ticks.
+//! Scales from values to pixels, and positions of ticks.
 //!
-//! Knows no unit and draws nothing.
+//! No units, no drawing.
 
 /// A mapping of values to pixels along one direction.
 #[derive(Debug, Clone, Copy)]
@@ -13,7 +13,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Equal differences get equal distances.
+    /// A linear scale: equal differences get equal distances.
     #[must_use]
     pub fn linear((from, to): (f64, f64), (start, end): (f64, f64)) -> Self {
         Self {
@@ -25,7 +25,7 @@ impl Scale {
         }
     }
 
-    /// Equal ratios get equal distances. Both ends must be positive.
+    /// A logarithmic scale: equal ratios get equal distances. Both ends must be positive.
     #[must_use]
     pub fn logarithmic((from, to): (f64, f64), (start, end): (f64, f64)) -> Self {
         let from = from.max(f64::MIN_POSITIVE);
@@ -49,7 +49,7 @@ impl Scale {
         self.start + (value - self.from) / (self.to - self.from) * (self.end - self.start)
     }
 
-    /// The pixel of a value, held between the ends.
+    /// The pixel of a value, clamped to the ends.
     #[must_use]
     pub fn held(&self, value: f64) -> f64 {
         let (low, high) = (self.start.min(self.end), self.start.max(self.end));
@@ -96,10 +96,10 @@ pub fn nice_end(value: f64, count: usize) -> f64 {
     (value / step).ceil() * step
 }
 
-/// Labels that an axis has at least, since one or two do not tell how wide it is.
+/// Least number of labels on an axis; one or two do not show its width.
 const TICKS_MIN: usize = 3;
 
-/// Powers of ten that an axis may have at either end; beyond them nothing was measured.
+/// Largest power of ten, positive or negative, at an end of an axis.
 const POWER_MAX: i32 = 300;
 
 /// 1, 2 and 5 times powers of ten between positive ends, at most `count`; fewer of a power where there are
@@ -144,7 +144,7 @@ pub fn logarithmic_ticks(from: f64, to: f64, count: usize) -> Vec<f64> {
     ticks
 }
 
-/// [`ticks`] in steps so short that there are enough of them: of 1, 2 and 5, the next one up may be more than
+/// [`ticks`] with steps short enough for the least number of labels: of 1, 2 and 5, the next one up may be more than
 /// twice what was asked for.
 fn equal_steps(from: f64, to: f64, count: usize) -> Vec<f64> {
     (count..=count.max(3 * TICKS_MIN))
@@ -153,8 +153,8 @@ fn equal_steps(from: f64, to: f64, count: usize) -> Vec<f64> {
         .unwrap_or_else(|| ticks(from, to, count))
 }
 
-/// Ratios that are worth a line on an axis of ratios, at most about `count` and at least three: round percentages
-/// near one, round multiples far from it.
+/// Ticks for an axis of ratios, at most about `count` and at least three: round percentages near one, round multiples
+/// far from it.
 #[must_use]
 pub fn ratio_ticks(from: f64, to: f64, count: usize) -> Vec<f64> {
     if to / from < 2.5 && from > 0.5 && to < 2.0 {
@@ -207,10 +207,10 @@ mod tests {
         assert_eq!(very_wide, ["0.00", "1.00", "100000.00"]);
     }
 
-    /// The largest part of an axis that may be without a label: a little more than between three that stand evenly.
+    /// Largest share of an axis that may be without a label: a little more than between three evenly spaced ones.
     const GAP_MAX: f64 = 0.6;
 
-    /// The largest part of an axis of ratios that has no label, ends included.
+    /// Largest share of an axis of ratios without a label, ends included.
     fn largest_gap(from: f64, to: f64, ticks: &[f64]) -> f64 {
         let places = [&[from], ticks, &[to]].concat();
         let gaps = places.windows(2).map(|pair| (pair[1] / pair[0]).ln());

@@ -1,4 +1,4 @@
-//! How steady throughput was: its distribution over the ticks, one ridge per contender.
+//! Distribution of throughput over the ticks, one ridge per contender.
 
 use dbduel_judge::Summary;
 use dbduel_judge::summary::{Duel, Steadiness};
@@ -13,7 +13,7 @@ use super::svg::{Anchor, polyline};
 
 /// Height of a ridge with its bar.
 const LANE: f64 = 56.0;
-/// Room for a name above its ridge, where there is none beside it.
+/// Height for a name above its ridge, in drawings that have no room beside it.
 const NAME: f64 = 18.0;
 
 /// Draws the chart; `None` without a series.

@@ -1,4 +1,4 @@
-//! Who ran when: the schedule as a strip with one lane per contender.
+//! The schedule as a strip with one lane per contender.
 
 use dbduel_judge::Summary;
 use dbduel_judge::summary::Ran;
@@ -12,11 +12,11 @@ use super::scale::Scale;
 use super::style::{colour, fitted, mark};
 use super::svg::{Anchor, Svg};
 
-/// A slice is at least this wide, so that the alternation can be seen.
+/// Least width of a slice, pixels, so that the alternation is visible.
 const SLICE_PX: f64 = 5.0;
 const LANE: f64 = 22.0;
 
-/// Draws the strip, of the first slices only when all do not fit; `None` before the first slice.
+/// Draws the strip, of the first slices only when not all fit; `None` before the first slice.
 #[must_use]
 pub fn schedule_strip(summary: &Summary, width: f64) -> Option<String> {
     let gutter = if width < 640.0 { 96.0 } else { 180.0 };
@@ -97,7 +97,7 @@ pub fn schedule_strip(summary: &Summary, width: f64) -> Option<String> {
     ))
 }
 
-/// A shade behind every other block, with its number of clients above.
+/// Shades every other block, with its number of clients above.
 fn blocks(svg: &mut Svg, summary: &Summary, shown: &[Ran], plot: Plot, time: &Scale) {
     svg.text(
         (plot.left - 8.0, plot.top - 5.0),

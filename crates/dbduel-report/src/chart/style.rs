@@ -1,8 +1,8 @@
 //! Colours, shapes and dashes of contenders, and the style sheet of all charts.
 //!
-//! Colour is never alone: every contender has a shape and a dash pattern of its own as well. The
-//! colours follow Okabe and Ito (2008), darkened for white and lightened for black paper, so that
-//! people with any kind of colour vision tell them apart.
+//! Colour never carries information alone: every contender has a shape and a dash pattern of its own as well. The
+//! colours follow Okabe and Ito (2008), darkened for white and lightened for black paper, so that people with any kind
+//! of colour vision can distinguish them.
 
 use super::svg::{Anchor, Pixel, Svg};
 
@@ -83,7 +83,7 @@ pub fn mark(svg: &mut Svg, contender: usize, point: (f64, f64), radius: f64, tit
     svg.path(&marker(contender, point, radius), &class, title);
 }
 
-/// The size of marks of which `count` share `width` pixels, each with `room` times its share.
+/// Radius of marks of which `count` share `width` pixels, each with `room` times its share.
 #[must_use]
 pub fn mark_radius(width: f64, count: usize, room: f64) -> f64 {
     (room * width / count.max(1) as f64).clamp(1.6, 4.2)

@@ -1,7 +1,6 @@
-//! A writer of SVG that cannot produce anything but well-formed XML.
+//! A writer of SVG that always produces well-formed XML.
 //!
-//! Knows no data and no colour: shapes carry class names, and the style sheet gives them a look in
-//! light, dark and print.
+//! Shapes carry class names only; the style sheet sets their colours in light, dark and print.
 
 use std::fmt::Write as _;
 
@@ -25,7 +24,7 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// Where a text is tied to its point.
+/// Alignment of a text relative to its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
     Start,
@@ -138,12 +137,12 @@ impl Svg {
         let _ = writeln!(self.body, r#"<g class="{}">"#, escape(class));
     }
 
-    /// Ends what was begun last.
+    /// Ends the group begun last.
     pub fn end_group(&mut self) {
         self.body.push_str("</g>\n");
     }
 
-    /// The finished drawing with a description for those who do not see it.
+    /// The finished drawing with a description for screen readers.
     #[must_use]
     pub fn finish(self, height: f64, label: &str) -> String {
         let Self { width, body } = self;
@@ -156,7 +155,7 @@ impl Svg {
     }
 }
 
-/// The end of an element: with a tooltip inside, or closed at once.
+/// End of an element: with a tooltip inside, or closed at once.
 fn closed(element: &str, title: &str) -> String {
     if title.is_empty() {
         "/>".to_owned()
@@ -187,7 +186,7 @@ pub fn polyline(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     data
 }
 
-/// A coordinate with one decimal at most; what is not finite is drawn at zero.
+/// A coordinate with at most one decimal; a non-finite one is written as zero.
 pub struct Pixel(pub f64);
 
 impl std::fmt::Display for Pixel {

@@ -15,15 +15,15 @@ use super::scale::{Scale, nice_end, ticks};
 use super::style::{colour, fitted};
 use super::svg::{Anchor, Svg};
 
-/// Height of a row with its name beside its bar, and of one with its name above, where names would be cut to what
-/// tells them apart no more.
+/// Height of a row with its name beside its bar, and of one with its name above, used where names would be cut too
+/// short to be distinguishable.
 const ROW: f64 = 24.0;
 const ROW_NARROW: f64 = 36.0;
 /// Drawings below this width are narrow.
 const NARROW: f64 = 480.0;
 const BAR: f64 = 14.0;
 
-/// Share of a transaction below which a part gets no row: its bar would be invisible.
+/// Smallest share of a transaction that gets a row; a smaller part's bar would be invisible.
 const LEAST: f64 = 1e-3;
 
 /// Draws the chart; `None` when the latency could not be divided, or compared.
@@ -51,7 +51,7 @@ pub fn waterfall(summary: &Summary, explanation: &Explanation, width: f64) -> Op
         (0.0, 32.0),
         Anchor::Start,
         "small",
-        "full: interval excludes zero · faint: includes zero · line: interval",
+        "solid: interval excludes zero · faint: includes zero · line: interval",
     );
     let is_narrow = width < NARROW;
     let (left, height) = match is_narrow {
@@ -124,7 +124,7 @@ struct Rows<'s> {
 }
 
 impl Rows<'_> {
-    /// Writes the name of the next row and gives the middle of its bar.
+    /// Writes the name of the next row and returns the vertical middle of its bar, pixels.
     fn label(&mut self, class: &str, text: &str) -> f64 {
         let (start, name, middle, room, height) = match self.is_narrow {
             // Beside the axis.

@@ -1,4 +1,4 @@
-//! Which costs get a sentence: few, none that another sentence covers, none too small to matter.
+//! Selection of the costs that get a sentence: few, none that another sentence covers, none too small to matter.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use dbduel_judge::explain::{
 
 use super::is_certain;
 
-/// Costs with a sentence; the table has all of them.
+/// Maximum number of costs with a sentence; the table has all of them.
 const HIGHLIGHTS: usize = 7;
 
-/// Costs of one group with a sentence.
+/// Maximum number of costs of one group with a sentence.
 const HIGHLIGHTS_OF_GROUP: usize = 2;
 
-/// Costs, and those that cover them: writes of the server are most of the writes that reach the disk.
+/// Costs with those that cover them: writes of the server are most of the writes that reach the disk.
 const SUBSUMED_BY: &[(&str, &str)] = &[
     ("server-cpu-user", "server-cpu"),
     ("server-cpu-system", "server-cpu"),
@@ -142,7 +142,7 @@ fn covers(other: &Cost, cost: &Cost) -> bool {
     SUBSUMED_BY.iter().any(is_of_it) && moved_alike(cost, other)
 }
 
-/// True when both moved in one direction, and as far as far as the blocks can tell.
+/// True when both differ in one direction, and by ratios that the blocks cannot distinguish.
 fn moved_alike(cost: &Cost, other: &Cost) -> bool {
     let is_as_far = match (cost.ratio.interval(), other.ratio.interval()) {
         (Some((low, high)), Some((other_low, other_high))) => {

@@ -1,6 +1,6 @@
 //! The explanation in sentences and rows, the same in every format.
 //!
-//! States which resources differ and by how much; never a cause, because paired blocks do not show one.
+//! States which resources differ and by how much; never a cause, because paired blocks show none.
 
 mod highlights;
 mod phrases;
@@ -29,7 +29,7 @@ pub struct ExplanationView {
     pub baseline: String,
     /// Sentences, the largest differences first.
     pub sentences: Vec<String>,
-    /// Where the time of a transaction went; empty when it could not be divided.
+    /// Division of a transaction's time; empty when it could not be divided.
     pub parts: Vec<RowView>,
     /// Costs by group.
     pub costs: Vec<RowView>,
@@ -44,7 +44,7 @@ pub struct RowView {
     pub baseline: String,
     pub contender: String,
     pub change: String,
-    /// `less`, `more`, `same`, `unclear` or `unknown`; a constant is the `same`.
+    /// Class of the change: `less`, `more`, `same`, `unclear` or `unknown`; a constant is `same`.
     pub moved: &'static str,
 }
 
@@ -59,8 +59,8 @@ pub fn views(summary: &Summary) -> Vec<ExplanationView> {
         .collect()
 }
 
-/// True when there is something to show: something moved, the latency could be divided, or there is something to
-/// be compared as soon as there are blocks enough.
+/// True when the explanation has content: a resource differs, the latency could be divided, or resources can be
+/// compared once there are enough blocks.
 #[must_use]
 pub fn has_content(explanation: &Explanation) -> bool {
     !explanation.moved.is_empty()
@@ -89,7 +89,7 @@ fn value(unit: Unit, figure: &Figure) -> String {
     })
 }
 
-/// The unit of the changes of costs that stand together.
+/// Common unit of the changes in one table of costs.
 #[must_use]
 pub fn unit_of<'c>(costs: impl IntoIterator<Item = &'c Cost>) -> RatioUnit {
     let ratios = costs.into_iter().map(|cost| &cost.ratio);

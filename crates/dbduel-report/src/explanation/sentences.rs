@@ -1,4 +1,4 @@
-//! The sentences: how much of what, more or less, and never why.
+//! The sentences of an explanation: differences and their sizes, never causes.
 
 use dbduel_judge::Summary;
 use dbduel_judge::explain::{
@@ -19,11 +19,11 @@ const PARTS: usize = 3;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sentences {
-    /// What comes first: reservations and the time of a transaction.
+    /// Opening sentences: reservations and the time of a transaction.
     pub lead: Vec<String>,
     /// One for each highlighted cost, the largest first.
     pub costs: Vec<String>,
-    /// What is the same, and what is open.
+    /// Closing sentences: costs that are equal and costs that are undecided.
     pub rest: Vec<String>,
 }
 
@@ -111,7 +111,7 @@ pub fn sentences(summary: &Summary, explanation: &Explanation) -> Sentences {
     }
 }
 
-/// Replaces an explanation.
+/// Sentence in place of an explanation, when there are too few blocks.
 fn too_few_blocks(explanation: &Explanation) -> String {
     format!(
         "Too few blocks for resource differences: {}, at least {} needed at {} confidence.",
@@ -144,7 +144,7 @@ fn restraint(summary: &Summary, explanation: &Explanation) -> Option<&'static st
     }
 }
 
-/// The highlight of `cost`, no longer among `highlights`, with what is one fact with it.
+/// Removes the highlight of `cost` from `highlights` and returns it with the costs joined to it.
 fn take_out<'e>(highlights: &mut Vec<Highlight<'e>>, cost: &'e Cost) -> Highlight<'e> {
     let is_it = |one: &&Cost| one.resource == cost.resource;
     let place = highlights
@@ -161,7 +161,7 @@ fn take_out<'e>(highlights: &mut Vec<Highlight<'e>>, cost: &'e Cost) -> Highligh
     }
 }
 
-/// The first sentence about a difference in time: how much, its largest part, and what differs most of all with it.
+/// The first sentence about a difference in time: its size, its largest part, and the leading cost.
 fn of_time(explanation: &Explanation, leading: Option<&Highlight<'_>>, baseline: &str) -> String {
     let mut sentence = format!(
         "`{}` takes {} per transaction than `{baseline}`",
@@ -201,7 +201,7 @@ fn of_time(explanation: &Explanation, leading: Option<&Highlight<'_>>, baseline:
     sentence
 }
 
-/// The same of a difference that may be none.
+/// The same for a difference that may be zero.
 fn of_latency(explanation: &Explanation, division: &Division, baseline: &str) -> String {
     let value = |figure: &Figure| words::value(figure, words::latency);
     // Not called its latency: what was given up or cut short took clients' time too.
@@ -225,7 +225,7 @@ fn of_latency(explanation: &Explanation, division: &Division, baseline: &str) ->
     }
 }
 
-/// The parts that differ beyond their intervals, but for those that were named.
+/// The parts that differ beyond their intervals, except those already named.
 fn of_parts(division: &Division, named: &[&Part]) -> Option<String> {
     let mut certain: Vec<&Part> = division
         .parts
@@ -282,14 +282,14 @@ fn amount(difference: &Figure) -> String {
     }
 }
 
-/// A cost, with those that are one fact with it.
+/// A cost, with the costs joined to it.
 fn of_fact(highlight: &Highlight<'_>, contender: &str, baseline: &str) -> String {
     let sentence = of_cost(highlight.cost, contender, baseline);
     let clause = sentence.trim_end_matches('.');
     format!("{}.", with_likewise(clause, &highlight.joined))
 }
 
-/// A clause, with what is one fact with it.
+/// A clause, with the costs joined to it.
 fn with_likewise(clause: &str, joined: &[&Cost]) -> String {
     let joined = joined.iter().map(|cost| {
         let (ours, theirs) = (
@@ -324,7 +324,7 @@ fn of_cost(cost: &Cost, contender: &str, baseline: &str) -> String {
     )
 }
 
-/// What a contender does more or less of than the baseline.
+/// Predicate of a sentence: how a contender's cost differs from the baseline's.
 fn predicate(cost: &Cost, baseline: &str) -> String {
     let phrase = PHRASES.iter().find(|(id, ..)| *id == cost.resource);
     let is_countable = phrase.map_or(cost.unit != Unit::Microseconds, |phrase| phrase.3);
@@ -418,7 +418,7 @@ mod tests {
         }
     }
 
-    /// The first sentence about the duel whose second contender has this difference in time, and this one of waits for the log.
+    /// First sentence of a duel whose second contender has this difference in time, and this one in waits for the log.
     fn first_sentence(whole: (f64, [f64; 2]), log: (f64, [f64; 2])) -> String {
         let record = Scenario::duel()
             .observed(Observation::doublewrite())
@@ -495,7 +495,7 @@ mod tests {
         }
     }
 
-    /// Dirty pages that stay as they are, of the baseline and of the other.
+    /// Adds a constant level of dirty pages for the baseline and the other contender.
     fn add_level(record: &mut Record, [baseline, other]: [f64; 2]) {
         let slices = record.slices.iter().filter(|row| row.class == ALL_CLASSES);
         let readings = slices.map(|row| ReadingRow {

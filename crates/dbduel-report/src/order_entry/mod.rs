@@ -13,7 +13,7 @@ use crate::{number_of, words};
 
 #[derive(Debug, Clone, Serialize)]
 pub struct OrdersView {
-    /// What must be said beside every figure.
+    /// Disclaimer that accompanies every figure.
     pub disclaimer: String,
     pub facts: Vec<Entry>,
     pub levels: Vec<OrdersLevel>,
@@ -42,7 +42,7 @@ pub struct OrdersCell {
     pub deliveries: String,
 }
 
-/// The part, if the workload is order entry.
+/// The section on order entry; `None` for other workloads.
 #[must_use]
 pub fn view(summary: &Summary) -> Option<OrdersView> {
     let part = summary.order_entry.as_ref()?;
@@ -62,7 +62,7 @@ pub fn view(summary: &Summary) -> Option<OrdersView> {
     })
 }
 
-/// The part on a terminal.
+/// Prints the section on a terminal.
 pub fn print(page: &mut Page, view: &OrdersView) {
     page.blank();
     page.wrapped(&view.disclaimer);

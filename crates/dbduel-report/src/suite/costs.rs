@@ -1,4 +1,4 @@
-//! What a transaction cost in each workload, as matrices of the same shape as those of throughput.
+//! Cost of a transaction in each workload, as matrices of the same shape as those of throughput.
 
 use dbduel_judge::Summary;
 use dbduel_judge::explain::{Cost, Explanation, Moved, Unit};
@@ -8,7 +8,7 @@ use super::{Column, Matrix, MatrixCell, named_groups};
 use crate::number_of;
 use crate::words::{self, RatioUnit};
 
-/// The resources that are shown, by their stable names.
+/// Resources with a matrix, by their stable names.
 const SHOWN: [(&str, &str); 6] = [
     ("server-cpu", "Server CPU per transaction"),
     (
@@ -49,7 +49,7 @@ fn cost<'s>(
     costs.iter().find(|cost| cost.resource == resource)
 }
 
-/// The cost that can be most of the difference in a workload; `None` where none is shown.
+/// The leading cost of a workload's difference; `None` where none is shown.
 pub(super) fn moved(summary: &Summary, duel: &Duel, contender: &str) -> Option<String> {
     let explanation = explanation(summary, duel, contender)?;
     let cost = &explanation.costs[*explanation.moved.first()?];
@@ -81,7 +81,7 @@ fn matrix(summary: &Summary, resource: &str, title: &str) -> Option<Matrix> {
     cells.any(|cell| !cell.text.is_empty()).then(|| Matrix {
         title: title.to_owned(),
         note: format!(
-            "Column {}: per transaction. Other columns: relative to it; ▲ more, ▼ less, beyond doubt of one workload's figures together.",
+            "Column {}: per transaction. Other columns: relative to it; ▲ more, ▼ less, outside the joint intervals of the workload.",
             summary.baseline
         ),
         columns,

@@ -10,7 +10,7 @@ use crate::{number_of, words};
 /// Takes one figure out of the measures.
 type Pick = fn(&Measures) -> &Figure;
 
-/// What is shown, with a word for it.
+/// Processes with a matrix, and a word for each.
 const SHOWN: [(&str, Pick); 2] = [
     ("server", |one| &one.server_memory_bytes_max),
     ("load process", |one| &one.client_memory_bytes_max),
@@ -37,7 +37,7 @@ fn matrix(summary: &Summary, whose: &str, pick: Pick) -> Option<Matrix> {
     largest(summary, pick).next()?;
     Some(Matrix {
         title: format!("Largest resident memory of the {whose}"),
-        note: "Largest of the readings within slices and at their ends; what a workload reserved may stay with the next ones. The \
+        note: "Largest reading within a slice or at its end. Memory that a workload allocated may stay resident in the next ones. The \
                kernel's own peak since the start of a process is in readings.csv of the record (resident_peak_bytes)."
             .to_owned(),
         columns,

@@ -1,4 +1,4 @@
-//! What only a suite shows: workloads × contenders as matrices, group by group.
+//! Parts of a report that only a suite has: workloads × contenders as matrices, group by group.
 
 mod costs;
 mod memory;
@@ -17,28 +17,28 @@ use super::words::{self, RatioUnit};
 use super::{functions, number_of};
 pub use print::print;
 
-/// A relative throughput at which the colour of a cell is full, on the logarithmic scale.
+/// Relative throughput at which a cell has its full colour, on the logarithmic scale.
 const FULL_COLOUR: f64 = 0.5;
-/// Share of the colour that the smallest decided difference has.
+/// Share of full colour of the smallest decided difference.
 const LEAST_COLOUR: f64 = 0.18;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct SuiteView {
-    /// Relative throughput: to the baseline, and to the one before.
+    /// Throughput relative to the baseline and to the previous contender.
     pub matrices: Vec<Matrix>,
-    /// What a transaction cost, per resource.
+    /// Costs per transaction, one matrix per resource.
     pub costs: Vec<Matrix>,
     /// Memory of servers and load process.
     pub memory: Vec<Matrix>,
     /// The largest memory of each server and of the load process, in a sentence.
     pub memory_max: String,
-    /// How many verdicts may be wrong.
+    /// Error probability of the verdicts.
     pub promise: String,
     /// How the workloads were run.
     pub order: String,
     /// Every cell as a row of a table.
     pub cells: Vec<CellView>,
-    /// How contenders run the statements of each workload; empty where they were not asked.
+    /// Plans of each workload's statements; empty where servers were not asked to explain them.
     pub plans: Vec<statements::WorkloadPlans>,
 }
 
@@ -56,7 +56,7 @@ pub struct Column {
     pub contender: String,
     /// Its number, for colour and shape.
     pub number: usize,
-    /// With whom it is compared; empty in the column of the baseline itself.
+    /// Name of the contender it is compared with; empty in the baseline's own column.
     pub against: String,
 }
 
@@ -71,7 +71,7 @@ pub struct MatrixGroup {
 #[derive(Debug, Clone, Serialize)]
 pub struct MatrixRow {
     pub name: String,
-    /// What the workload is.
+    /// Description of the workload.
     pub about: String,
     pub cells: Vec<MatrixCell>,
 }
@@ -79,13 +79,13 @@ pub struct MatrixRow {
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct MatrixCell {
     pub text: String,
-    /// Carries the answer without colour; empty where there is none.
+    /// Sign of the answer, readable without colour; empty where there is none.
     pub sign: &'static str,
-    /// The answer as a class of looks: `faster`, `undecided`, `more` ...
+    /// CSS class of the answer: `faster`, `undecided`, `more` ...
     pub answer: &'static str,
-    /// Strength of the colour from 0 to 1, by the end of the interval that is nearer to one.
+    /// Strength of the colour from 0 to 1, by the end of the interval nearer to one.
     pub strength: f64,
-    /// Everything about the cell, for the pointer.
+    /// Details of the cell, for the tooltip.
     pub hover: String,
 }
 
@@ -93,7 +93,7 @@ pub struct MatrixCell {
 #[derive(Debug, Clone, Serialize)]
 pub struct CellView {
     pub level: usize,
-    /// The page has a graph of the cell's stacks.
+    /// True when the page has a flame graph for the cell.
     pub has_stacks: bool,
     pub group: String,
     pub workload: String,
@@ -106,13 +106,13 @@ pub struct CellView {
     pub blocks: u32,
     pub throughput: String,
     pub p95: String,
-    /// What moved with the difference most; empty where nothing is shown.
+    /// Leading cost; empty where none is shown.
     pub moved: String,
-    /// How many plans differ from the baseline's; empty where none does.
+    /// Number of plans that differ from the baseline's, as text; empty where none does.
     pub plans: String,
 }
 
-/// What only a suite shows; `None` for a contest of one workload.
+/// The section on a suite; `None` for a contest of one workload.
 #[must_use]
 pub fn view(summary: &Summary) -> Option<SuiteView> {
     let suite = summary.suite.as_ref()?;
@@ -125,7 +125,7 @@ pub fn view(summary: &Summary) -> Option<SuiteView> {
     if summary.contenders.len() > 2 {
         matrices.push(matrix(
             summary,
-            "Throughput relative to the contender before".to_owned(),
+            "Throughput relative to the previous contender".to_owned(),
             &|group| &group.against_predecessor,
         ));
     }
@@ -150,7 +150,7 @@ fn duels_of<'s>(summary: &'s Summary, group: &SuiteGroup) -> Vec<&'s Duel> {
     summary.duels.iter().filter(is_own).collect()
 }
 
-/// What stands beside the name of a workload: what it runs, with how many clients.
+/// Description beside the name of a workload: statements and number of clients.
 fn about(duel: &Duel) -> String {
     let cell = duel.load.cell.as_ref();
     cell.map_or_else(String::new, |cell| {
@@ -198,7 +198,7 @@ fn matrix(
     }
 }
 
-/// A row for each workload of a group, with what `cell` says in each column.
+/// A row for each workload of a group; `cell` makes the cell of each column.
 fn rows(
     summary: &Summary,
     group: &SuiteGroup,
@@ -214,7 +214,7 @@ fn rows(
     .collect()
 }
 
-/// The groups that have names, with what `cell` says of each workload in each column, and no sums.
+/// The named groups, with cells made by `cell` and without sums.
 fn named_groups(
     summary: &Summary,
     suite: &SuiteSummary,
@@ -284,7 +284,7 @@ fn cell(summary: &Summary, duel: &Duel, column: &Column) -> MatrixCell {
     }
 }
 
-/// A ratio as these matrices have it: two decimals, fewer where it is large.
+/// A ratio as in the matrices: two decimals, fewer where it is large.
 fn relative(ratio: &Figure) -> String {
     match ratio.value() {
         None => "–".to_owned(),
@@ -294,7 +294,7 @@ fn relative(ratio: &Figure) -> String {
     }
 }
 
-/// Nothing unless the verdict is that they differ.
+/// Strength of the colour; 0 unless the verdict is faster or slower.
 fn strength(verdict: Verdict, ratio: &Figure) -> f64 {
     let certain = match (verdict, ratio.interval()) {
         (Verdict::Faster, Some((low, _))) => low.ln(),
@@ -356,7 +356,7 @@ fn sums(comparisons: &[GroupComparison]) -> Vec<MatrixRow> {
     ]
 }
 
-/// Faster, slower, equivalent, and without an answer.
+/// Counts of faster, slower, equivalent, and without an answer.
 fn counts(verdicts: VerdictCounts) -> String {
     let VerdictCounts {
         faster,
@@ -372,16 +372,16 @@ fn counts(verdicts: VerdictCounts) -> String {
     format!("{faster} {slower} {equivalent} {undecided}{void}")
 }
 
-/// How many verdicts of a suite may be wrong.
+/// Sentences on the error probability of a suite's verdicts.
 fn promise(summary: &Summary) -> String {
     let Some(suite) = &summary.suite else {
         return String::new();
     };
     let others = summary.contenders.len().saturating_sub(1);
     format!(
-        "Error probability of a workload: {} for its {} against {}, however often the run was checked. So of {} between equal \
-         contenders {:.1} have a wrong verdict on average at most ({} in all). Verdicts of different workloads are not joint, and those against the \
-         contender before have as much error probability again.",
+        "Error probability of a workload: {} for its {} against {}, however often the run was checked. Of {} between equal \
+         contenders, at most {:.1} get a wrong verdict on average ({} in all). Verdicts of different workloads are not joint; those against the \
+         previous contender have the same error probability in addition.",
         words::share(1.0 - summary.rule.confidence),
         words::things(others as u64, "verdict"),
         summary.baseline,
@@ -391,7 +391,7 @@ fn promise(summary: &Summary) -> String {
     )
 }
 
-/// How the workloads took turns, and what a block is.
+/// Sentences on the order of the workloads and the form of a block.
 fn order(summary: &Summary, form: BlockForm) -> String {
     let phases = [
         (SuitePhase::Fresh, "reads of fresh tables"),
@@ -410,14 +410,14 @@ fn order(summary: &Summary, form: BlockForm) -> String {
     let mirrored = summary.schedule.mirrored;
     let block = match mirrored {
         true => "A block is a random permutation of the contenders and its reverse",
-        false => "A block holds every contender once, in an order drawn for each block",
+        false => "A block runs every contender once, in an order drawn for each block",
     };
     let why = match form {
         BlockForm::AsWritten => "as the experiment says",
         BlockForm::Affordable => "because the budget holds enough of them for each workload",
         BlockForm::TooFewMirrored => {
-            "because the budget holds too few mirrored blocks for each workload; linear drift does not cancel within such a block, \
-             and costs width, not error probability"
+            "because the budget holds too few mirrored blocks for each workload; linear drift does not cancel within such a block: \
+             it widens intervals but does not raise the error probability"
         }
     };
     format!(

@@ -7,7 +7,7 @@ use crate::terminal::{Ink, Page, clean, columns_of, cut, padded};
 const CELL: usize = 8;
 /// Columns of the names of workloads, at most.
 const NAME_MAX: usize = 24;
-/// The sums that are shown: their place, their heading and its columns.
+/// Columns of the table of sums: index of the sum, heading, and width in characters.
 const SUMS: [(usize, &str, usize); 4] = [
     (0, "mean", 8),
     (1, "interval", 16),
@@ -17,7 +17,7 @@ const SUMS: [(usize, &str, usize); 4] = [
 /// Columns of the contenders' numbers before their sums.
 const NUMBER: usize = 4;
 
-/// Prints the matrices of throughput, and what they promise.
+/// Prints the matrices of throughput and their error probability.
 pub fn print(page: &mut Page, view: &SuiteView) {
     for matrix in &view.matrices {
         page.blank();
@@ -50,7 +50,7 @@ pub fn print(page: &mut Page, view: &SuiteView) {
     }
 }
 
-/// Names do not fit above the columns, numbers do.
+/// Names do not fit above the columns, so numbers stand there.
 fn legend(page: &mut Page, matrix: &Matrix) {
     let columns = matrix.columns.iter().enumerate();
     let entries: Vec<String> = columns

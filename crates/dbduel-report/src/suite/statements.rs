@@ -1,4 +1,4 @@
-//! How contenders run the statements of a suite's workloads.
+//! Plans of the statements of a suite's workloads.
 
 use dbduel_judge::Summary;
 use dbduel_judge::summary::{Duel, StatementPlan};
@@ -17,7 +17,7 @@ pub struct WorkloadPlans {
 #[derive(Debug, Clone, Serialize)]
 pub struct ClassPlans {
     pub class: String,
-    /// A statement of it; empty where it is too long.
+    /// A statement of the class; empty where it is too long.
     pub example: String,
     pub rows: Vec<PlanRow>,
 }
@@ -36,7 +36,7 @@ pub struct ContenderMark {
     pub number: usize,
 }
 
-/// Workloads whose statements contenders were asked to explain.
+/// Workloads whose statements contenders were asked to explain, with the plans.
 pub(super) fn plans(summary: &Summary) -> Vec<WorkloadPlans> {
     let asked = summary
         .duels
@@ -82,13 +82,13 @@ pub(super) fn plans(summary: &Summary) -> Vec<WorkloadPlans> {
     asked.map(of_duel).collect()
 }
 
-/// How many classes of a workload's statements two contenders run in different ways; `None` where there is none.
+/// How many classes of a workload's statements have different plans on two contenders; `None` where there is none.
 pub(super) fn changed(duel: &Duel, contender: &str, against: &str) -> Option<String> {
     let classes = duel.statements.iter();
     let changed = classes.filter(|one| one.changed(contender, against).is_some());
     let changed = changed.count();
     (changed > 0).then(|| {
         let all = duel.statements.len();
-        format!("other plan in {changed} of {all} classes of statements")
+        format!("plan differs in {changed} of {all} classes of statements")
     })
 }

@@ -1,6 +1,6 @@
 //! The report on a sweep: a table and charts per factor, in every format that a single contest has.
 //!
-//! Functions return what is to be written; all that they say is in the [`SweepSummary`].
+//! Functions return text; their only source is the [`SweepSummary`].
 
 mod html;
 mod view;
@@ -18,7 +18,7 @@ use super::template::rendered;
 use super::terminal::{Ink, Page, clean, columns_of, padded};
 use view::{CurveView, SweepView};
 
-/// A format of the report: name on the command line, file name beside the cells, and how it is made.
+/// A format of the report on a sweep.
 pub struct SweepFormat {
     /// Name on the command line.
     pub name: &'static str,

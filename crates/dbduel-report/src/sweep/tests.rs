@@ -1,4 +1,4 @@
-//! Every format of the report on a sweep says what the summary does, and nothing that is markup by accident.
+//! Every format of the report on a sweep has the summary's content, with names escaped.
 
 use dbduel_judge::records::sweep::{SweepSummary, summarise_sweep};
 use dbduel_record::sweep::FactorKind;

@@ -11,12 +11,12 @@ use serde::Serialize;
 use crate::scaling::sides;
 use crate::words::{self, RatioUnit};
 
-/// What every format says.
+/// Content of the report on a sweep, common to all formats.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SweepView {
     pub question: String,
     pub when: String,
-    /// How far the sweep is, and what its intervals are.
+    /// Progress of the sweep, and meaning of its intervals.
     pub notes: Vec<String>,
     pub curves: Vec<CurveView>,
     /// Every cell in running order.
@@ -26,22 +26,22 @@ pub struct SweepView {
 /// The cells along one factor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CurveView {
-    /// The factor, and what is held.
+    /// The factor, and the fixed levels of the others.
     pub title: String,
     pub heads: Vec<String>,
     /// One row per level and contender.
     pub rows: Vec<Vec<String>>,
-    /// Where the contenders cross, or that it is not known.
+    /// Crossings of the contenders, or why they are unknown.
     pub sentences: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CellView {
-    /// How people call it.
+    /// Label of the cell.
     pub label: String,
     /// Name of its directory.
     pub name: String,
-    /// How far it is, and what it had since it was extended.
+    /// Progress of the cell, and its extensions.
     pub state: String,
     pub verdicts: Vec<String>,
     /// True when there is a report to look at.
@@ -172,7 +172,7 @@ fn level_rows(label: &str, cell: &SweptCell, duel: usize, unit: RatioUnit) -> Ve
     rows.collect()
 }
 
-/// How a place on the axis of a factor is written: settings with units are sizes.
+/// Function that writes a position on the axis of a factor: settings with units as sizes.
 pub(super) fn place_text(factor: &Factor) -> fn(f64) -> String {
     let has_unit = |level: &FactorLevel| level.label.ends_with(|c: char| c.is_alphabetic());
     match factor.kind == FactorKind::Setting && factor.levels.iter().any(has_unit) {

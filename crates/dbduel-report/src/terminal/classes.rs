@@ -3,7 +3,7 @@
 use super::page::{Ink, Page, clean, columns_of, padded};
 use crate::view::{ClassText, ClassesView};
 
-/// What a table is moved to the right by.
+/// Indentation of a table, columns.
 const INDENT: usize = 4;
 
 /// The tables of the last load level, which is the heaviest where levels differ in clients or rates.

@@ -9,7 +9,7 @@ use crate::words;
 /// A column of the table of figures.
 type Column = (&'static str, fn(&Measures) -> &Figure, fn(f64) -> String);
 
-/// The columns in the order of their importance; narrow terminals get the first ones.
+/// The columns, most important first; narrow terminals get the first ones.
 const COLUMNS: [Column; 7] = [
     (
         "trx/s",
@@ -91,7 +91,7 @@ pub(super) fn figures(page: &mut Page, summary: &Summary) {
     page.inked_lines(Ink::Dim, &format!("{note} {courses}"));
 }
 
-/// Columns in which half an interval is larger than its value.
+/// Which columns hold an interval whose half width exceeds its value.
 fn wide_columns(summary: &Summary) -> [bool; COLUMNS.len()] {
     COLUMNS.map(|(_, figure, _)| {
         let mut measures = summary.duels.iter().flat_map(|duel| &duel.contenders);
@@ -99,8 +99,8 @@ fn wide_columns(summary: &Summary) -> [bool; COLUMNS.len()] {
     })
 }
 
-/// The larger half of the interval as a share of the value, or where that is unwieldy in one of a column, its upper end as a
-/// multiple of the value in all of the column.
+/// The larger half of the interval as a share of the value; in a column with half widths beyond 100 %, the upper end
+/// as a multiple of the value instead.
 fn doubt(figure: &Figure, is_wide: bool) -> String {
     let Some((value, (_, high))) = figure.value().zip(figure.interval()) else {
         return String::new();

@@ -1,6 +1,6 @@
-//! The report for a terminal: the verdict first, then what it rests on.
+//! The report for a terminal: the verdict first, then its evidence.
 //!
-//! Plain text of a given width; colour is an ornament that can be left out.
+//! Plain text of a given width; colour is optional.
 
 mod classes;
 mod figures;
@@ -24,7 +24,7 @@ use dbduel_judge::Summary;
 /// As wide as the label of a finding.
 const UNLABELLED: &str = "         ";
 const REMEDY: &str = "         → ";
-/// Notes that are listed; the rest is counted.
+/// Maximum number of notes that are listed; the others are counted.
 const NOTES_MAX: usize = 6;
 
 pub struct Terminal;
@@ -133,7 +133,7 @@ fn explanations(page: &mut Page, summary: &Summary) {
     }
 }
 
-/// What each contender promises of a commit, where power was cut to prove it; the pages always have it.
+/// Durability of a commit per contender, where power cuts tested it; the pages always have it.
 fn proofs(summary: &Summary) -> Vec<String> {
     let contenders = summary.audit.iter().flat_map(|audit| &audit.contenders);
     let tested = contenders.filter(|contender| contender.proof.is_some());

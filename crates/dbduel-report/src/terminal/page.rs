@@ -1,6 +1,6 @@
 //! Text for a terminal under construction: lines of a width, with or without colour.
 //!
-//! Knows nothing of what it is about.
+//! Independent of the report's content.
 
 use dbduel_text::{ORNAMENTS, visible};
 use textwrap::core::Word;
@@ -94,22 +94,22 @@ impl Page {
     }
 }
 
-/// A text of one line, without what would let a name in the record drive the terminal.
+/// A text as one line, without control sequences that a name in the record could send to the terminal.
 pub(crate) fn clean(text: &str) -> String {
     visible(text).replace(['\n', '\t'], " ")
 }
 
-/// Columns that a text takes on a terminal.
+/// Width of a text on a terminal, columns.
 pub(crate) fn columns_of(text: &str) -> usize {
     text.width()
 }
 
-/// The text filled up with blanks to a number of columns.
+/// The text padded with blanks to a number of columns.
 pub(crate) fn padded(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
 }
 
-/// The beginning of a text, as much as `columns` hold.
+/// The beginning of a text that fits into `columns`.
 pub(crate) fn cut(text: &str, columns: usize) -> &str {
     let mut taken = 0;
     let is_beyond = |(_, character): &(usize, char)| {

@@ -7,7 +7,7 @@ use dbduel_record::Verdict;
 use super::page::{Ink, Page, clean};
 use crate::words::{self, RatioUnit};
 
-/// What is decided about latency and cost, with its interval; the rest is named with the reason.
+/// Prints the decided quantities of latency and cost with their intervals; the others are named with the reason.
 pub(super) fn quantities(page: &mut Page, summary: &Summary) {
     let comparisons = || {
         let duels = summary.duels.iter();
@@ -34,7 +34,7 @@ pub(super) fn quantities(page: &mut Page, summary: &Summary) {
     page.inked_lines(Ink::Dim, &words::quantities_note(summary));
 }
 
-/// The quantities in the order of how much is said of them: decided, open, without an interval.
+/// The quantities in the order decided, undecided, without an interval.
 fn answers(quantities: &[QuantityComparison], unit: RatioUnit) -> String {
     let mut answers = decided(quantities, unit);
     // Those that share a reason are named together.
@@ -76,7 +76,7 @@ fn decided(quantities: &[QuantityComparison], unit: RatioUnit) -> Vec<String> {
     decided.collect()
 }
 
-/// Every two contenders of a duel of three or more, without those that have a verdict above.
+/// Prints the ratios of all pairs without the baseline, in duels of three or more.
 pub(super) fn pairs(page: &mut Page, summary: &Summary) {
     let baseline = summary.baseline.as_str();
     let all = || {

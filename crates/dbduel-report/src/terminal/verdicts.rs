@@ -9,7 +9,7 @@ use super::page::{Ink, Page, clean, columns_of, padded, wrap};
 use crate::view::{FindingView, fairness_line};
 use crate::words::{self, RatioUnit};
 
-/// The question, the answer, and whether it was fair.
+/// Prints the box: question, answer, and whether it was fair.
 pub(super) fn verdict_box(page: &mut Page, summary: &Summary, findings: &[FindingView]) {
     let inner = page.width - 4;
     let mut lines: Vec<(String, String)> = Vec::new();
@@ -101,12 +101,12 @@ struct Row {
     ratio: String,
     interval: String,
     blocks: String,
-    /// The reason for the verdict, and what must be said beside it.
+    /// Reason for the verdict and reservations.
     remarks: Vec<String>,
 }
 
 impl Row {
-    /// One line where it fits, more where it does not, and the reason for the verdict below.
+    /// Lines of a row: one where it fits, more where it does not, and the reason for the verdict below.
     fn cells(&self, width: usize) -> Vec<String> {
         let verdict = format!("{} {:>8}", padded(&self.word, 12), self.ratio);
         let rest = format!("({})  {}", self.interval, self.blocks);

@@ -71,7 +71,7 @@ fn unit(summary: &Summary) -> RatioUnit {
     RatioUnit::of_values(ratios.chain(changes.flatten()))
 }
 
-/// Throughput ÷ that of another.
+/// Ratio of a throughput to another; `None` without both.
 fn change(measures: &Measures, other: Option<&Measures>) -> Option<f64> {
     let rate = |measures: &Measures| measures.throughput_per_s.value().filter(|rate| *rate > 0.0);
     Some(rate(measures)? / rate(other?)?)

@@ -39,7 +39,7 @@ pub struct ClassText {
     pub value: String,
     /// The interval, or why there is none.
     pub doubt: String,
-    /// The answer as a class of looks; empty for what is not compared with the baseline.
+    /// CSS class of the answer; empty where there is no comparison with the baseline.
     pub answer: &'static str,
 }
 
@@ -63,7 +63,7 @@ impl ClassText {
     }
 }
 
-/// The tables, if the workload has several classes.
+/// The section on classes; `None` for a workload with a single class.
 #[must_use]
 pub fn classes(summary: &Summary) -> Option<ClassesView> {
     let all = || summary.classes.iter().flat_map(|cell| &cell.classes);
@@ -101,7 +101,7 @@ pub fn classes(summary: &Summary) -> Option<ClassesView> {
     })
 }
 
-/// Why undecided ratios have no interval, if all of them have the same reason.
+/// Why undecided ratios have no interval, if all have the same reason.
 fn shared_reason<'s>(ratios: impl Iterator<Item = &'s QuantityComparison>) -> Option<&'s str> {
     let mut reasons = ratios.filter_map(|one| match (&one.ratio, one.change) {
         (_, Change::NotCompared) => None,
@@ -112,7 +112,7 @@ fn shared_reason<'s>(ratios: impl Iterator<Item = &'s QuantityComparison>) -> Op
     reasons.all(|other| other == first).then_some(first)
 }
 
-/// What all tables have in common.
+/// Settings common to all tables.
 struct Style<'s> {
     /// Whether the specification of the workload has limits.
     has_limits: bool,
@@ -203,7 +203,7 @@ impl Style<'_> {
         }
     }
 
-    /// A decided ratio with its interval. One that is undecided or not compared says so in words, with the interval or the
+    /// A decided ratio with its interval. An undecided or not compared one is given in words, with the interval or the
     /// reason beneath.
     fn ratio(&self, one: &QuantityComparison) -> ClassText {
         let value = match one.change {

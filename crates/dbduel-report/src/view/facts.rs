@@ -25,7 +25,7 @@ pub struct ContenderView {
 #[derive(Debug, Clone, Serialize)]
 pub struct SettingView {
     pub name: String,
-    /// True when the experiment set it.
+    /// True when the experiment sets it.
     pub is_asked_for: bool,
     pub values: Vec<String>,
 }
@@ -46,7 +46,7 @@ pub(super) fn when(summary: &Summary) -> String {
     }
 }
 
-/// What loading took: one observation, so it has no interval.
+/// Load time of the tables: one observation, so it has no interval.
 fn loading(load: &LoadTime) -> [Entry; 3] {
     let per_second = load.rows as f64 / load.rows_s.max(f64::EPSILON);
     let per_row_us = 1e6 * load.cpu_s / load.rows.max(1) as f64;
@@ -80,8 +80,8 @@ fn parameters(parameters: &Parameters) -> String {
     }
 }
 
-/// The sizes of the data and of the other files of the data directory; of the directory as a whole where the record does
-/// not separate them.
+/// Sizes of the data and of the other files of the data directory; of the whole directory where the record does not
+/// separate them.
 fn sizes(size: Size) -> Vec<Entry> {
     let change = |before: u64, after: u64| {
         format!(
@@ -228,7 +228,7 @@ pub(super) fn host(summary: &Summary) -> Vec<Entry> {
     entries
 }
 
-/// What is known of a machine, under its labels.
+/// Known facts of a machine, under their labels.
 fn machine(host: &Host) -> Vec<(&'static str, Option<String>)> {
     let number = |value: Option<u32>| value.map(|value| value.to_string());
     let yes_no = |value: bool| if value { "yes" } else { "no" }.to_owned();
@@ -319,7 +319,7 @@ fn machine(host: &Host) -> Vec<(&'static str, Option<String>)> {
     ]
 }
 
-/// A file system with its size and how full it was.
+/// File system with its size and free space.
 fn with_room(kind: &str, host: &Host) -> String {
     match (host.file_system_bytes, host.file_system_free_bytes) {
         (Some(all), Some(free)) => {
@@ -333,7 +333,7 @@ fn with_room(kind: &str, host: &Host) -> String {
     }
 }
 
-/// A disk's model with its firmware and driver, as far as they are known.
+/// A disk's model with its firmware and driver, as far as known.
 fn with_firmware(model: &str, host: &Host) -> String {
     let named = |name: &str, value: &Option<String>| {
         let value = value.as_ref();
@@ -343,7 +343,7 @@ fn with_firmware(model: &str, host: &Host) -> String {
     format!("{model}{firmware}{}", named("driver", &host.disk_driver))
 }
 
-/// A write cache with the commands of the disk about it, as far as they are known.
+/// A write cache with the disk's cache commands, as far as known.
 fn with_commands(cache: &str, host: &Host) -> String {
     let listed = |can: Option<bool>, name: &str| match can {
         Some(true) => format!(", {name}"),
@@ -370,18 +370,18 @@ fn polling(busy_poll_us: u32) -> String {
     }
 }
 
-/// What a pilot chose, and why.
+/// Length chosen by a pilot, and why.
 fn turns_chosen(choice: &TurnChoice) -> String {
     let reason = match choice.reason {
         TurnReason::Scatter => "their interval is predicted to narrow fastest",
         TurnReason::Shortest => {
-            "shorter ones hold too few transactions or too little beside their guard"
+            "shorter ones hold too few transactions, or too little time relative to their guard"
         }
-        TurnReason::Longest => "longer ones leave too few blocks in the budget",
+        TurnReason::Longest => "longer ones would leave too few blocks in the budget",
         TurnReason::Continuity => {
-            "in shorter ones the throughput of a contender departs from that without a switch"
+            "in shorter ones the throughput of a contender differs from that without a switch"
         }
-        TurnReason::TooLittleData => "the pilot saw too little to predict the scatter of a length",
+        TurnReason::TooLittleData => "the pilot had too little data to predict the scatter",
     };
     let predicted = choice.lengths.iter().map(|length| {
         format!(
@@ -459,7 +459,7 @@ pub(super) fn reproduce(summary: &Summary) -> Vec<Entry> {
             match &load.server_io {
                 None => cores(&load.server_cores),
                 Some(limit) => format!(
-                    "{}; limit of each: read {} and write as much",
+                    "{}; limit of each: read {}, and the same for writes",
                     cores(&load.server_cores),
                     limit.label()
                 ),

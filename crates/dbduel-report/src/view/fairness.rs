@@ -1,4 +1,4 @@
-//! Whether the contest was fair, as text: the grade, what it rests on, and what was let pass.
+//! Whether the contest was fair, as text: grade, reasons and waivers.
 
 use dbduel_audit::Finding;
 use dbduel_audit::{Audit, Grade, Outcome};
@@ -9,31 +9,31 @@ use serde::Serialize;
 use super::{Entry, entry};
 use crate::words;
 
-/// Values of a side that are shown; all are in the JSON.
+/// Values shown per side; all are in the JSON.
 const READS_SHOWN: usize = 4;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct FairnessView {
     /// `fair`, `doubtful`, `unfair` or `not comparable`.
     pub grade: &'static str,
-    /// A name for its colour: `fair`, `doubt` or `void`.
+    /// CSS class of the grade: `fair`, `doubt` or `void`.
     pub tone: &'static str,
     pub sign: &'static str,
-    /// What it rests on, a clause.
+    /// Reason for the grade, a clause.
     pub because: String,
-    /// What a committed transaction survives; contenders of which the same is said are named together.
+    /// Durability of a committed transaction; contenders with the same text share an entry.
     pub promises: Vec<Entry>,
-    /// Findings that weigh, heaviest first.
+    /// Findings that affect the grade, heaviest first.
     pub doubts: Vec<AuditView>,
     /// Findings that the experiment accepts.
     pub waived: Vec<AuditView>,
-    /// What is worth knowing.
+    /// Notes of the audit.
     pub notes: Vec<AuditView>,
     /// Facts that differ between a contender and the baseline.
     pub differences: Vec<DifferenceView>,
-    /// How many facts were compared, and with what outcome.
+    /// Number of facts compared, and the outcome.
     pub compared: String,
-    /// Waivers that nothing needed.
+    /// Waivers that no finding needed.
     pub unused_waivers: Vec<Entry>,
 }
 
@@ -51,11 +51,11 @@ pub struct AuditView {
     pub favours: String,
     /// Why it was accepted; empty when it was not.
     pub waived: String,
-    /// What the servers showed, per contender.
+    /// Evidence per contender.
     pub evidence: Vec<Entry>,
 }
 
-/// A fact of a contender that is not the baseline's.
+/// A fact in which a contender differs from the baseline.
 #[derive(Debug, Clone, Serialize)]
 pub struct DifferenceView {
     /// Class and title.
@@ -65,7 +65,7 @@ pub struct DifferenceView {
     pub value: String,
 }
 
-/// The audit of the contest; `None` when the judge did not ask.
+/// The audit of the contest; `None` when the judge did not run it.
 pub(super) fn fairness(summary: &Summary) -> Option<FairnessView> {
     let audit = summary.audit.as_ref()?;
     let views = |keep: fn(&Finding) -> bool| {
@@ -117,7 +117,7 @@ fn promises(audit: &Audit) -> Vec<Entry> {
     entries.collect()
 }
 
-/// The grade and what it rests on, in one line: `unfair: 3 doubts, 2 of them favour `mariadb`; 1 waived`.
+/// Grade and reason in one line: `unfair: 3 doubts, 2 of them favour `mariadb`; 1 waived`.
 #[must_use]
 pub fn line(summary: &Summary) -> Option<String> {
     let audit = summary.audit.as_ref()?;

@@ -8,7 +8,7 @@ use crate::words;
 #[derive(Debug, Clone, Serialize)]
 pub struct LevelView {
     pub label: String,
-    /// Blocks that count and those that do not.
+    /// Numbers of counted and excluded blocks.
     pub blocks: String,
     pub rows: Vec<MeasuresView>,
     pub why_without: String,
@@ -31,9 +31,9 @@ pub struct MeasuresView {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct FigureView {
-    /// Value, or that there is none.
+    /// Value, or `not measured`.
     pub value: String,
-    /// Interval, or that there is none.
+    /// Interval; empty or a reason without one.
     pub doubt: String,
     /// How it was obtained and why there is no interval.
     pub how: String,
@@ -124,7 +124,7 @@ pub(super) fn level(duel: &Duel) -> LevelView {
     }
 }
 
-/// The reasons, column by column; that the largest value has no interval goes without saying.
+/// Reasons for missing intervals, column by column, without the largest value, which never has one.
 fn without_interval(duel: &Duel) -> Vec<String> {
     let mut reasons = Vec::new();
     for column in &COLUMNS {
@@ -146,7 +146,7 @@ fn measures(number: usize, measures: &Measures) -> MeasuresView {
     let outcomes = &measures.outcomes;
     let drained = measures.drained_share.map(words::share);
     let drained = drained.map_or_else(String::new, |share| {
-        format!("; {share} of client time in transactions after the planned ends of turns")
+        format!("; {share} of client time after the planned ends of turns")
     });
     MeasuresView {
         contender: measures.contender.clone(),

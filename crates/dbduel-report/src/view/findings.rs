@@ -1,6 +1,6 @@
-//! Findings as text, which of them are beside the verdicts, and the disclosure checklist.
+//! Findings as text, selection of those beside the verdicts, and the disclosure checklist.
 //!
-//! A finding that holds for several workloads of a suite or several contenders is listed once, with what it says of each.
+//! A finding that holds for several workloads of a suite or several contenders is listed once, with its text for each.
 
 use dbduel_audit::Finding;
 use dbduel_audit::finding::quoted;
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{Entry, entry};
 
-/// Doubts of the audit that stand beside the verdicts; the audit has a section for all of them.
+/// Maximum number of doubts of the audit beside the verdicts; the audit has a section for all of them.
 const AUDIT_DOUBTS_SHOWN: usize = 5;
 
 #[derive(Debug, Clone, Serialize)]
@@ -19,17 +19,17 @@ pub struct FindingView {
     pub severity: &'static str,
     pub sign: &'static str,
     pub rule: String,
-    /// Why the rule matters; empty when it says so itself.
+    /// Why the rule matters; empty when the claim says so.
     pub why: String,
     pub claim: String,
     pub remedy: String,
-    /// What it says of the other workloads or contenders for which it holds.
+    /// Its text for the other workloads or contenders for which it holds.
     pub others: Vec<Entry>,
     #[serde(skip)]
     is_of_audit: bool,
 }
 
-/// All findings in their order, those that say the same of several workloads or of several contenders only once.
+/// All findings in order; those that say the same of several workloads or several contenders are merged.
 pub(super) fn views(summary: &Summary, findings: &[Finding]) -> Vec<FindingView> {
     let mut kept: Vec<(&Finding, Vec<&Finding>)> = Vec::new();
     for finding in findings {
@@ -45,8 +45,8 @@ pub(super) fn views(summary: &Summary, findings: &[Finding]) -> Vec<FindingView>
         .collect()
 }
 
-/// True for two findings of one rule that differ in the workload of a suite and its figures only, or in the contender that is
-/// not like the baseline.
+/// True for two findings of one rule that differ only in the workload of a suite and its figures, or only in the
+/// contender that differs from the baseline.
 fn says_the_same(summary: &Summary, one: &Finding, other: &Finding) -> bool {
     let is_of_workload = |finding: &Finding| summary.suite.is_some() && finding.level.is_some();
     let is_of_contender = |finding: &Finding| finding.is_of_audit() && finding.about.len() == 1;
@@ -59,7 +59,7 @@ fn says_the_same(summary: &Summary, one: &Finding, other: &Finding) -> bool {
         }
 }
 
-/// What a finding that [says the same](says_the_same) as another is about: a workload or a contender.
+/// Workload or contender that a merged finding is about.
 fn label(summary: &Summary, finding: &Finding) -> String {
     let mut duels = summary.duels.iter();
     match finding.level {
@@ -85,9 +85,7 @@ fn view(summary: &Summary, first: &Finding, others: &[&Finding]) -> FindingView 
             None => "of",
         };
         let labels = labels.join(", ");
-        claim.push_str(&format!(
-            " Also {preposition} {labels}, with details of their own."
-        ));
+        claim.push_str(&format!(" Also {preposition} {labels}; details differ."));
     }
     let others = others.iter().map(|other| {
         let mut text = other.claim.clone();
@@ -123,7 +121,7 @@ fn is_doubt_of_audit(finding: &FindingView) -> bool {
     finding.severity == "doubt" && finding.is_of_audit
 }
 
-/// What must stand beside the verdicts: voids and doubts, of the audit's doubts only the first.
+/// Findings beside the verdicts: voids and doubts, of the audit's doubts only the first.
 pub(super) fn caveats(findings: &[FindingView]) -> Vec<FindingView> {
     let mut of_audit = 0;
     let heavy = findings.iter().filter(|finding| !finding.is_note());
@@ -134,7 +132,7 @@ pub(super) fn caveats(findings: &[FindingView]) -> Vec<FindingView> {
     shown.cloned().collect()
 }
 
-/// How many doubts of the audit are not among the [`caveats`].
+/// Number of the audit's doubts that are not among the [`caveats`].
 pub(super) fn audit_doubts_left(findings: &[FindingView]) -> usize {
     let of_audit = findings.iter().filter(|finding| is_doubt_of_audit(finding));
     of_audit.count().saturating_sub(AUDIT_DOUBTS_SHOWN)
@@ -183,7 +181,7 @@ pub(super) fn disclosure(summary: &Summary) -> Vec<DisclosureView> {
     sections
 }
 
-/// How much of it the record has.
+/// Summary of the checklist: present and missing items.
 pub(super) fn disclosed(summary: &Summary) -> String {
     let all = summary.disclosure.len();
     let present = summary
@@ -225,7 +223,8 @@ mod tests {
             lag(2, doubt, &[]),
             lag(2, Severity::Note, &[]),
         ];
-        let folded = "Lag of 1 ms at point-query. Also at random-points-100, update-index, with details of their own.";
+        let folded =
+            "Lag of 1 ms at point-query. Also at random-points-100, update-index; details differ.";
         for name in ["terminal", "markdown", "html"] {
             let text = format(name)
                 .unwrap()
@@ -287,7 +286,7 @@ mod tests {
             };
             assert_eq!(of("c"), of_c, "{name}: {text}");
             assert!(of("b") > 0 && of("d") > 0, "{name}: {text}");
-            assert!(text.contains("with details of their own"), "{name}: {text}");
+            assert!(text.contains("; details differ."), "{name}: {text}");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! What the page and its Markdown twin say, as ready text in the order of reading.
+//! Content of the page and of its Markdown twin as ready text, in reading order.
 //!
-//! Decides words, not looks: no markup, no colour.
+//! Text only: no markup, no colour.
 
 use dbduel_audit::Finding;
 use dbduel_judge::Summary;
@@ -39,9 +39,9 @@ pub use storage::StorageView;
 use storage::storage;
 use verdicts::verdicts;
 
-/// Differing settings that are shown at once; the rest is one click away.
+/// Differing settings shown at once; the others are folded away.
 const SETTINGS_SHOWN: usize = 24;
-/// Differing settings that are listed at all.
+/// Differing settings listed at most.
 const SETTINGS_MAX: usize = 600;
 
 #[derive(Debug, Clone, Serialize)]
@@ -52,34 +52,34 @@ pub struct View {
     pub horizon: String,
     pub scope: String,
     pub confidence: String,
-    /// What frequent switches change, as sentences without the full stop.
+    /// Results of the continuity check, as sentences without the full stop.
     pub continuity: Vec<String>,
     /// When the run began and how long it took.
     pub when: String,
     pub workload: String,
     pub verdicts: Vec<VerdictView>,
-    /// What only a suite has.
+    /// Content that only a suite has.
     pub suite: Option<suite::SuiteView>,
     /// Latency and cost against the baseline, level by level.
     pub quantities: Vec<RatioView>,
-    /// What these are and how sure.
+    /// Definitions of these quantities and their error probability.
     pub quantities_note: String,
     /// Every two contenders, level by level; absent for a duel of two.
     pub pairs: Option<PairsView>,
-    /// What each factor contributes; absent unless the contest is designed for it.
+    /// Effects of the factors; absent unless the contest is designed.
     pub attribution: Option<attribution::AttributionView>,
     pub champions: Option<champions::ChampionsView>,
     pub fairness: Option<FairnessView>,
     pub disclosure: Vec<DisclosureView>,
-    /// How much of it the record has.
+    /// Summary of the disclosure checklist.
     pub disclosed: String,
     /// Scaling over the clients and crossings, as sentences.
     pub scaling: Vec<String>,
     /// Number of findings of severity void and doubt.
     pub reservations: usize,
-    /// Those that stand beside the verdicts.
+    /// Findings beside the verdicts.
     pub caveats: Vec<FindingView>,
-    /// How many of the audit are left to its own section.
+    /// Number of the audit's doubts shown only in its own section.
     pub caveats_more: usize,
     pub findings: Vec<FindingView>,
     /// Headings of the tables of figures.
@@ -100,7 +100,7 @@ pub struct View {
     /// Headings of the table of storage.
     pub storage_heads: [&'static str; 10],
     pub storage: Vec<StorageView>,
-    /// What only the order-entry workload has.
+    /// Content that only the order-entry workload has.
     pub orders: Option<order_entry::OrdersView>,
     /// Transaction classes, for workloads that have several.
     pub classes: Option<ClassesView>,
@@ -112,7 +112,7 @@ pub struct View {
     pub host: Vec<Entry>,
     pub method: Vec<Entry>,
     pub not_measured: Vec<String>,
-    /// What it takes to run it again.
+    /// How to run it again.
     pub reproduce: Vec<Entry>,
 }
 

@@ -1,4 +1,4 @@
-//! Every two contenders: a row for each pair, a column for each thing that is compared.
+//! All pairs of contenders: a row for each pair, a column for each quantity.
 
 use dbduel_judge::Summary;
 use dbduel_judge::summary::{Change, Duel, Figure, PairComparison, Quantity, QuantityComparison};
@@ -8,17 +8,17 @@ use super::ratios::NOT_COMPARED;
 use crate::number_of;
 use crate::words::{self, RatioUnit};
 
-/// Pairs that are named where several share a reason; more are counted.
+/// Pairs that are named where several share a reason; the others are counted.
 const NAMED: usize = 3;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct PairsView {
-    /// Headings of the compared things.
+    /// Headings of the quantities.
     pub heads: Vec<&'static str>,
     pub levels: Vec<PairLevelView>,
-    /// Why some of the answers have no interval.
+    /// Reasons for missing intervals.
     pub without_interval: Vec<String>,
-    /// How sure the answers are.
+    /// Confidence of the answers.
     pub note: String,
 }
 
@@ -26,7 +26,7 @@ pub struct PairsView {
 pub struct PairLevelView {
     pub label: String,
     pub rows: Vec<PairView>,
-    /// Who is ahead of whom in throughput, as far as it is decided.
+    /// Ranking by throughput, as far as it is decided.
     pub ranking: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ pub struct PairView {
     pub contender: String,
     /// Its number, for colour and shape.
     pub number: usize,
-    /// Name of the one that it is compared with.
+    /// Name of the contender it is compared with.
     pub against: String,
     pub against_number: usize,
     pub cells: Vec<PairCellView>,
@@ -44,10 +44,10 @@ pub struct PairView {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct PairCellView {
-    /// The answer as a class of looks: `higher`, `faster`, `undecided` ...
+    /// CSS class of the answer: `higher`, `faster`, `undecided` ...
     pub answer: &'static str,
     pub ratio: String,
-    /// The interval, or that there is none.
+    /// Interval; a dash without one.
     pub interval: String,
     /// The answer in a word, and why it has no interval.
     pub how: String,
@@ -204,7 +204,7 @@ fn remark(ratio: &Figure) -> Option<String> {
     why_bare(ratio).or_else(|| words::off_centre(ratio).map(str::to_owned))
 }
 
-/// The interval in the width of a cell.
+/// The interval, short enough for a cell.
 fn doubt(ratio: &Figure, unit: RatioUnit) -> String {
     match ratio {
         Figure::Estimated { .. } => unit.interval(ratio),

@@ -7,10 +7,10 @@ use serde::Serialize;
 use crate::number_of;
 use crate::words::{self, RatioUnit};
 
-/// The class of looks of what was not compared.
+/// CSS class of a quantity that was not compared.
 pub(super) const NOT_COMPARED: &str = "not-compared";
 
-/// One ratio beside the verdict's.
+/// Ratio of a quantity beside throughput.
 #[derive(Debug, Clone, Serialize)]
 pub struct RatioView {
     pub level: String,
@@ -18,7 +18,7 @@ pub struct RatioView {
     /// Its number, for colour and shape.
     pub number: usize,
     pub what: String,
-    /// The answer as a class of looks: `higher`, `lower`, `undecided` ...
+    /// CSS class of the answer: `higher`, `lower`, `undecided` ...
     pub answer: &'static str,
     pub phrase: String,
     pub ratio: String,
@@ -28,7 +28,7 @@ pub struct RatioView {
     pub block_sd: String,
 }
 
-/// The rows, and the note below them, which has a reason for missing intervals that all such rows share.
+/// The rows, and the note below them, which states a reason for missing intervals that all such rows share.
 pub(super) fn quantities(summary: &Summary) -> (Vec<RatioView>, String) {
     let compared = || {
         let duels = summary.duels.iter();
@@ -91,7 +91,7 @@ fn quantity_row(
     }
 }
 
-/// The answer about a quantity as a class of looks.
+/// CSS class of the answer about a quantity.
 pub(super) fn looks(change: Change) -> &'static str {
     match change {
         Change::NotCompared => NOT_COMPARED,

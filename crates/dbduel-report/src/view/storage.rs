@@ -1,4 +1,4 @@
-//! What storage made of the changes, as text.
+//! Bytes written, write amplification and size of the data, as text.
 
 use dbduel_judge::Summary;
 use dbduel_judge::explain::Amplification;

@@ -16,7 +16,7 @@ pub struct VerdictView {
     pub number: usize,
     /// `faster`, `slower`, `equivalent`, `undecided` or `void`.
     pub verdict: &'static str,
-    /// Whether the ratio is that of a verdict; an undecided or void one is not shown in large type.
+    /// True for a decided verdict; the ratio of an undecided or void one is not shown in large type.
     pub is_decided: bool,
     /// The verdict with its restriction.
     pub phrase: String,
@@ -90,7 +90,7 @@ fn how_decided(summary: &Summary, duel: &Duel, comparison: &Comparison) -> Strin
     }
 }
 
-/// After how many blocks it is undecided; an extended run has more than were planned.
+/// After how many blocks it is undecided; an extended run has more than planned.
 fn undecided_after(blocks: u32, planned: u32) -> String {
     match blocks.checked_sub(planned) {
         None | Some(0) => format!("undecided after {blocks} of at most {planned} blocks"),

@@ -1,4 +1,5 @@
-//! What frequent switches change: whether an answer depends on them, and each contender in turns against the same without a switch.
+//! Results of the continuity check: verdicts that depend on switching, and each contender in turns against the same
+//! without a switch.
 
 use dbduel_judge::Summary;
 use dbduel_judge::summary::{Comparison, Continuity, Contradiction, Duel, Figure};
@@ -58,7 +59,7 @@ fn with_interval(ratio: &Figure) -> String {
     }
 }
 
-/// What was checked of each level that has turns, and what the check could have found.
+/// One sentence per level with turns: result of the check and its sensitivity.
 #[must_use]
 pub fn continuity(summary: &Summary) -> Vec<String> {
     let checked = summary.duels.iter().filter_map(|duel| {

@@ -1,4 +1,4 @@
-//! Whether cells were in a steady state, in words.
+//! Steady state of cells, in words.
 
 use dbduel_judge::Summary;
 use dbduel_judge::summary::{CellCourse, Figure, SteadyState, Transient};

@@ -1,22 +1,22 @@
-//! Figures: values with the doubt about them, in one unit and with the same digits.
+//! Figures: values with their uncertainty, in one unit and with the same digits.
 
 use dbduel_text::percent;
 use dbduel_text::{NEAR_ONE, latency_unit, multiple, number, ratio};
 
 use dbduel_judge::summary::{Figure, How};
 
-/// What stands where nothing was measured.
+/// Text in place of a value that was not measured.
 pub const NOT_MEASURED: &str = "not measured";
 
-/// Share of an interval, counted from each end on a logarithmic scale, in which an estimate needs a reason for not
-/// being in the middle.
+/// Share of an interval, from each end on a logarithmic scale, in which an estimate gets a note on why it is not in
+/// the middle.
 const NEAR_AN_END: f64 = 0.1;
 
-/// Why an estimate may be near an end of its interval: the interval is what no look at the run has excluded, and the
-/// estimate is the mean of all blocks.
+/// Why an estimate may be near an end of its interval: the interval is the intersection of the intervals of all looks,
+/// the estimate is the mean of all blocks.
 const NOT_IN_THE_MIDDLE: &str = "running intersection of all looks";
 
-/// How the ratios that stand together are written, so that one table has one unit.
+/// Unit of the ratios in one table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RatioUnit {
     /// Differences from one, in percent.
@@ -107,7 +107,7 @@ pub fn off_centre(figure: &Figure) -> Option<&'static str> {
     (is_near_an_end && high > low).then_some(NOT_IN_THE_MIDDLE)
 }
 
-/// The value of a ratio, written like its interval; `None` when nothing was measured.
+/// The value of a ratio in the unit of its interval; `None` when nothing was measured.
 #[must_use]
 pub fn ratio_value(figure: &Figure) -> Option<String> {
     let unit = RatioUnit::of([figure]);
@@ -123,7 +123,7 @@ pub fn ratio_interval(figure: &Figure) -> String {
     }
 }
 
-/// The value of a ratio and the ends of its interval, as far as there are any.
+/// The value of a ratio and the finite ends of its interval.
 pub fn ratio_values(figure: &Figure) -> impl Iterator<Item = f64> + use<> {
     let ends = figure.interval().into_iter();
     let ends = ends.flat_map(|(low, high)| [low, high]);
@@ -134,7 +134,7 @@ fn figure_is_open(figure: &Figure) -> bool {
     matches!(figure, Figure::Estimated { high: None, .. })
 }
 
-/// The doubt about a figure, in the figure's unit: `41–44`, or the reason why there is none.
+/// The uncertainty of a figure, in the figure's unit: `41–44`, or the reason why there is none.
 #[must_use]
 pub fn doubt(figure: &Figure, text: impl Fn(f64) -> String) -> String {
     match figure {
@@ -159,7 +159,7 @@ fn range(low: &str, high: &str) -> String {
     }
 }
 
-/// The doubt about a latency in the unit of its value.
+/// The uncertainty of a latency in the unit of its value.
 #[must_use]
 pub fn latency_doubt(figure: &Figure) -> String {
     let (factor, unit) = latency_unit(figure.value().unwrap_or(0.0));
@@ -172,7 +172,7 @@ pub fn rate_doubt(figure: &Figure) -> String {
     doubt(figure, number)
 }
 
-/// The figure's value, or that there is none.
+/// The figure's value, or `not measured`.
 #[must_use]
 pub fn value(figure: &Figure, text: impl Fn(f64) -> String) -> String {
     figure.value().map_or_else(|| NOT_MEASURED.to_owned(), text)

@@ -1,4 +1,4 @@
-//! The contest in one sentence per contender: decided levels first, with sizes, undecided ones last.
+//! The contest in one sentence per contender: decided levels first, with sizes; undecided ones last.
 
 use dbduel_judge::Summary;
 use dbduel_judge::summary::{Comparison, Duel};
@@ -9,8 +9,8 @@ use super::continuity::contradictions;
 use super::{RatioUnit, clients, joined, ratio_interval, share};
 use crate::attribution;
 
-/// What depends on the switching first, then one sentence per contender that is compared with the baseline, and those of a designed contest on its factors, without the
-/// full stop.
+/// Headlines, without the full stop: verdicts that depend on switching, one sentence per contender compared with the
+/// baseline, and in a designed contest those on its factors.
 #[must_use]
 pub fn headlines(summary: &Summary) -> Vec<String> {
     let mut all = contradictions(summary);
@@ -89,7 +89,7 @@ fn headline(summary: &Summary, contender: &str) -> String {
     text
 }
 
-/// The verdicts that a contender got, those that say something first.
+/// The verdicts of a contender, decided ones first.
 fn outcomes<'s>(summary: &'s Summary, contender: &str) -> Vec<Outcome<'s>> {
     let duels: Vec<(&Duel, &Comparison)> = summary
         .duels
@@ -128,7 +128,7 @@ fn outcomes<'s>(summary: &'s Summary, contender: &str) -> Vec<Outcome<'s>> {
 }
 
 impl Outcome<'_> {
-    /// `7.9 % faster than B at 1 client`; the baseline is named where it was not before.
+    /// `7.9 % faster than B at 1 client`; `baseline` is `None` where it was already named.
     fn phrase(&self, baseline: Option<&str>, horizon: f64) -> String {
         let place = &self.place;
         let word = self.verdict.word();
@@ -154,7 +154,7 @@ impl Outcome<'_> {
         }
     }
 
-    /// The interval of a size that is that of a single duel; those of several stand beside each.
+    /// Interval of the size, for a single duel only; several show theirs beside each.
     fn interval(&self) -> String {
         match self.duels.as_slice() {
             [(_, comparison)] => match ratio_interval(&comparison.ratio) {
@@ -165,7 +165,7 @@ impl Outcome<'_> {
         }
     }
 
-    /// How much, from the smallest to the largest point estimate; a single one is written like its interval.
+    /// Size from the smallest to the largest point estimate; a single one is written like its interval.
     fn span(&self) -> Option<Span> {
         let mut values: Vec<f64> = self
             .duels
@@ -248,7 +248,7 @@ fn levels(duels: &[&Duel]) -> String {
     }
 }
 
-/// `500/s constant and 1000/s constant` would repeat itself: a last word that all share is said once.
+/// Joins texts without repeating a last word that all share: `500/s and 1000/s constant`.
 fn one_unit(texts: &[&str]) -> String {
     if let [_, .., last] = texts
         && let Some((_, unit)) = last.rsplit_once(' ')

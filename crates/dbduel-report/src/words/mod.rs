@@ -32,7 +32,7 @@ pub fn clients(count: u32) -> String {
     things(u64::from(count), "client")
 }
 
-/// When something happened, UTC to the second; empty when it cannot be said.
+/// Time of an event, UTC to the second; empty when it is out of range.
 #[must_use]
 pub fn moment(at_ms: Option<u64>) -> String {
     let timestamp =

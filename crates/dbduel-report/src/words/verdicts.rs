@@ -1,4 +1,4 @@
-//! Verdicts, what they are about, and how sure the tables beside them are.
+//! Verdicts, their scope, and the confidence of the tables beside them.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub fn verdict(comparison: &Comparison) -> String {
     }
 }
 
-/// What must be said beside every verdict on a contender that is the baseline under another name.
+/// Reservation on every verdict about a contender that is identical with the baseline.
 #[must_use]
 pub fn identical(summary: &Summary, contender: &str) -> Option<&'static str> {
     summary
@@ -28,7 +28,7 @@ pub fn identical(summary: &Summary, contender: &str) -> Option<&'static str> {
         .then_some("identical contenders: a difference is chance or an error of the lab")
 }
 
-/// A sign that carries the verdict without colour.
+/// Sign of a verdict, readable without colour.
 #[must_use]
 pub fn sign(verdict: Verdict) -> &'static str {
     match verdict {
@@ -47,7 +47,7 @@ pub fn verdict_unit(summary: &Summary) -> RatioUnit {
     RatioUnit::of(comparisons.map(|comparison| &comparison.ratio))
 }
 
-/// What the duels of a contest are called.
+/// Name of a contest's duels: load level or workload.
 #[must_use]
 pub fn level(summary: &Summary) -> &'static str {
     match summary.suite {
@@ -56,7 +56,7 @@ pub fn level(summary: &Summary) -> &'static str {
     }
 }
 
-/// What the verdicts hold for.
+/// Scope of the verdicts.
 #[must_use]
 pub fn scope(summary: &Summary) -> String {
     let load = match &summary.hosts {
@@ -75,7 +75,7 @@ pub fn scope(summary: &Summary) -> String {
     }
 }
 
-/// Where the servers ran.
+/// Machines that the servers ran on.
 fn machines(summary: &Summary) -> String {
     let contenders = summary.contenders.iter();
     let placed: Vec<(&str, &str)> = contenders
@@ -95,7 +95,7 @@ fn machines(summary: &Summary) -> String {
     }
 }
 
-/// A sign for the answer about a quantity; it carries the answer without colour.
+/// Sign of the answer about a quantity, readable without colour.
 #[must_use]
 pub fn change_sign(change: Change) -> &'static str {
     match change {
@@ -107,7 +107,7 @@ pub fn change_sign(change: Change) -> &'static str {
     }
 }
 
-/// What the quantities beside throughput are, and how sure their intervals.
+/// Definitions of the quantities beside throughput and their error probability.
 #[must_use]
 pub fn quantities_note(summary: &Summary) -> String {
     let comparisons = summary.comparisons();
@@ -122,7 +122,7 @@ pub fn quantities_note(summary: &Summary) -> String {
     )
 }
 
-/// How sure the table of all pairs is.
+/// Note on the confidence of the table of all pairs.
 #[must_use]
 pub fn pairs_note(summary: &Summary) -> String {
     let others = summary.contenders.len().saturating_sub(1);
@@ -141,7 +141,7 @@ pub fn pairs_note(summary: &Summary) -> String {
     )
 }
 
-/// Who is ahead of whom at a level as far as it is decided: `a ranks above b and c`.
+/// Ranking of a level as far as it is decided: `a ranks above b and c`.
 #[must_use]
 pub fn ranking(duel: &Duel) -> Vec<String> {
     let mut names: Vec<&str> = Vec::new();
@@ -170,7 +170,7 @@ pub fn ranking(duel: &Duel) -> Vec<String> {
     lines.collect()
 }
 
-/// The smallest difference that the lab detects on the machine of a run; `None` when no self-test preceded the run.
+/// Resolution of the lab on the machine of a run; `None` when no self-test preceded the run.
 #[must_use]
 pub fn own_resolution(summary: &Summary) -> Option<String> {
     let test = summary.self_test.as_ref()?;

@@ -1,4 +1,4 @@
-//! The system tables of servers that are initialised by their own SQL on standard input.
+//! System tables of servers that are initialised by SQL on standard input.
 
 use std::fs;
 use std::path::Path;
@@ -20,9 +20,9 @@ const DEADLINE: Duration = Duration::from_secs(600);
 pub struct Initialisation {
     /// Arguments of the daemon, after those that name its folders.
     pub arguments: Vec<&'static str>,
-    /// SQL for its standard input; empty when it has its own.
+    /// SQL for its standard input; empty when the daemon has its own.
     pub sql: Vec<u8>,
-    /// Folders to make in the data directory beforehand.
+    /// Folders to create in the data directory first.
     pub folders: &'static [&'static str],
 }
 
@@ -91,20 +91,20 @@ impl Initialisation {
     }
 }
 
-/// One piece of what a bootstrap reads.
+/// A piece of the bootstrap's input.
 pub enum Piece<'a> {
-    /// A statement of the lab.
+    /// A statement.
     Text(&'a str),
-    /// A file that must be there.
+    /// A required file.
     File(&'a str),
     /// A file that some versions lack.
     Optional(&'a str),
 }
 
-/// Puts the pieces together. Every piece ends with a line end: a bootstrap reads statements by lines.
+/// Concatenates the pieces. Every piece ends with a line end: a bootstrap reads statements by lines.
 ///
 /// # Errors
-/// A file that must be there cannot be read.
+/// A required file cannot be read.
 pub fn assemble(folder: &Path, pieces: &[Piece<'_>]) -> Result<Vec<u8>> {
     let mut sql = Vec::new();
     for piece in pieces {
@@ -114,7 +114,7 @@ pub fn assemble(folder: &Path, pieces: &[Piece<'_>]) -> Result<Vec<u8>> {
             Piece::File(name) | Piece::Optional(name) => {
                 let path = folder.join(name);
                 let text = fs::read(&path).with_context(|| {
-                    format!("could not read the system tables of the server from `{}`; the tree is not complete", path.display())
+                    format!("could not read the server's system tables from `{}`; the tree is incomplete", path.display())
                 })?;
                 sql.extend_from_slice(&text);
             }
@@ -145,7 +145,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            error.contains("b.sql") && error.contains("not complete"),
+            error.contains("b.sql") && error.contains("incomplete"),
             "{error}"
         );
     }

@@ -1,21 +1,21 @@
-//! Where the parts of a server lie in a tree, by product.
+//! Where the parts of a server are in a tree, by product.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where the parts of a product's servers lie, seen from the folder above that of the daemon.
+/// Positions of the parts of a product's servers, relative to the folder above that of the daemon.
 pub struct Layout {
-    /// File names of the daemon, the preferred first.
+    /// File names of the daemon, the preferred one first.
     pub daemons: &'static [&'static str],
-    /// Folders that can hold the files that every server needs, for a base folder.
+    /// Candidate folders of the files that every server needs, for a base folder.
     pub shares: fn(&Path) -> Vec<PathBuf>,
-    /// A file that shows that it is such a folder.
+    /// A file that identifies such a folder.
     pub share_mark: &'static str,
-    /// What is missing without it.
+    /// Name of its content in errors.
     pub share_holds: &'static str,
-    /// Folders that can hold dynamic plugins.
+    /// Candidate folders of dynamic plugins.
     pub plugins: &'static [&'static str],
-    /// Folders of libraries that its programs look for where they were built to be, and not where they are.
+    /// Folders of libraries that its programs expect at their build location.
     pub libraries: &'static [&'static str],
     /// Arguments that make the daemon print its version.
     pub version_arguments: &'static [&'static str],

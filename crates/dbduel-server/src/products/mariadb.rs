@@ -64,8 +64,8 @@ impl ServerProduct for MariaDb {
     fn forbids(&self, version: Version, setting: &Setting) -> Option<&'static str> {
         let atomic = setting.normal_name() == "innodb_use_atomic_writes" && setting.asks_for_on();
         (atomic && !version.at_least(10, 2)).then_some(
-            "before 10.2 it needs a Fusion-io device: on any other the server silently turns the doublewrite buffer off \
-             and can then open no InnoDB table",
+            "before 10.2 it needs a Fusion-io device: on any other the server silently disables the doublewrite buffer \
+             and then cannot open any InnoDB table",
         )
     }
 
@@ -149,7 +149,7 @@ fn initialisation(build: &Build) -> Result<Initialisation> {
     })
 }
 
-/// Lines of the lab's own configuration that only this product has.
+/// Lines of the lab's configuration that are specific to this product.
 fn lab_lines(version: Version) -> Vec<&'static str> {
     let mut lines = Vec::new();
     if version.at_least(11, 3) {

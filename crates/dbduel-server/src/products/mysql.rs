@@ -9,7 +9,7 @@ use super::{
     Build, COMMON_FACTS, FactQuery, Places, ReadBack, ServerProduct, Setting, Version, option_file,
 };
 
-/// Whose server it is.
+/// Vendor of the server.
 pub enum MySql {
     Oracle,
     Percona,
@@ -157,7 +157,7 @@ fn initialisation(build: &Build) -> Result<Initialisation> {
     })
 }
 
-/// Lines of the lab's own configuration that only this product has.
+/// Lines of the lab's configuration that are specific to this product.
 fn lab_lines(version: Version) -> Vec<&'static str> {
     let mut lines = Vec::new();
     if version.at_least(5, 7) {

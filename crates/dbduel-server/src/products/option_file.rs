@@ -6,7 +6,7 @@ use std::path::Path;
 use super::super::sandbox::USER;
 use super::{Build, Places, ReadBack, Setting};
 
-/// What shows that a server is in its sandbox.
+/// How to verify that a server runs in its sandbox.
 pub fn read_back(places: &Places<'_>) -> ReadBack {
     let mut values = vec![("init_file", String::new())];
     match places.listen {
@@ -33,14 +33,14 @@ pub fn read_back(places: &Places<'_>) -> ReadBack {
     }
 }
 
-/// The one address of this machine that gets in.
+/// The only address of this machine that may connect.
 fn bind_address(places: &Places<'_>) -> String {
     let address = places.listen.map(|at| at.ip().to_string());
     address.unwrap_or_else(|| "127.0.0.1".to_owned())
 }
 
-/// Settings that a contender with this many connections needs unless it sets them itself: room for its connections, and
-/// for the statements that each of them prepares.
+/// Settings that a contender needs for this many connections unless it sets them itself: room for its connections, and
+/// for their prepared statements.
 pub fn needed_settings(connections: u32) -> Vec<(&'static str, u32)> {
     vec![
         ("max_connections", connections),
@@ -104,7 +104,7 @@ pub fn render(
     text
 }
 
-/// A value as an option file reads it back: quoted when it holds what would end or change it.
+/// A value in the syntax of an option file: quoted where it contains characters that would end or change it.
 fn quote(value: &str) -> String {
     let plain =
         !value.is_empty() && !value.contains(['#', ';', '"', '\'', '\\']) && value.trim() == value;

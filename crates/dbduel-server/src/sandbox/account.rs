@@ -1,7 +1,7 @@
-//! The one account of a sandboxed server: who may log in, and how it comes to be.
+//! The only account of a sandboxed server, and how it is created.
 //!
-//! The password lies in a file inside the data directory. A copy of the data directory brings its accounts along, and
-//! so it brings the key to them as well.
+//! The password is in a file inside the data directory: a copy of the data directory then contains both its accounts
+//! and their password.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,14 +25,14 @@ pub const DATABASE: &str = "dbduel";
 const FILE_NAME: &str = "dbduel.account";
 const ATTEMPT: Duration = Duration::from_secs(5);
 
-/// User and password for a sandboxed server.
+/// Login of a sandboxed server.
 #[derive(Clone)]
 pub struct Account {
     password: String,
 }
 
 impl Account {
-    /// The account of a data directory; a new password is made and kept when it has none yet.
+    /// The account of a data directory; creates and stores a new password when it has none yet.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -53,17 +53,17 @@ impl Account {
         }
     }
 
-    /// Where the password of a data directory is kept.
+    /// Path of the file with a data directory's password.
     pub fn file(data: &Path) -> PathBuf {
         data.join(FILE_NAME)
     }
 
-    /// What a client logs in with.
+    /// Credentials for clients.
     pub fn credentials(&self) -> Credentials {
         Credentials::new(USER, &self.password)
     }
 
-    /// Tries to log in; a statement of the connection may take as long as `statement`.
+    /// Logs in; `statement` limits each statement of the connection.
     ///
     /// # Errors
     /// No server answers, or the server refuses.
@@ -76,15 +76,15 @@ impl Account {
         connect(dialect, socket, &self.credentials(), statement)
     }
 
-    /// Makes the account on a server of MySQL or MariaDB that was just initialised, and removes every other way in: accounts without a
-    /// name, which would take local logins away from ours, and root without a password. A statement may take as long as
-    /// `statement`.
+    /// Creates the account on a freshly initialised server of MySQL or MariaDB, and removes every other login:
+    /// anonymous accounts, which would take precedence for local logins, and root without a password. `statement`
+    /// limits each statement.
     ///
     /// # Errors
     /// Root cannot log in, or a statement fails. No error repeats the password.
     pub fn set_up(&self, socket: &Path, statement: Duration) -> Result<()> {
         let mut root = connect(Dialect::MySql, socket, &Credentials::new("root", ""), statement)
-            .with_context(|| format!("the server knows neither the account `{USER}` nor root without a password; its data directory was not made by the lab"))?;
+            .with_context(|| format!("the server has neither the account `{USER}` nor root without a password; its data directory was not created by dbduel"))?;
         // The accounts are the sandbox's business and no part of the data: they are not for replicas.
         root.execute("SET SESSION sql_log_bin = 0")?;
         let accounts = root.query(&format!(
@@ -122,7 +122,7 @@ impl Account {
     }
 }
 
-/// Errors quote statements, and this one holds the password.
+/// An error without the statement that it quotes, which contains the password.
 fn without_statement(error: &QueryError) -> anyhow::Error {
     match error.code() {
         Some(code) => {

@@ -1,4 +1,4 @@
-//! Asks the daemon whether it takes the settings, before anything is initialised or started.
+//! Lets the daemon check the settings before anything is initialised or started.
 
 use std::fs;
 use std::path::Path;
@@ -15,10 +15,10 @@ use super::Sandbox;
 const DEADLINE: Duration = Duration::from_secs(60);
 
 impl Sandbox {
-    /// Has the daemon check the contender's settings. Returns what it remarks about those that it takes: that it
-    /// changes a value, or that a setting does nothing any more.
+    /// Lets the daemon check the contender's settings. Returns its remarks on accepted ones: a changed value, or a
+    /// setting without effect.
     ///
-    /// Values that only an engine can judge are found at the start.
+    /// Values that only an engine can check are found at the start.
     ///
     /// # Errors
     /// [`RefusedSetting`](super::super::RefusedSetting), by downcast; or the check itself fails.

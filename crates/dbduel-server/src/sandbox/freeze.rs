@@ -1,8 +1,8 @@
 //! Stops every thread of every process of a server.
 //!
-//! A server that serves each session by a process forks these from its first one, each with a session and a group of its
-//! own, so that no signal to one group reaches them all; and it may fork while it is being stopped. A thread that starts a
-//! program by `vfork` cannot be stopped before that program has begun, so its child must not be stopped earlier.
+//! A server with a process per session forks these from its first one, each with its own session and group, so no
+//! signal to one group reaches them all; and it may fork while it is being stopped. A thread that starts a program by
+//! `vfork` cannot be stopped before that program has begun, so its child must not be stopped earlier.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,17 +12,17 @@ use nix::sys::signal::Signal;
 
 use super::super::process::{ProcessIdentity, forked_by, signal_one, tree};
 
-/// Stops the processes of one server, those that begin meanwhile too.
+/// Stops the processes of one server, including new ones.
 pub struct Stopper {
-    /// The first process, which forks the others.
+    /// The first process, the parent of the others.
     root: i32,
     asked: BTreeSet<i32>,
-    /// Whether the last round found all of them stopped: then none of them forks any more.
+    /// True when the last round found all of them stopped: then none of them forks any more.
     were_stopped: bool,
 }
 
 impl Stopper {
-    /// Stops the processes below `root`, which was asked to stop already.
+    /// Stops the processes below `root`, which was signalled already.
     pub fn new(root: i32) -> Self {
         Stopper {
             root,
@@ -31,7 +31,7 @@ impl Stopper {
         }
     }
 
-    /// Asks processes that are new to stop. True when all were stopped in the round before, too, and none is new.
+    /// Signals new processes to stop. Returns true when all were stopped in the previous round, too, and none is new.
     ///
     /// # Errors
     /// A process belongs to another user.
@@ -54,7 +54,7 @@ impl Stopper {
         Ok(is_done)
     }
 
-    /// Wakes the stopped children of a process, for which it may be waiting; the next round asks them again to stop.
+    /// Wakes the stopped children of a process that may wait for them; the next round stops them again.
     fn let_children_begin(&mut self, parent: i32) -> nix::Result<()> {
         let children = forked_by(parent.unsigned_abs()).into_iter();
         for child in children.filter_map(|child| ProcessIdentity::of(child.try_into().ok()?)) {
@@ -66,13 +66,13 @@ impl Stopper {
     }
 }
 
-/// Whether each thread of a process is stopped.
+/// True when every thread of a process is stopped.
 fn all_threads_stopped(pid: i32) -> bool {
     // A thread that ends while we look makes this look fail, and the next one succeed.
     thread_states(pid).is_ok_and(|states| states.into_iter().all(|state| state == 'T'))
 }
 
-/// Whether a thread of a process is in a wait that no signal ends: for a disk, or for a child of `vfork`.
+/// True when a thread of a process is in an uninterruptible wait: for a disk, or for a child of `vfork`.
 fn waits_uninterruptibly(pid: i32) -> bool {
     thread_states(pid).is_ok_and(|states| states.contains(&'D'))
 }

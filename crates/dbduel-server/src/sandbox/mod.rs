@@ -1,6 +1,6 @@
-//! A server's private place: its data, its configuration, its socket, and the process that runs in it.
+//! A sandbox: a server's data, configuration, socket and process.
 //!
-//! Nothing outside of the sandbox is read or written by the server, and nothing of one sandbox by another.
+//! A server reads and writes nothing outside of its sandbox, and nothing of another sandbox.
 
 mod account;
 mod check;
@@ -41,7 +41,7 @@ pub use owner::{Claim, Owner};
 pub use running::RunningServer;
 pub use start::StartError;
 
-/// The kernel's limit for the path of a socket, without the byte that ends it and one for a longer port in its name.
+/// The kernel's limit of a socket's path, minus its final byte and one for a longer port in its name.
 const SOCKET_PATH_MAX: usize = 106;
 
 /// A contender's sandbox.
@@ -59,11 +59,11 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Makes the sandbox of a contender in a run, or takes it over from an earlier, ended process of the same run.
+    /// Creates the sandbox of a contender in a run, or takes it over from an earlier, ended process of the same run.
     ///
     /// # Errors
-    /// A setting that the lab refuses ([`RefusedSetting`](super::RefusedSetting)); names that cannot be folders; a
-    /// sandbox that a living process owns or in which a server still runs.
+    /// A setting that the lab refuses ([`RefusedSetting`](super::RefusedSetting)); invalid folder names; a sandbox that
+    /// a living process owns or in which a server still runs.
     pub fn create(
         home: &Home,
         run: &str,
@@ -108,7 +108,7 @@ impl Sandbox {
         })
     }
 
-    /// Lets servers that are started from now on listen on a free port of an address of this machine, for clients of others.
+    /// Makes servers started later listen on a free port of an address of this machine, for clients on other machines.
     ///
     /// # Errors
     /// When this machine has no such address, or no free port.
@@ -123,12 +123,12 @@ impl Sandbox {
         Ok(())
     }
 
-    /// Confines servers that are started from now on to these processors; none means no confinement.
+    /// Confines servers started later to these processors; empty means no confinement.
     pub fn confine(&mut self, cores: &[u32]) {
         self.cores = cores.to_vec();
     }
 
-    /// Limits what servers that are started from now on read and write.
+    /// Limits reads and writes of servers started later.
     ///
     /// # Errors
     /// When this machine cannot limit them.
@@ -157,8 +157,7 @@ impl Sandbox {
         &self.build
     }
 
-    /// Provides a data directory that was initialised and never used. Does nothing when there is a data directory:
-    /// one that is there is complete.
+    /// Provides an initialised, unused data directory. Does nothing when there is one: an existing one is complete.
     ///
     /// # Errors
     /// The server cannot be initialised, or the copy cannot be made.
@@ -190,10 +189,10 @@ impl Sandbox {
         Ok(())
     }
 
-    /// Takes a data directory for another contender's: removes the files that name one instance.
+    /// Adapts another contender's data directory: removes the files that identify one instance.
     ///
     /// # Errors
-    /// Such a file is there and cannot be removed.
+    /// Such a file cannot be removed.
     pub fn forget_identity(&self) -> Result<()> {
         self.remove_from_data(self.product.identity_files())
     }
@@ -228,7 +227,7 @@ fn check_unused(sandbox: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The socket's path, and the folder it needs outside of the sandbox when the sandbox's path is too long.
+/// The socket's path, and its folder outside of the sandbox when the sandbox's path is too long.
 fn place_socket(
     files: &dyn FileSystem,
     folder: &Path,

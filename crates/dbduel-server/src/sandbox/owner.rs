@@ -1,4 +1,4 @@
-//! Who owns a sandbox and which server runs in it, written where the next start of the lab finds it.
+//! Owner and server of a sandbox, noted where the next start of the lab finds them.
 
 use std::fs;
 use std::io;
@@ -18,40 +18,40 @@ pub const FILE_NAME: &str = "owner.json";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Owner {
-    /// The process that made or took over the sandbox.
+    /// The process that created or took over the sandbox.
     pub dbduel: ProcessIdentity,
-    /// Name of the server in the lab's home whose program the sandbox runs. Empty in notes of earlier versions.
+    /// Name in the lab's home of the server that the sandbox runs. Empty in notes of earlier versions.
     #[serde(default)]
     pub build: String,
-    /// The server, while one runs and is known. Between the attempt to start one and the note of it there is none here,
-    /// so servers of a sandbox are looked for by their command lines.
+    /// The running server, if known. Between the start of a server and the note of it this is empty, so servers of a
+    /// sandbox are found by their command lines.
     pub server: Option<ProcessIdentity>,
     /// The server's process group.
     pub group: Option<i32>,
-    /// A folder outside of the sandbox that holds the socket, when the sandbox's own path is too long for one.
+    /// A folder outside of the sandbox for the socket, when the sandbox's path is too long for one.
     pub socket_folder: Option<PathBuf>,
 }
 
 /// The folder of a contender in a run.
 pub struct Claim {
-    /// Its path, without links.
+    /// Its path, without symbolic links.
     pub folder: PathBuf,
-    /// Who had it before.
+    /// Its previous owner.
     pub earlier: Option<Owner>,
     /// This process, not yet written.
     pub owner: Owner,
 }
 
 impl Owner {
-    /// Makes the folder of a contender in a run, or takes it over from an earlier, ended process of the same run.
+    /// Creates the folder of a contender in a run, or takes it over from an earlier, ended process of the same run.
     ///
     /// # Errors
-    /// Names that cannot be folders; a folder that cannot be made, or that belongs to a process that lives.
+    /// Invalid folder names; a folder that cannot be created, or that belongs to a living process.
     pub fn claim(home: &Home, run: &str, contender: &str, build: &str) -> Result<Claim> {
         for name in [run, contender] {
             if !is_folder_name(name) {
                 bail!(
-                    "`{name}` cannot be the name of a folder; use letters, digits, dashes, underscores and dots"
+                    "`{name}` is not a valid folder name; use letters, digits, dashes, underscores and dots"
                 );
             }
         }
@@ -90,7 +90,7 @@ impl Owner {
         })
     }
 
-    /// Reads the owner of a sandbox; `None` when there is no readable note of one.
+    /// Reads the owner of a sandbox; `None` without a readable note.
     pub fn load(sandbox: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(sandbox.join(FILE_NAME)).ok()?).ok()
     }

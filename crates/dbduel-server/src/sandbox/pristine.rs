@@ -1,7 +1,7 @@
-//! Data directories that were initialised once and never used, kept to be copied.
+//! Pristine data directories: initialised once, never used, and copied into sandboxes.
 //!
-//! Initialising takes seconds, copying does not; and two contenders that differ in nothing that matters at that time
-//! begin with the same bytes.
+//! Initialising takes seconds, copying does not; and two contenders with the same settings at initialisation begin with
+//! the same bytes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,15 @@ use super::super::products::ServerProduct;
 use super::super::progress::Progress;
 use super::super::settings::Setting;
 
-/// How much of the digest is in a folder's name.
+/// Digits of the digest in a folder's name.
 const DIGEST_DIGITS: usize = 12;
 
-/// The pristine data directory for a build and those of the settings that matter when it is made; made now when there
-/// is none.
+/// The pristine data directory for a build and the settings that are fixed at initialisation; created when there is
+/// none.
 ///
 /// # Errors
-/// The server refuses a setting ([`RefusedSetting`](super::super::RefusedSetting), by downcast) or cannot be initialised; the text quotes it.
+/// The server refuses a setting ([`RefusedSetting`](super::super::RefusedSetting), by downcast) or cannot be initialised; the text
+/// quotes it.
 pub fn ensure(
     home: &Home,
     build: &Build,
@@ -82,7 +83,7 @@ fn tempdir(parent: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// The settings that matter at this time, the last of each name.
+/// The settings that are fixed at initialisation, the last of each name.
 fn relevant(settings: &[Setting], names: &[&str]) -> Vec<Setting> {
     let mut relevant: Vec<Setting> = Vec::new();
     for setting in settings
@@ -96,7 +97,7 @@ fn relevant(settings: &[Setting], names: &[&str]) -> Vec<Setting> {
     relevant
 }
 
-/// A folder name that differs when the daemon or the settings do.
+/// A folder name that identifies the daemon and the settings.
 fn key(build: &Build, relevant: &[Setting]) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(build.daemon_digests.blake3.as_bytes());

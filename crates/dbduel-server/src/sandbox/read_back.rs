@@ -1,4 +1,4 @@
-//! Reads from a running server that the lab's own settings are in effect: its place, who may log in, no TCP port.
+//! Verifies on a running server that the lab's own settings are in effect: paths, login, no TCP port.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use dbduel_driver::Connection;
 use super::super::products::ReadBack;
 use super::start::StartError;
 
-/// A server that runs with another value of a setting that belongs to the lab.
+/// A server that runs with another value of a reserved setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the server runs with `{name}` = `{found}` where the lab set `{expected}`, so it would not be alone in its sandbox; \
-     remove the setting of the contender that changes it"
+    "the server runs with `{name}` = `{found}`, but dbduel set `{expected}` to isolate it in its sandbox; \
+     remove the contender's setting that changes it"
 )]
 pub struct NotOurs {
     name: &'static str,
@@ -20,7 +20,7 @@ pub struct NotOurs {
     expected: String,
 }
 
-/// Compares what the server runs with to what the lab set.
+/// Compares the server's settings with those of the lab.
 ///
 /// # Errors
 /// [`NotOurs`]; or the server does not answer.

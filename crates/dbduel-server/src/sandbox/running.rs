@@ -1,4 +1,4 @@
-//! A server that runs in a sandbox: looked at, frozen, thawed, stopped.
+//! A running server in a sandbox: observed, frozen, thawed, stopped.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -21,13 +21,13 @@ use super::start::{StartError, identify, tail};
 use super::{Owner, Sandbox};
 
 const POLL: Duration = Duration::from_millis(10);
-/// A stopped process may first have to finish a read or write of the disk.
+/// Timeout of a freeze: a stopped process may first have to finish a disk read or write.
 const FREEZE_DEADLINE: Duration = Duration::from_secs(10);
-/// After the first request to end, which is given as long as the caller says.
+/// Timeout after each further stop signal; the caller sets that of the first.
 const FURTHER_REQUEST: Duration = Duration::from_secs(10);
 const KILL_DEADLINE: Duration = Duration::from_secs(30);
 
-/// A server that lets us in. Dropped without [`RunningServer::stop`] it is killed.
+/// A server that accepted a login. Dropping it without [`RunningServer::stop`] kills it.
 pub struct RunningServer {
     child: Child,
     identity: ProcessIdentity,
@@ -39,17 +39,17 @@ pub struct RunningServer {
     log_start: u64,
     account: Account,
     ready_after: Duration,
-    /// What asks it to end, the polite first.
+    /// Signals that ask it to exit, the gentlest first.
     stop_signals: &'static [Signal],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped {
-    /// True when it had to be killed: it did not end before the deadline when it was asked to.
+    /// True when it had to be killed: it did not exit before the deadline.
     pub killed: bool,
     /// How it ended.
     pub status: ExitStatus,
-    /// From the request to its end.
+    /// Time from the request to its end.
     pub took: Duration,
 }
 
@@ -85,17 +85,17 @@ impl RunningServer {
         self.ready_after = after;
     }
 
-    /// Process id of the daemon, or of the first of its processes.
+    /// Process ID of the daemon, or of its first process.
     pub fn pid(&self) -> i32 {
         self.identity.pid
     }
 
-    /// The daemon's process; a later one with its pid is another.
+    /// Identity of the daemon's process, distinct from a later one with its pid.
     pub fn identity(&self) -> ProcessIdentity {
         self.identity
     }
 
-    /// Its process group, which is its session's only one; processes that it forks may have others.
+    /// Its process group, the only one of its session; processes that it forks may have others.
     pub fn group(&self) -> i32 {
         self.identity.pid
     }
@@ -105,7 +105,7 @@ impl RunningServer {
         self.ready_after
     }
 
-    /// Its address for the clients of a contest: its TCP port where it has one, which other machines reach.
+    /// Its address for the clients of a contest: its TCP port where it has one, for other machines.
     pub fn client_address(&self) -> Address {
         match self.listen {
             Some(at) => Address::Tcp {
@@ -116,19 +116,19 @@ impl RunningServer {
         }
     }
 
-    /// Its socket, as clients of this machine address it.
+    /// Its socket, for clients on this machine.
     pub fn address(&self) -> Address {
         Address::Unix {
             path: self.socket.clone(),
         }
     }
 
-    /// What clients log in with.
+    /// Credentials for clients.
     pub fn credentials(&self) -> Credentials {
         self.account.credentials()
     }
 
-    /// What its error log says since this start, at most the last 64 KiB.
+    /// Its error log since this start, at most the last 64 KiB.
     pub fn log_since_start(&self) -> String {
         tail(&self.log, self.log_start)
     }
@@ -140,7 +140,7 @@ impl RunningServer {
     pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
         self.child
             .try_wait()
-            .context("could not look after the server's process")
+            .context("could not check the server's process")
     }
 
     /// Stops every thread of every process of the server until [`RunningServer::thaw`]. When this returns, none of them runs.
@@ -174,7 +174,7 @@ impl RunningServer {
         })
     }
 
-    /// Refuses to do something with a server that has ended.
+    /// Refuses an action on a server that has ended.
     fn check_alive(&mut self, verb: &str) -> Result<()> {
         if let Some(status) = self.ended()? {
             bail!(
@@ -185,7 +185,7 @@ impl RunningServer {
         Ok(())
     }
 
-    /// Lets a frozen server run again. One that is not frozen does not notice.
+    /// Lets a frozen server run again. Has no effect on one that is not frozen.
     ///
     /// # Errors
     /// The server ended.
@@ -194,7 +194,7 @@ impl RunningServer {
         signal_tree(self.group(), Signal::SIGCONT).context("could not thaw the server")
     }
 
-    /// Asks the server to end, and kills it when it has not by the deadline. A frozen server is thawed first.
+    /// Asks the server to exit, and kills it at the deadline. A frozen server is thawed first.
     ///
     /// # Errors
     /// The process cannot be signalled or waited for.
@@ -230,7 +230,7 @@ impl RunningServer {
                 })
             }
             None => bail!(
-                "the server (process {}) could not be killed; it waits for a device that does not answer",
+                "the server (process {}) could not be killed; it waits for an unresponsive device",
                 self.pid()
             ),
         }
@@ -256,7 +256,7 @@ impl RunningServer {
         }
     }
 
-    /// Notes in the sandbox that no server runs. A note that stays behind is harmless: the process it names is gone.
+    /// Notes in the sandbox that no server runs. A stale note is harmless: its process is gone.
     fn note_end(&self) {
         if let Some(owner) = Owner::load(&self.folder) {
             let _ = Owner {
@@ -270,7 +270,7 @@ impl RunningServer {
 }
 
 impl Drop for RunningServer {
-    /// Last resort, also on panic. `stop()` is the polite way and reports how it went.
+    /// Last resort, also on panic. `stop()` shuts down cleanly and reports the result.
     fn drop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
             let _ = signal_tree(self.group(), Signal::SIGKILL);

@@ -1,4 +1,4 @@
-//! Starts the server of a sandbox and waits until it lets us in.
+//! Starts the server of a sandbox and waits until it accepts a login.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -27,13 +27,13 @@ use super::account::Account;
 use super::running::RunningServer;
 use super::{Owner, Sandbox, read_back};
 
-/// Files that every server may open: the limit is part of what is held equal. Higher limits, which containers like to
-/// give, make old servers reserve memory for each of a billion files.
+/// Limit of open files, equal for every server. Higher limits, common in containers, make old servers reserve memory
+/// for each of a billion files.
 const OPEN_FILES_MAX: u64 = 65_536;
 /// SQLSTATE of a PostgreSQL that starts, or recovers from a crash: `cannot_connect_now`.
 const STARTING: &str = "57P03";
 const POLL: Duration = Duration::from_millis(10);
-/// How much of the end of the error log is looked at.
+/// Bytes of the error log's end that are read.
 const LOG_TAIL_BYTES: u64 = 64 << 10;
 
 /// Why a server did not start.
@@ -43,29 +43,29 @@ pub enum StartError {
     #[error(transparent)]
     Refused(#[from] RefusedSetting),
     /// It ended for another reason.
-    #[error("the server ended at its start with {status}{}; its log is `{}`", quote(.tail), .log.display())]
+    #[error("the server ended during startup with {status}{}; its log is `{}`", quote(.tail), .log.display())]
     Died {
         /// How it ended.
         status: ExitStatus,
         /// The last lines of its log.
         tail: String,
-        /// Where its log is.
+        /// Path of its log.
         log: PathBuf,
     },
     /// It runs and does not answer.
-    #[error("the server did not let us in within {} s{}; its log is `{}`", .waited.as_secs(), quote(.tail), .log.display())]
+    #[error("the server did not accept a login within {} s{}; its log is `{}`", .waited.as_secs(), quote(.tail), .log.display())]
     NeverReady {
-        /// How long it was given.
+        /// The time limit.
         waited: Duration,
         /// The last lines of its log.
         tail: String,
-        /// Where its log is.
+        /// Path of its log.
         log: PathBuf,
     },
-    /// It runs with another value of a setting that belongs to the lab.
+    /// It runs with another value of a reserved setting.
     #[error(transparent)]
     NotOurs(#[from] read_back::NotOurs),
-    /// The lab could not do its part.
+    /// The lab failed.
     #[error(transparent)]
     Lab(#[from] anyhow::Error),
 }
@@ -84,13 +84,13 @@ fn processors(cores: &[u32]) -> Result<Option<CpuSet>, StartError> {
 }
 
 impl Sandbox {
-    /// Starts the server and waits until a login succeeds, at most `server_start_s` of the limits. The data directory must
-    /// be there.
+    /// Starts the server and waits until a login succeeds, at most `server_start_s` of the limits. The data directory
+    /// must exist.
     ///
     /// After a crash this is the restart: [`RunningServer::ready_after`] is then the time of recovery.
     ///
     /// # Errors
-    /// [`StartError`]; no process is left then.
+    /// [`StartError`]; no process remains then.
     pub fn start(&mut self, limits: &Limits) -> Result<RunningServer, StartError> {
         let account = &Account::of_data(&*self.files, &self.data())?;
         let data = self.data();
@@ -132,8 +132,8 @@ impl Sandbox {
         Ok(server)
     }
 
-    /// Removes what a killed server left to keep the next one out. Servers believe in the process named there as long as the
-    /// system knows it, also when it has ended and was not collected.
+    /// Removes lock files of a killed server that would block the next start. Servers trust the process ID in them as
+    /// long as the process exists, even as a zombie.
     fn unlock(&self) -> anyhow::Result<()> {
         self.remove_from_data(self.product.lock_files())?;
         let mut lock = self.socket.as_os_str().to_owned();
@@ -145,7 +145,7 @@ impl Sandbox {
         }
     }
 
-    /// Notes which server runs, for a later start that finds the sandbox.
+    /// Notes the running server, for a later start that finds the sandbox.
     fn note(&self, server: Option<&RunningServer>) -> anyhow::Result<()> {
         let owner = Owner {
             server: server.map(RunningServer::identity),
@@ -203,7 +203,7 @@ impl Sandbox {
         Ok(child)
     }
 
-    /// Why a server ended at its start, by what it has written into its log from `log_start` on.
+    /// Why a server ended during startup, by its log from `log_start` on.
     pub(super) fn ended(&self, status: ExitStatus, log_start: u64) -> StartError {
         let tail = tail(&self.log(), log_start);
         match refusal::refused(&tail, &self.settings, self.product.name()) {
@@ -263,14 +263,14 @@ impl Sandbox {
     }
 }
 
-/// Whether a server answered a login only to say that it is not ready yet.
+/// True when a server refused a login because it is still starting.
 fn is_starting(error: &ConnectError) -> bool {
     error
         .refused()
         .is_some_and(|error| error.sqlstate() == STARTING)
 }
 
-/// The end of the log, nothing from before `from`.
+/// The end of the log, without text before `from`.
 pub(super) fn tail(log: &Path, from: u64) -> String {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = File::open(log)?;
@@ -285,7 +285,7 @@ pub(super) fn tail(log: &Path, from: u64) -> String {
     String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
 }
 
-/// The process a child is, for the note that outlives us.
+/// Identity of a child process, for a note that outlives this process.
 pub(super) fn identify(child: &Child) -> Option<ProcessIdentity> {
     ProcessIdentity::of(i32::try_from(child.id()).ok()?)
 }

@@ -21,7 +21,7 @@ const LIBRARY_SUITE: &str = "bookworm";
 /// Libraries that belong to the C library or its compiler. Taken from the machine when the tree's release is its own,
 /// from the suite otherwise.
 const BASE: &[&str] = &["libc6", "libgcc-s1", "libstdc++6", "libcrypt1"];
-/// Folders of packages that a private server has no use for.
+/// Folders of packages that a private server does not need.
 const UNNEEDED: &[&str] = &[
     "etc",
     "var",
@@ -69,8 +69,7 @@ fn fetch(locator: &str, context: &FetchContext<'_>) -> Result<Fetched> {
     })
 }
 
-/// Fetches single library packages for programs of `machine` into the folder `into`, without what they depend on in
-/// turn.
+/// Fetches single library packages for programs of `machine` into the folder `into`, without their dependencies.
 ///
 /// # Errors
 /// There is no `apt-get`, or the packages cannot be fetched.
@@ -106,7 +105,7 @@ pub fn fetch_libraries(
     Ok(artifacts)
 }
 
-/// Fetches and unpacks those packages of the closure that are to be kept. Returns what they were and where they lie.
+/// Fetches and unpacks the required packages of the closure. Returns the artifacts and their folders.
 fn fetch_closure(
     suite: Suite<'_>,
     asked: &[&str],
@@ -188,8 +187,8 @@ fn parse(locator: &str) -> Option<(&str, Vec<&str>)> {
     (usable(suite) && packages.iter().all(|package| usable(package))).then_some((suite, packages))
 }
 
-/// Libraries of programs that only the package's scripts use: interpreters, tools, file formats. No
-/// server loads them, and together they would be a third of the download.
+/// Libraries of programs that only the package's scripts use: interpreters, tools, file formats. No server loads them,
+/// and they are a third of the download.
 const OF_SCRIPTS: &[&str] = &[
     "libbpf",
     "libdb5",
@@ -209,7 +208,7 @@ const OF_SCRIPTS: &[&str] = &[
     "libxtables",
 ];
 
-/// Whether a package of the closure holds shared libraries that a server may load.
+/// True when a package of the closure may hold shared libraries for a server.
 fn is_library(name: &str, own_libc: bool) -> bool {
     if BASE.contains(&name) {
         return own_libc;

@@ -1,6 +1,6 @@
 //! The machine's own package sources, and the same sources for another suite.
 //!
-//! They say where the mirror is and which key signs it, so that no mirror need be known here. Texts in, text out.
+//! They name the mirror and its signing key, so none is built in. Transforms texts only.
 
 use std::fs;
 use std::path::PathBuf;
@@ -36,12 +36,12 @@ impl HostRelease {
     }
 }
 
-/// How much of a suite is looked at.
+/// Which archives of a suite are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// The suite with its archives of updates and security fixes.
+    /// The suite with its updates and security fixes.
     WithUpdates,
-    /// The suite as it was released. Unreleased suites have nothing else, and of old ones the rest decays.
+    /// The suite as released. Unreleased suites have nothing else, and the other archives of old ones decay.
     Alone,
 }
 

@@ -1,7 +1,7 @@
-//! A private view of a Debian suite: its package lists and what can be fetched from them, without touching the system.
+//! A private view of a Debian suite: its package lists and packages, without touching the system.
 //!
-//! The machine's own package sources say where the mirror is and which key signs it; only the suite is replaced, in a
-//! copy. Works for any user, since lists, caches and the (empty) list of installed packages are private.
+//! The machine's own package sources name the mirror and its signing key; only the suite is replaced, in a copy. Works
+//! for any user, since lists, caches and the (empty) list of installed packages are private.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,17 +18,17 @@ use super::apt_sources::{HostRelease, Scope, derive, own_sources};
 const UPDATE_DEADLINE: Duration = Duration::from_secs(600);
 const ASK_DEADLINE: Duration = Duration::from_secs(120);
 const FETCH_DEADLINE: Duration = Duration::from_secs(1800);
-/// Package lists older than this are fetched again: a mirror drops old packages.
+/// Package lists older than this are fetched again: a mirror removes old packages.
 const FRESH: Duration = Duration::from_secs(24 * 3600);
-const REMEDY: &str = "packages of Debian need the client `apt-get`, which Debian and its relatives have; on other \
+const REMEDY: &str = "Debian packages need the client `apt-get` of Debian and its derivatives; on other \
                       systems name a server from another source (`dbduel servers list`)";
 
-/// A suite as it is looked at.
+/// A viewed suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Suite<'a> {
     /// Its name: bookworm, sid …
     pub name: &'a str,
-    /// A second architecture whose packages are offered beside the machine's own, such as `i386`.
+    /// A second architecture whose packages are also offered, such as `i386`.
     pub guest: Option<&'a str>,
 }
 
@@ -100,7 +100,7 @@ impl<'a> AptView<'a> {
         let sources = derive(&own_sources()?, &host.codename, self.suite.name, self.scope);
         if sources.is_empty() {
             bail!(
-                "no package source of this machine offers its own release `{}`, so that of `{}` is not known",
+                "no package source of this machine offers its own release `{}`, so none can be derived for `{}`",
                 host.codename,
                 self.suite.name
             );
@@ -115,7 +115,7 @@ impl<'a> AptView<'a> {
         Ok(())
     }
 
-    /// What would be installed on an empty system for these packages, themselves included.
+    /// The packages to install on an empty system for these packages, themselves included.
     ///
     /// # Errors
     /// A package does not exist in the suite, or its dependencies cannot be met.
@@ -178,7 +178,7 @@ impl<'a> AptView<'a> {
             .collect()
     }
 
-    /// `apt-get` with everything that belongs to the system replaced by what is ours.
+    /// `apt-get` with private paths in place of the system's.
     fn apt_get(&self, arguments: &[&str]) -> Tool<'static> {
         let path = |name: &str| self.folder.join(name).display().to_string();
         let options = [

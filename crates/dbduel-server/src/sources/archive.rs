@@ -1,4 +1,4 @@
-//! An archive as vendors publish them.
+//! An archive as published by a vendor.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::{FetchContext, Fetched, Source, unpacked};
 /// `tar:/x/mysql-8.0.tar.xz`; zip and jar files too.
 pub const SOURCE: Source = Source {
     scheme: "tar",
-    about: "An archive of binaries as a vendor publishes it: tar with any compression, zip or jar.",
+    about: "A vendor's binary archive: tar with any compression, zip or jar.",
     example: "tar:/srv/mariadb-11.4.5-linux-x86_64.tar.gz",
     is_in_place: false,
     check,

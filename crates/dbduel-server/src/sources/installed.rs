@@ -1,4 +1,4 @@
-//! A server that the machine has already.
+//! A server that is installed on this machine.
 
 use std::env;
 use std::fs;
@@ -8,9 +8,9 @@ use anyhow::{Result, bail};
 
 use super::{FetchContext, Fetched, Source};
 
-/// Programs that can be the daemon, in the order in which they are looked for.
+/// Possible names of the daemon, in search order.
 const DAEMONS: &[&str] = &["mariadbd", "mysqld", "postgres"];
-/// Where distributions and vendors put it when that is not on the PATH of ordinary users.
+/// Folders that distributions and vendors use and that are not on the PATH of ordinary users.
 const USUAL_PLACES: &[&str] = &[
     "/usr/sbin",
     "/usr/libexec",
@@ -22,13 +22,13 @@ const USUAL_PLACES: &[&str] = &[
     "/opt/mariadb/bin",
 ];
 
-/// Where Debian puts PostgreSQL: one folder for each major version below this one.
+/// Folder of Debian's PostgreSQL, with a subfolder per major version.
 const POSTGRESQL_VERSIONS: &str = "/usr/lib/postgresql";
 
 /// `installed` or `installed:mariadbd`.
 pub const SOURCE: Source = Source {
     scheme: "installed",
-    about: "The server program that this machine has, started privately and without its own configuration.",
+    about: "The server program installed on this machine, started privately and without its own configuration.",
     example: "installed:mariadbd",
     is_in_place: true,
     check,

@@ -1,6 +1,6 @@
 //! Artifacts of a Maven repository, fetched by the user's own `mvn` client.
 //!
-//! The client brings its configuration (mirrors, proxies); the lab only gives it a private local repository.
+//! The client uses its own configuration (mirrors, proxies); the lab only gives it a private local repository.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -106,7 +106,7 @@ fn fetch(locator: &str, context: &FetchContext<'_>) -> Result<Fetched> {
     let archive = repository.join(coordinates.file());
     if !archive.is_file() {
         bail!(
-            "`mvn` ended well, but the artifact is not at `{}`",
+            "`mvn` succeeded, but the artifact is not at `{}`",
             archive.display()
         )
     }

@@ -1,6 +1,6 @@
-//! Where server programs come from.
+//! Sources of server programs.
 //!
-//! A source turns a locator into files below a folder and says what it took.
+//! A source turns a locator into files below a folder and returns their artifacts.
 
 mod apt;
 mod apt_sources;
@@ -27,9 +27,9 @@ use super::unpack;
 pub use apt::fetch_libraries;
 pub use received::archive as received_archive;
 
-/// One place that server programs come from.
+/// A source of server programs.
 pub struct Source {
-    /// What stands before the colon in a server's name.
+    /// The part of a server's name before the colon.
     pub scheme: &'static str,
     /// One sentence for the user.
     pub about: &'static str,
@@ -37,49 +37,48 @@ pub struct Source {
     pub example: &'static str,
     /// True when the files stay where they are and nothing is fetched.
     pub is_in_place: bool,
-    /// Whether the locator, the part after the colon, can be understood; otherwise what is wrong with it and how it is
-    /// written.
+    /// Checks the locator, the part after the colon; the error states the fault and the correct form.
     pub check: fn(&str) -> Result<(), String>,
-    /// Brings the files. An error says what was tried, what the client said, and what to do.
+    /// Fetches the files. An error says what was tried, what the client said, and what to do.
     pub fetch: fn(&str, &FetchContext<'_>) -> Result<Fetched>,
 }
 
-/// What a source needs to work.
+/// Context of a fetch.
 pub struct FetchContext<'a> {
     /// The lab's home.
     pub home: &'a Home,
-    /// An empty folder for the tree, renamed into place when everything is there.
+    /// An empty folder for the tree, renamed into place once complete.
     pub staging: &'a Path,
-    /// About how many bytes the download has, where that is known.
+    /// Approximate size of the download in bytes, where known.
     pub expected_bytes: Option<u64>,
-    /// Receives what happens.
+    /// Receives the progress.
     pub progress: &'a dyn Progress,
 }
 
-/// One thing that was fetched.
+/// A fetched file or package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Artifact {
-    /// Name and version as its registry knows it, or the file's path.
+    /// Name and version in its registry, or the file's path.
     pub name: String,
     /// Size and digests.
     pub digests: Digests,
 }
 
-/// What a source brought.
+/// Result of a fetch.
 #[derive(Debug)]
 pub struct Fetched {
-    /// Where to look for the daemon: below the staging folder, or in place.
+    /// Where to search for the daemon: below the staging folder, or in place.
     pub tree: PathBuf,
     /// The daemon, when the source knows it.
     pub daemon: Option<PathBuf>,
     /// What was fetched; empty for files in place.
     pub artifacts: Vec<Artifact>,
-    /// Files that are of no use once everything is in place.
+    /// Files that are not needed once everything is in place.
     pub leftovers: Vec<PathBuf>,
 }
 
-/// Every source. A new one is a file beside this and a line here.
+/// Every source. To add one, add a file beside this and a line here.
 pub static SOURCES: &[Source] = &[
     installed::SOURCE,
     path::SOURCE,
@@ -96,7 +95,7 @@ pub fn by_scheme(scheme: &str) -> Option<&'static Source> {
     SOURCES.iter().find(|source| source.scheme == scheme)
 }
 
-/// Whether a locator names who logs in, which may come with a password.
+/// True when a locator contains a login, which may include a password.
 pub fn names_user(scheme: &str, locator: &str) -> bool {
     match scheme {
         "oci" => oci::names_user(locator),
@@ -104,12 +103,12 @@ pub fn names_user(scheme: &str, locator: &str) -> bool {
     }
 }
 
-/// The file or folder of this machine that a locator names, if it is one.
+/// The file or folder of this machine that a locator names, if any.
 pub fn path_here<'a>(scheme: &str, locator: &'a str) -> Option<&'a Path> {
     matches!(scheme, "path" | "tar").then(|| Path::new(locator))
 }
 
-/// Unpacks an archive into the staging folder; `leftovers` are of no use after that.
+/// Unpacks an archive into the staging folder; `leftovers` can be removed after that.
 fn unpacked(
     name: &str,
     archive: &Path,

@@ -70,7 +70,7 @@ fn fetch(locator: &str, context: &FetchContext<'_>) -> Result<Fetched> {
         .map(|entry| entry.path());
     let Some(archive) = files.find(|path| unpack::kind(path).is_some()) else {
         bail!(
-            "`npm pack {locator}` ended well but left no archive in `{}`",
+            "`npm pack {locator}` succeeded but left no archive in `{}`",
             folder.display()
         )
     };

@@ -1,4 +1,4 @@
-//! A server program or an unpacked tree in a folder of the user's.
+//! A server program or an unpacked tree in a folder of the user.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ fn fetch(locator: &str, _context: &FetchContext<'_>) -> Result<Fetched> {
     })
 }
 
-/// Whether a path is absolute. A relative one would mean something else when a run is resumed from another folder.
+/// True for an absolute path. A relative one would differ when a run is resumed from another folder.
 pub(super) fn absolute(path: &str) -> Result<(), String> {
     if path.starts_with('/') {
         Ok(())

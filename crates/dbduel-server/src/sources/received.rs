@@ -1,4 +1,4 @@
-//! A server that the orchestrator of a contest sent to this host.
+//! A server that a contest's orchestrator sent to this host.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ use super::{Artifact, FetchContext, Fetched, Source};
 /// `received:DIGEST`.
 pub const SOURCE: Source = Source {
     scheme: "received",
-    about: "A server that another machine sent for a contest on this host, by the SHA-256 of its packed files.",
+    about: "A server sent by another machine for a contest on this host, identified by the SHA-256 of its packed files.",
     example: "received:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     is_in_place: false,
     check,
     fetch,
 };
 
-/// Where its packed files are before they are unpacked.
+/// Path of its packed files before they are unpacked.
 pub fn archive(home: &Home, digest: &str) -> PathBuf {
     let name = format!("{digest}.tar.gz");
     home.downloads().join("received").join(name)
@@ -30,7 +30,7 @@ fn check(locator: &str) -> Result<(), String> {
     match locator.len() == 64 && locator.chars().all(is_digit) {
         true => Ok(()),
         false => Err(format!(
-            "`{locator}` is no SHA-256, which has 64 hexadecimal digits"
+            "`{locator}` is not a SHA-256 digest of 64 hexadecimal digits"
         )),
     }
 }
@@ -39,7 +39,7 @@ fn fetch(locator: &str, context: &FetchContext<'_>) -> Result<Fetched> {
     let archive = archive(context.home, locator);
     ensure!(
         archive.is_file(),
-        "no contest has sent it to this machine; name the server itself"
+        "no contest sent it to this machine; name the server itself"
     );
     let unpacked = checked_and_unpacked(locator, &archive, context);
     // Fetched again where it is wanted again: it may not even run here.
@@ -55,7 +55,7 @@ fn checked_and_unpacked(
     let digests = digest::of_file(archive)?;
     ensure!(
         digests.sha256 == digest,
-        "what was sent has the SHA-256 {}",
+        "the received file has the SHA-256 {}",
         digests.sha256
     );
     unpack::whole(archive, context.staging, context.progress)?;

@@ -1,5 +1,4 @@
-//! An archive on a web server, as vendors publish them; fetched by the machine's own `curl`, which brings proxies and
-//! certificates along.
+//! A vendor's archive on a web server, fetched by the machine's own `curl` with its proxies and certificates.
 
 use std::fs;
 use std::path::Path;
@@ -12,18 +11,18 @@ use super::super::{digest, unpack};
 use super::{FetchContext, Fetched, Source, unpacked};
 
 const DEADLINE: Duration = Duration::from_secs(4 * 3600);
-/// How long a size is asked for.
+/// Timeout for querying a size.
 const SIZE_DEADLINE: Duration = Duration::from_secs(60);
 const REMEDY: &str = "install the package `curl`, it fetches this server";
-/// What `curl` ends with when the server cannot continue a download.
+/// Exit status of `curl` when the server cannot continue a download.
 const CANNOT_CONTINUE: i32 = 33;
-/// How a checksum begins behind the address.
+/// Prefix of a checksum after the address.
 const CHECKSUM: &str = "#sha256=";
 
 /// `url:https://…/mysql-8.4.6-linux-glibc2.28-x86_64.tar.xz#sha256=…`.
 pub const SOURCE: Source = Source {
     scheme: "url",
-    about: "An archive on a web server, fetched with `curl`; a broken download is continued. Without #sha256=… the digest is only recorded.",
+    about: "An archive on a web server, fetched with `curl`; an interrupted download is resumed. Without #sha256=… the digest is only recorded.",
     example: "url:https://example.org/mysql-8.4.6-linux-glibc2.28-x86_64.tar.xz",
     is_in_place: false,
     check,
@@ -51,7 +50,7 @@ impl<'a> Download<'a> {
         };
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
         if let Some(character) = address.chars().find(|c| !c.is_ascii_graphic() || *c == '#') {
-            return Err(format!("`{address}` has the character `{character}`"));
+            return Err(format!("`{address}` contains the character `{character}`"));
         }
         let path = path.split('?').next().unwrap_or_default();
         let file = path.rsplit('/').next().unwrap_or_default();
@@ -65,11 +64,11 @@ impl<'a> Download<'a> {
             |text: &str| text.len() == 64 && text.chars().all(|c| c.is_ascii_hexdigit());
         match sha256 {
             Some(sha256) if !is_digest(sha256) => Err(format!(
-                "`{sha256}` is no SHA-256, which has 64 hexadecimal digits"
+                "`{sha256}` is not a SHA-256 digest of 64 hexadecimal digits"
             )),
             None if encrypted.is_none() => Err(format!(
-                "`{address}` comes without encryption and could be changed on the way; add {CHECKSUM}DIGEST, which the \
-                 vendor publishes"
+                "`{address}` is not encrypted and could be changed in transit; add {CHECKSUM}DIGEST with the digest that \
+                 the vendor publishes"
             )),
             sha256 => Ok(Download {
                 address,
@@ -80,7 +79,7 @@ impl<'a> Download<'a> {
     }
 }
 
-/// Whether an address names who logs in, which may come with a password.
+/// True when an address contains a login, which may include a password.
 pub fn names_user(locator: &str) -> bool {
     let authority = locator
         .split_once("://")
@@ -113,14 +112,14 @@ fn fetch(locator: &str, context: &FetchContext<'_>) -> Result<Fetched> {
         if !found.eq_ignore_ascii_case(expected) {
             let _ = fs::remove_dir_all(&folder);
             bail!(
-                "`{address}` is not the file that was asked for: its SHA-256 is {found}, expected {expected}; it was removed"
+                "`{address}` is not the expected file: its SHA-256 is {found}, expected {expected}; it was removed"
             );
         }
     }
     unpacked(locator, &archive, vec![folder], context)
 }
 
-/// Fetches `address`, or the rest of it, and names it `archive` when all of it is there.
+/// Fetches `address`, or its missing part, and renames it to `archive` once complete.
 fn download_into(
     folder: &Path,
     address: &str,
@@ -168,8 +167,8 @@ fn download_into(
     }
     if !finished.status.success() {
         bail!(
-            "could not fetch `{address}` ({}){}\nWhat has arrived is kept and continued by the next try; remove `{}` to \
-             begin again",
+            "could not fetch `{address}` ({}){}\nThe partial download is kept and resumed by the next try; remove `{}` to \
+             start over",
             finished.status,
             quote(&finished.stderr),
             folder.display()
@@ -178,7 +177,7 @@ fn download_into(
     fs::rename(&part, archive).with_context(|| format!("could not rename `{}`", part.display()))
 }
 
-/// How many bytes the server says that the file has.
+/// The file's size in bytes, as reported by the server.
 fn size(address: &str) -> Option<u64> {
     let answer = Tool::new("curl", REMEDY)
         .with(|command| {
@@ -236,7 +235,7 @@ mod tests {
         refused("file:///etc/x.tar.gz", "https://");
         refused("https://h/x.exe", "does not end in");
         refused("https://h", "does not end in");
-        refused("http://h/x.tar.gz", "could be changed on the way");
+        refused("http://h/x.tar.gz", "could be changed in transit");
         refused("https://h/x.tar.gz#sha256=12", "64 hexadecimal digits");
         refused("https://h/a b.tar.gz", "the character");
     }
@@ -336,7 +335,7 @@ mod tests {
             )
         };
         let broken = fetch(&sha256).unwrap_err().to_string();
-        assert!(broken.contains("continued by the next try"), "{broken}");
+        assert!(broken.contains("resumed by the next try"), "{broken}");
         let fetched = fetch(&sha256).unwrap();
         assert_eq!(fetched.artifacts[0].digests.sha256, sha256);
         assert_eq!(fs::read(at("staging/server/mysqld")).unwrap(), noise);

@@ -7,7 +7,7 @@
 //! **What is estimated.** The main effect of a factor is the mean of its runs at the second level less the mean of those at
 //! the first. Where no more than two factors interact it is the factor's Shapley value, half of every interaction included,
 //! and the main effects add up to the whole difference (Shapley 1953). The gap between their sum and the difference that
-//! the two contenders themselves show is what interactions of three and more contribute.
+//! the two contenders themselves show is the contribution of interactions of three or more factors.
 //!
 //! **Designs.** All combinations up to four factors; the matrices of Plackett and Burman (1946) with their foldover (Box and
 //! Wilson 1951) beyond, in which main effects are clear of all interactions of two. All designs hold the two contenders
@@ -24,10 +24,10 @@ mod plackett_burman;
 
 use crate::error::StatsError;
 
-/// Factors up to which a design has all combinations: four have as many in the matrix of eight rows with its foldover.
+/// Maximum number of factors of a design of all combinations: for four, the matrix of eight rows with its foldover has as many runs.
 const FULL_MAX: usize = 4;
 
-/// Most factors of a design.
+/// Maximum number of factors of a design.
 pub const FACTORS_MAX: usize = plackett_burman::FACTORS_MAX;
 
 /// How the runs of a design were chosen.
@@ -39,7 +39,7 @@ pub enum DesignKind {
     Foldover,
 }
 
-/// Runs of two-level factors from which main effects are clear of interactions of two.
+/// Runs of two-level factors whose main effects are clear of two-factor interactions.
 ///
 /// ```
 /// use dbduel_stats::attribution::{FactorialDesign, contrast};
@@ -66,14 +66,15 @@ pub struct FactorialDesign {
     runs: Vec<Vec<bool>>,
 }
 
-/// The contrast of interactions that a design cannot tell from each other.
+/// The contrast of interactions that a design confounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InteractionContrast {
-    /// Pairs of factors, and whether the interaction counts with a negative sign. More than one: the contrast is their sum.
+    /// Pairs of factors, and whether the interaction enters with a negative sign. With more than one, the contrast is
+    /// their sum.
     pub pairs: Vec<([usize; 2], bool)>,
-    /// False where parts of other pairs' interactions are in it too.
+    /// False where parts of other pairs' interactions contribute too.
     pub is_clear: bool,
-    /// Weight of each run: the effect of one factor at the other's second level, less that at its first.
+    /// Weight of each run: the effect of one factor at the other's second level, minus that at its first.
     pub weights: Vec<f64>,
 }
 
@@ -108,10 +109,11 @@ impl FactorialDesign {
         Self::from_runs(runs)
     }
 
-    /// A design that was made before.
+    /// A design from existing runs.
     ///
     /// # Errors
-    /// [`StatsError::Shape`] for runs of which main effects cannot be estimated clear of each other and of interactions of two.
+    /// [`StatsError::Shape`] for runs in which main effects are confounded with each other or with two-factor
+    /// interactions.
     pub fn from_runs(runs: Vec<Vec<bool>>) -> Result<Self, StatsError> {
         let wrong = |problem: &str| {
             Err(StatsError::Shape {
@@ -129,7 +131,7 @@ impl FactorialDesign {
         let complement = |run: &Vec<bool>| run.iter().map(|is_second| !is_second).collect();
         let is_present = |run: &Vec<bool>| sorted.binary_search(run).is_ok();
         if sorted.len() != runs.len() || !runs.iter().map(complement).all(|run| is_present(&run)) {
-            return wrong("a run is there twice, or one without its foldover");
+            return wrong("a run is repeated, or its foldover is missing");
         }
         if !is_present(&vec![false; factors]) {
             return wrong("the contenders whose difference is divided are not among its runs");
@@ -139,9 +141,7 @@ impl FactorialDesign {
         let is_orthogonal =
             |one: usize| (0..one).all(|other| dot(&columns[one], &columns[other]) == 0.0);
         if !(0..factors).all(is_orthogonal) {
-            return wrong(
-                "two factors change together, so that their effects cannot be told apart",
-            );
+            return wrong("two factors change together, so their effects are confounded");
         }
         Ok(design)
     }
@@ -167,7 +167,7 @@ impl FactorialDesign {
         }
     }
 
-    /// Weights of the main effect of a factor. A factor that there is not has weights of zero.
+    /// Weights of the main effect of a factor; all zero for an unknown factor.
     #[must_use]
     pub fn main_effect(&self, factor: usize) -> Vec<f64> {
         let scale = 2.0 / self.runs.len() as f64;
@@ -177,7 +177,7 @@ impl FactorialDesign {
             .collect()
     }
 
-    /// Contrasts of all interactions of two factors; those that the design cannot tell from each other share one.
+    /// Contrasts of all two-factor interactions; confounded ones share one.
     #[must_use]
     pub fn interactions(&self) -> Vec<InteractionContrast> {
         let columns: Vec<Vec<f64>> = (0..self.factors())
@@ -222,7 +222,7 @@ impl FactorialDesign {
         found
     }
 
-    /// Weights of the whole difference: the run with all factors at the second level, less that with none.
+    /// Weights of the whole difference: the run with all factors at the second level, minus the run with none.
     #[must_use]
     pub fn whole(&self) -> Vec<f64> {
         let weight = |run: &Vec<bool>| match (run.contains(&true), run.contains(&false)) {
@@ -245,8 +245,8 @@ impl FactorialDesign {
         sum
     }
 
-    /// Weights of what the main effects leave of the whole difference; `None` where they cannot leave anything, because there
-    /// are no three factors.
+    /// Weights of the remainder of the whole difference after the main effects; `None` with fewer than three factors,
+    /// where it is always zero.
     #[must_use]
     pub fn gap(&self) -> Option<Vec<f64>> {
         let factors = self.factors();

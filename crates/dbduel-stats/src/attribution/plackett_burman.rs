@@ -9,12 +9,12 @@ const GENERATORS: [&str; 5] = [
     "+++++-+-++--++--+-+----",
 ];
 
-/// Most factors: the columns of the largest matrix.
+/// Maximum number of factors: the columns of the largest matrix.
 pub(super) const FACTORS_MAX: usize = GENERATORS[GENERATORS.len() - 1].len();
 
-/// The smallest matrix with a column for each factor, and the same with all levels exchanged (Box and Wilson 1951), so that no
-/// interaction of two is in a main effect. The row of minus signs that ends a matrix and its foldover are the runs in which
-/// no factor and all are changed. At most [`FACTORS_MAX`] factors.
+/// The smallest matrix with a column for each factor, and the same with all levels exchanged (Box and Wilson 1951), so
+/// that main effects are clear of two-factor interactions. The row of minus signs that ends a matrix and its foldover
+/// are the runs in which no factor and all are changed. At most [`FACTORS_MAX`] factors.
 pub(super) fn with_foldover(factors: usize) -> Vec<Vec<bool>> {
     let generator = GENERATORS.iter().find(|row| row.len() >= factors);
     let generator = generator.map_or("", |row| *row).as_bytes();

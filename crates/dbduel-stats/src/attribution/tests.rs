@@ -64,7 +64,7 @@ fn four_factors_have_all_interactions_clear_and_five_share_one_contrast_of_two_p
     assert!(partly.len() == 28 && partly.iter().all(|one| !one.is_clear));
 }
 
-/// Every weight has its counterpart: what the exactness of the tests rests on.
+/// Every weight has its counterpart, the condition for the exactness of the tests.
 #[test]
 fn every_contrast_is_its_own_negative_with_runs_exchanged() {
     for factors in sizes() {
@@ -192,8 +192,8 @@ fn runs_that_are_no_design_are_refused() {
     );
 }
 
-/// The variance of an effect times the slices it takes is that of a duel of two, whatever the number of factors: without some of
-/// its runs a design would measure no other effect sooner.
+/// The variance of an effect times the slices it takes is that of a duel of two, for any number of factors: leaving
+/// out runs would not make a design measure the other effects sooner.
 #[test]
 fn an_effect_costs_as_many_slices_in_every_design() {
     for factors in sizes() {
@@ -206,8 +206,8 @@ fn an_effect_costs_as_many_slices_in_every_design() {
     }
 }
 
-/// Why settled factors do not leave a foldover: without the runs at one of their levels it is no design, and two that change as one
-/// put two other pairs of factors into one column each.
+/// Why settled factors are not dropped from a foldover: without the runs at one of their levels it is no design, and
+/// two factors that change together put two other pairs of factors into one column each.
 #[test]
 fn a_foldover_of_seven_factors_loses_its_balance_without_some_of_its_runs() {
     let design = FactorialDesign::new(7).unwrap();

@@ -4,7 +4,7 @@ use super::{CONFIDENCE, HistoryRule, SIDE_MIN};
 use crate::moments::as_count;
 use crate::random::RandomStream;
 
-/// A significant split of one segment, places counted from its start.
+/// A significant split of one segment, positions counted from its start.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Split {
     pub(super) at: usize,

@@ -5,7 +5,7 @@ use crate::linear::inverse;
 /// Starting points (σ, κ) of the fit; it keeps the best end.
 const STARTS: [(f64, f64); 4] = [(0.02, 1e-4), (0.2, 1e-3), (0.001, 1e-6), (0.5, 1e-5)];
 
-/// Bound of steps per start; convergence takes a few dozen.
+/// Maximum number of steps per start; convergence takes a few dozen.
 const STEPS_MAX: usize = 500;
 
 /// Below these a coefficient counts as zero.
@@ -56,7 +56,7 @@ impl Curve {
             .sum()
     }
 
-    /// The curve with the root coefficients s = √σ, k = √κ moved; squares keep σ and κ positive.
+    /// The curve after a step of the root coefficients s = √σ, k = √κ; squares keep σ and κ positive.
     fn moved(&self, step: &[f64]) -> Curve {
         let mut moved = *self;
         let mut step = step.iter();

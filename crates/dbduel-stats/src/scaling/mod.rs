@@ -15,13 +15,13 @@ use curve::{Curve, fit_curve};
 /// Significance of the lack-of-fit test.
 const LACK_OF_FIT_ALPHA: f64 = 0.05;
 
-/// Largest N that is fitted: powers of greater ones have no place in the normal equations.
+/// Largest N that is fitted: powers of larger ones overflow in the normal equations.
 const LEVEL_MAX: f64 = 1e9;
 
 /// The peak is stated only up to this multiple of the largest N measured.
 const EXTRAPOLATION_MAX: f64 = 1.5;
 
-/// What the law says about one contender.
+/// The law's coefficients for one contender.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScalingFit {
     /// Throughput at N = 1 on the law. Its interval leaves out the scatter common to a whole sweep.

@@ -43,7 +43,7 @@ impl Coins {
         }
     }
 
-    /// Coins that are given, such as all there can be.
+    /// Given coins, such as all possible ones.
     #[cfg(test)]
     pub(super) fn of_rows(rows: Vec<CoinRow>) -> Self {
         Coins {

@@ -1,4 +1,4 @@
-//! What is fixed before the first unit is measured.
+//! Parameters that are fixed before the first unit is measured.
 
 use crate::error::{MAGNITUDE_MAX, StatsError, bounded, not_negative, open_fraction};
 
@@ -11,10 +11,10 @@ pub const DEFAULT_PATHS: usize = 4999;
 /// Units before the first look. No fair coin can reject at α ≤ 0.05 with fewer.
 pub const DEFAULT_N_MIN: usize = 6;
 
-/// What is fixed before the first unit is measured. The same plan and units give the same decision.
+/// Parameters that are fixed before the first unit is measured. The same plan and units give the same decision.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SequentialPlan {
-    /// Weight of all units together that the budget pays for; their largest number, where all weights are 1.
+    /// Total weight of the units within the budget; their largest number, where all weights are 1.
     pub weight_max: f64,
     /// Units before the first look.
     pub n_min: usize,
@@ -70,12 +70,12 @@ impl SequentialPlan {
         None
     }
 
-    /// The share of the planned information that units of this weight together have.
+    /// The share of the planned information in units of this total weight.
     pub(super) fn share(&self, weight: f64) -> f64 {
         (weight / self.weight_max).min(1.0)
     }
 
-    /// Whether units of this weight together are all that the budget pays for, but for rounding of their sum.
+    /// Whether units of this total weight exhaust the budget, up to rounding of their sum.
     pub(super) fn is_spent(&self, weight: f64) -> bool {
         weight >= self.weight_max * (1.0 - 1e-9)
     }
@@ -115,7 +115,7 @@ impl SequentialPlan {
             return Err(StatsError::Parameter {
                 name: "paths",
                 value: self.paths as f64,
-                requirement: "at least 1 / ((1 - reserve) alpha), or no path could ever be given up",
+                requirement: "at least 1 / ((1 - reserve) alpha), or no path could ever be rejected",
             });
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The share of a whole effect that a part of it is, by inversion.
+//! Share of a part in a whole effect, by inversion.
 
 use super::coins::Coins;
 use super::confidence_set::ShiftTest;
@@ -7,13 +7,13 @@ use super::unit::{Unit, check_all, mean_effect};
 use super::verdict::Interval;
 use crate::error::StatsError;
 
-/// Ends of an interval of shares are located to this.
+/// Ends of an interval of shares are located to this precision.
 const END_PRECISION: f64 = 1e-3;
 
 /// Upper bound of halvings per end; reached only where shares are so large that their neighbours are further apart.
 const HALVINGS_MAX: usize = 60;
 
-/// Doublings of the distance from the estimate within which an end is looked for.
+/// Doublings of the distance from the estimate within which an end is searched.
 const DOUBLINGS: i32 = 10;
 
 /// The shares that no look at the units has excluded: those for which "the part less this share of the whole is symmetric about
@@ -34,7 +34,7 @@ pub fn share_of_whole(
     if all.any(|unit| unit.difference().is_none()) {
         return Err(StatsError::Shape {
             what: "units of a part and of its whole",
-            problem: "totals, of which no share can be taken".to_owned(),
+            problem: "totals; a share is defined for differences only".to_owned(),
         });
     }
     if part.len() != whole.len() {
@@ -80,12 +80,12 @@ pub fn share_of_whole(
     })
 }
 
-/// What the units say of a share.
+/// Result of the estimation of a share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum WholeShare {
     /// The shares that no look has excluded.
     Estimated(Share),
-    /// The whole itself may be zero, of which everything and nothing is a share.
+    /// The whole itself may be zero, so no share is defined.
     OfNothing,
     /// Every share has been rejected: it changed during the run.
     NotConstant,
@@ -94,7 +94,7 @@ pub enum WholeShare {
 /// A share with its interval, valid at every look at once.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share {
-    /// Mean of the part over the mean of the whole, or the end of the interval next to it.
+    /// Mean of the part over the mean of the whole, or the nearest end of the interval.
     pub value: f64,
     /// Shares that no look has excluded; infinite ends where nothing bounds them.
     pub interval: Interval,

@@ -1,4 +1,4 @@
-//! An e-process against symmetry of the units: evidence that may be looked at for ever.
+//! An e-process against symmetry of the units: evidence that may be checked without a time limit.
 //!
 //! Each factor exp(λz)/cosh(λz) has mean one when the sign of z is a fair coin, so the mixture over λ exceeds 1/α with
 //! probability at most α at any time, with no horizon (Ville 1939; de la Peña 1999; Vovk & Wang 2024).

@@ -1,23 +1,22 @@
-//! What one path of units is judged by: its sum, measured by how far its own units let a sum go.
+//! The statistic of one path of units: its sum, relative to the variance of such sums estimated from its own units.
 //!
 //! Units that follow each other need not be independent. Where a contender has dips of its own, one block has one and
 //! the next has none, and their sum goes less far than the units scatter; where the ratio wanders it goes further. So
 //! the square of the sum is divided by the variance of such sums, in which the products of neighbours are, with weights
 //! that fall with their distance (Newey and West 1987). Dividing each path by its own keeps the test exact where the
 //! signs are coins, and brings it nearer to its promise where neighbours are correlated (after the studentised tests of
-//! Janssen 1997). What few units say about their correlation is mostly chance, and paths of little variance by chance
-//! would be taken for far ones: six units say nothing, and from then on products count by a share of 1 − 6/n, half of
+//! Janssen 1997). Correlation estimated from few units is mostly chance, and paths of little variance by chance
+//! would be taken for far ones: with six units it is ignored, and from then on products count by a share of 1 − 6/n, half of
 //! it at twelve. Reach and share were chosen on the simulated machines of the acceptance suite, for intervals that hold
 //! the truth about as often as they promise and decide soonest.
 
-/// Units to either side of one that it is taken to be correlated with.
+/// Units to either side of a unit that may be correlated with it.
 pub(super) const NEIGHBOURS: usize = 3;
 
-/// So many units say nothing about their correlation.
+/// Number of units whose correlation is not used: too few to estimate it.
 const UNITS_THAT_SAY_NOTHING: f64 = 6.0;
 
-/// By how much the product of two units that lie `lag` apart counts: twice Bartlett's weight, each being the other's
-/// neighbour.
+/// Weight of the product of two units that lie `lag` apart: twice Bartlett's weight, each being the other's neighbour.
 pub(super) fn lag_weight(lag: usize) -> f64 {
     2.0 * (1.0 - lag as f64 / (NEIGHBOURS + 1) as f64)
 }
@@ -25,17 +24,17 @@ pub(super) fn lag_weight(lag: usize) -> f64 {
 /// A variance below this share of the mean square is rounding: the units are equal.
 const ROUNDING_SHARE: f64 = 1e-9;
 
-/// Relative difference, at most, of the statistics of equal paths whose terms were added in another order.
+/// Bound of the relative difference between statistics of equal paths whose terms were added in another order.
 pub(super) const ROUNDING: f64 = 1e-6;
 
-/// Sums of the planned weights of the units up to a look. They are of the plan and not of a path, so that all paths of one
-/// duel are judged alike.
+/// Sums of the planned weights of the units up to a look. They belong to the plan and not to a path, so that all paths
+/// of one duel are judged alike.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WeightSums {
     pub(super) units: usize,
     pub(super) sum: f64,
     squares: f64,
-    /// Of the products of units that lie 1, 2, … apart.
+    /// Sums of the products of units that lie 1, 2, … apart.
     products: [f64; NEIGHBOURS],
     /// The weights of the last units, the latest first.
     latest: [f64; NEIGHBOURS],
@@ -54,20 +53,20 @@ impl WeightSums {
     }
 }
 
-/// From the sum of a path, and the weighted sum of the products of its neighbours, to its statistic at one look.
+/// Converts the sum of a path, and the weighted sum of the products of its neighbours, to its statistic at one look.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Statistic {
-    /// Sum of the squares of the units, which all paths share.
+    /// Sum of the squares of the units, common to all paths.
     squares: f64,
-    /// The share by which products count.
+    /// The share with which products count.
     share: f64,
-    /// What an effect that is the sum of a path over that of the weights has in its squares and products, as a multiple of
+    /// Contribution of the mean effect (sum of a path over sum of the weights) to squares and products, as a multiple of
     /// the square of the sum.
     centre: f64,
 }
 
 impl Statistic {
-    /// At a look after units of these weights.
+    /// The statistic at a look after units of these weights.
     pub(super) fn new(weights: &WeightSums, squares: f64) -> Self {
         let share = (1.0 - UNITS_THAT_SAY_NOTHING / weights.units as f64).max(0.0);
         let pairs = (1..).zip(weights.products);
@@ -79,7 +78,7 @@ impl Statistic {
         }
     }
 
-    /// The larger, the further the path has gone; NaN of a NaN.
+    /// The statistic; larger for a path that has gone further, NaN for a NaN.
     pub(super) fn of(&self, sum: f64, products: f64) -> f64 {
         let square = sum * sum;
         let variance = self.squares + self.share * products - self.centre * square;

@@ -21,7 +21,7 @@ use crate::error::{MAGNITUDE_MAX, StatsError, finite};
 pub struct Totals {
     /// Transactions counted, or work in any other unit. Zero is a valid value: the contender completed nothing.
     pub work: f64,
-    /// The time that was spent on this work and on waiting for it, in any unit that is the same for both; positive.
+    /// Time spent on this work and on waiting for it, in any unit that is the same for both; positive.
     pub time: f64,
 }
 
@@ -51,17 +51,17 @@ impl Totals {
     }
 }
 
-/// What two contenders did in one block.
+/// Totals of two contenders in one block.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct BlockTotals {
-    /// Of the contender whose throughput is the numerator of the ratio.
+    /// Totals of the contender whose throughput is the numerator of the ratio.
     pub contender: Totals,
-    /// Of the contender whose throughput is the denominator.
+    /// Totals of the contender whose throughput is the denominator.
     pub reference: Totals,
 }
 
 impl BlockTotals {
-    /// Both blocks together.
+    /// The sum of both blocks.
     #[must_use]
     pub fn plus(self, other: BlockTotals) -> BlockTotals {
         BlockTotals {
@@ -103,7 +103,7 @@ pub(super) struct PooledBlock {
     pub(super) totals: BlockTotals,
     contender: f64,
     reference: f64,
-    /// By how much the time of the contender exceeds that of the reference.
+    /// Time of the contender minus that of the reference.
     delay: f64,
     /// Logarithm of the ratio of the work of all blocks so far.
     log_odds: f64,
@@ -140,13 +140,13 @@ impl PooledBlock {
         share * self.contender - (1.0 - share) * self.reference - self.delay
     }
 
-    /// By how much the contribution falls when the effect rises, per unit of effect.
+    /// Decrease of the contribution per unit of effect.
     pub(super) fn slope(&self, effect: f64) -> f64 {
         let share = self.share(effect);
         share * (1.0 - share) * (self.contender + self.reference)
     }
 
-    /// The effect at which the block contributes nothing. Infinite where its sign is the same under every effect.
+    /// The effect at which the block's contribution is zero. Infinite where its sign is the same under every effect.
     pub(super) fn own_effect(&self) -> f64 {
         let share = (self.delay + self.reference) / (self.contender + self.reference);
         if self.log_odds.is_finite() && share.is_finite() {

@@ -1,8 +1,8 @@
-//! How long a unit lasts.
+//! Duration of a unit.
 //!
-//! Short turns make the machine's noise small, but a contender that is slow for some seconds, by a checkpoint of its own, is
-//! slow in many short blocks one after the other, and their signs are no coins. A block of short turns therefore repeats its
-//! order until it lasts longer than most such movements.
+//! Short turns keep the machine's noise small, but a contender that is slow for some seconds, for example by its own
+//! checkpoint, is slow in many consecutive short blocks, and their signs are not fair coins. A block of short turns
+//! therefore repeats its order until it lasts longer than most such disturbances.
 
 /// The shortest unit, in seconds.
 ///
@@ -11,14 +11,14 @@
 /// dips of 3 to 6 s; units that begin with 1.2 s did so in up to 14.
 pub const UNIT_FIRST_S: f64 = 2.4;
 
-/// A unit lasts this share of the time before it, between the shortest and the longest: differences that show at once are
-/// found at once.
+/// A unit lasts this share of the time before it, between the shortest and the longest: large differences are found
+/// early.
 const UNIT_SHARE: f64 = 0.1;
 
 /// The longest unit, in seconds, unless a block is longer.
 const UNIT_LONGEST_S: f64 = 20.0;
 
-/// How long a unit that begins `began_s` seconds into a contest lasts at the least, seconds.
+/// Least duration of a unit that begins `began_s` seconds into a contest, seconds.
 #[must_use]
 pub fn unit_length_s(began_s: f64) -> f64 {
     (UNIT_SHARE * began_s).clamp(UNIT_FIRST_S, UNIT_LONGEST_S)

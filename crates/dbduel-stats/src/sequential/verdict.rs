@@ -1,24 +1,24 @@
-//! What a decision says: the verdict, its interval and what paid for it.
+//! Content of a decision: the verdict, its interval and the test that decided.
 
-/// What the units seen so far allow to say.
+/// Verdict from the units seen so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The difference is above zero.
     Faster,
     /// The difference is below zero.
     Slower,
-    /// The difference lies within the margin, and its sign is open.
+    /// The difference lies within the margin, and its sign is undecided.
     Equivalent,
-    /// Nothing of this can be said. A normal result: print the interval and the detectable effect.
+    /// None of these. A normal result: print the interval and the detectable effect.
     Undecided,
 }
 
-/// Which share of the error budget paid for a decision.
+/// The share of the error budget that a decision used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// The sign-flip test, within the declared number of units.
     WithinBudget,
-    /// The e-process kept for duels that go on after the budget.
+    /// The e-process, reserved for duels that continue after the budget.
     Reserve,
 }
 
@@ -34,18 +34,18 @@ pub struct Interval {
 impl Interval {
     /// The value of the interval that is nearest to `value`.
     ///
-    /// An interval that is valid at every look is what all looks left over, so units that come late can
-    /// move the mean of all out of it. What is excluded must not be stated as an estimate.
+    /// An interval that is valid at every look is the intersection of all looks, so late units can move the overall
+    /// mean out of it. An excluded value must not be stated as an estimate.
     #[must_use]
     pub fn nearest(&self, value: f64) -> f64 {
         value.max(self.low).min(self.high)
     }
 }
 
-/// The verdict with everything it rests on. Differences of logarithms stay logarithms.
+/// The verdict with its evidence. Differences of logarithms stay logarithms.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Decision {
-    /// What may be said.
+    /// The verdict.
     pub verdict: Verdict,
     /// Every effect in the interval lies within the margin. With `Faster`: faster, by less than it.
     pub within_margin: bool,
@@ -59,6 +59,6 @@ pub struct Decision {
     pub n: usize,
     /// Number of units after which a verdict first stood.
     pub decided_at: Option<usize>,
-    /// What paid for the first verdict.
+    /// The test that reached the first verdict.
     pub method: Option<Method>,
 }

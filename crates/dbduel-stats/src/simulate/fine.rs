@@ -1,8 +1,8 @@
-//! Machines below the second: duels of short slices, with what a switch does to them.
+//! Machines below the second: duels of short slices, with the effects of switches.
 //!
-//! The machines are those of whole seconds with three parts on top: scatter of each tick, movement of the same size at every
-//! time scale (1/f), and a random walk. What verdicts of short slices meet is in them: noise that is mostly slow,
-//! contenders that need a moment after a thaw, and time that a switch takes.
+//! The machines are those of whole seconds with three additions: scatter of each tick, movement of the same size at
+//! every time scale (1/f), and a random walk. They have the properties that verdicts of short slices meet: noise that
+//! is mostly slow, contenders that need a moment after a thaw, and time that a switch takes.
 
 use super::{
     Autoregression, Autoregressive, Contender, Dips, Machine, NASTY, Noise, QUIET, TYPICAL,
@@ -11,19 +11,19 @@ use crate::moments::{as_count, mean};
 use crate::random::RandomStream;
 use crate::sequential::{BlockTotals, Totals};
 
-/// What a contender lacks after it was thawed: cold caches.
+/// Loss of a contender after it was thawed: cold caches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Transient {
     /// Share of the throughput that is missing at first.
     pub depth: f64,
-    /// Seconds after which a third of that is missing still.
+    /// Seconds after which a third of the loss remains.
     pub decay_s: f64,
 }
 
 /// Parameters of a machine below the second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FineNoise {
-    /// What goes on over seconds.
+    /// Movements over seconds.
     pub noise: Noise,
     /// Seconds of a tick, the resolution of all series.
     pub tick_s: f64,
@@ -36,12 +36,12 @@ pub struct FineNoise {
     pub walk: f64,
     /// Seconds that a switch takes, beside the guard.
     pub switch_s: f64,
-    /// What a switch leaves to the slice behind it.
+    /// Transient that a switch leaves in the slice after it.
     pub transient: Transient,
 }
 
 const SWITCH_S: f64 = 0.01;
-/// Load before a stretch without a switch that does not count, seconds.
+/// Uncounted load before a stretch without a switch, seconds.
 const LEAD_S: f64 = 0.2;
 
 const TRANSIENT: Transient = Transient {
@@ -92,7 +92,7 @@ pub const FINE_WANDERING: FineNoise = FineNoise {
     ..FINE_QUIET
 };
 
-/// The parts of a machine's speed that are quicker than its [`Noise`].
+/// The parts of a machine's speed that are faster than its [`Noise`].
 #[derive(Debug, Clone)]
 pub(super) struct FineSpeed {
     flicker: Vec<Autoregression>,

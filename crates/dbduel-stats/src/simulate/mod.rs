@@ -38,7 +38,7 @@ pub use noise::{
     Autoregressive, Dips, Interference, NASTY, Neighbour, Noise, QUIET, Stalls, TYPICAL, Wave,
 };
 
-/// An autoregression on its way.
+/// State of an autoregression.
 #[derive(Debug, Clone)]
 struct Autoregression {
     correlation: f64,
@@ -64,7 +64,7 @@ impl Autoregression {
     }
 }
 
-/// Stalls on their way.
+/// State of the stalls.
 #[derive(Debug, Clone)]
 struct Stalling {
     stalls: Stalls,
@@ -80,7 +80,7 @@ impl Stalling {
         }
     }
 
-    /// ln of what is left of the throughput in the next step.
+    /// ln of the remaining share of the throughput in the next step.
     fn step(&mut self, step_s: f64, random: &mut RandomStream) -> f64 {
         if random.uniform() < self.stalls.per_second * step_s {
             self.ahead_s += -self.stalls.length_s * (1.0 - random.uniform()).ln();
@@ -109,10 +109,10 @@ pub fn autoregressive_series(correlation: f64, n: usize, random: &mut RandomStre
     (0..n).map(|_| process.step(random)).collect()
 }
 
-/// A machine: what everybody suffers alike.
+/// A machine: the disturbances common to all contenders.
 #[derive(Debug, Clone)]
 pub struct Machine {
-    /// Where all chance of this machine and of its contenders comes from.
+    /// Source of all randomness of this machine and of its contenders.
     pub random: RandomStream,
     noise: Noise,
     fast: Autoregression,
@@ -124,7 +124,7 @@ pub struct Machine {
     step_s: f64,
     /// ln of the level in the last step.
     level: f64,
-    /// What is quicker than the noise, where steps are shorter than seconds.
+    /// The part faster than the noise, where steps are shorter than seconds.
     fine: Option<FineSpeed>,
     interference: Option<Interference>,
 }
@@ -323,7 +323,7 @@ pub fn two_contenders(noise: &Noise, effect: f64, machine: &mut Machine) -> [Con
     [0.0, effect].map(|level| Contender::new(noise, level, &mut machine.random))
 }
 
-/// Log ratios B ÷ A of the next mirrored blocks of a duel that goes on.
+/// Log ratios B ÷ A of the next mirrored blocks of a running duel.
 pub fn mirrored_blocks(
     machine: &mut Machine,
     contenders: &mut [Contender; 2],
@@ -343,7 +343,7 @@ pub fn mirrored_blocks(
         .collect()
 }
 
-/// Log ratios of the second of the contenders ÷ the first in the next blocks of a contest that goes on, each block with every
+/// Log ratios of the second contender ÷ the first in the next blocks of a running contest, each block with every
 /// contender once, in an order drawn for each block.
 pub fn single_blocks(
     machine: &mut Machine,
@@ -369,8 +369,8 @@ pub fn single_blocks(
     (0..blocks).map(block).collect()
 }
 
-/// The slices of the next mirrored blocks of a duel that goes on, four to a block: the contender of each and its
-/// throughput by the second.
+/// The slices of the next mirrored blocks of a running duel, four to a block: the contender of each and its throughput
+/// by the second.
 pub fn mirrored_seconds(
     machine: &mut Machine,
     contenders: &mut [Contender; 2],

@@ -1,6 +1,6 @@
-//! What a simulated machine and its contenders suffer, and three machines of different restlessness.
+//! Disturbances of a simulated machine and its contenders, and three machines with increasing noise.
 //!
-//! Parameters alone: knows no chance and no course of time.
+//! Parameters only.
 
 /// A first-order autoregression of ln y.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,7 +38,7 @@ pub struct Stalls {
     pub per_second: f64,
     /// Mean length in seconds.
     pub length_s: f64,
-    /// Share of the throughput that is left during one.
+    /// Share of the throughput that remains during one.
     pub left: f64,
 }
 

@@ -1,5 +1,5 @@
-//! How long slices should be: the length at which a minute of measuring tells most about a ratio, from series of one contender
-//! at a time.
+//! Choice of the slice length: the length at which a minute of measuring narrows the interval of a ratio most, from series of
+//! one contender at a time.
 //!
 //! The choice never looks at a difference between contenders, so it may be made before or while they are compared and cannot
 //! favour an outcome: each series is cut into virtual blocks, A B B A with the gaps of real switches, in which A and B are the
@@ -8,7 +8,7 @@
 //! parts of a short block have more of it in common, and short ones win. (The same trade between drift and white noise
 //! is read from the two-sample variance of oscillators: Allan 1966; overlapping samples: Howe, Allan and Barnes 1981.)
 //!
-//! What virtual blocks do not have: the traces of a switch, which the guard must cover, and rhythms of a contender's own,
+//! Virtual blocks lack two things: the traces of a switch, which the guard must cover, and rhythms of a contender's own,
 //! which both sides of a virtual block share and those of a real one do not. Neither makes a chosen length wrong; the
 //! second makes real blocks scatter by more than predicted.
 
@@ -33,14 +33,14 @@ pub const BLOCKS_MIN: usize = 16;
 /// 1.2 to 1.2 to 1.8.
 const TOLERANCE: f64 = 1.05;
 
-/// What a choice depends on beside the series.
+/// Parameters of a choice beside the series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SliceRule {
     /// Seconds of one value of the series.
     pub tick_s: f64,
     /// Seconds of each slice that are not measured: switch and guard.
     pub unmeasured_s: f64,
-    /// The shortest slice that holds what it must.
+    /// The shortest allowed slice.
     pub floor_s: f64,
     /// The longest slice that the plan allows.
     pub cap_s: f64,
@@ -48,7 +48,7 @@ pub struct SliceRule {
     pub contenders: usize,
 }
 
-/// Why a length was chosen.
+/// Reason of a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SliceReason {
     /// It costs least, or hardly more than the cheapest.
@@ -61,14 +61,15 @@ pub enum SliceReason {
     TooLittleData,
 }
 
-/// What one length costs.
+/// Cost of one length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SliceCandidate {
     /// The length in seconds.
     pub length_s: f64,
-    /// Virtual blocks one after the other in all series; the scatter is estimated from as many more as overlap.
+    /// Consecutive virtual blocks in all series; the scatter is estimated from overlapping ones too, which are many
+    /// more.
     pub blocks: usize,
-    /// Virtual slices in which nothing was completed: blocks with one have no ratio, so that the length is not chosen.
+    /// Virtual slices without a completion: blocks with one have no ratio, so the length is not chosen.
     pub empty_slices: usize,
     /// Standard deviation of the log ratio of one block; `None` without a block, or with empty slices.
     pub block_sd: Option<f64>,
@@ -79,20 +80,20 @@ pub struct SliceCandidate {
 }
 
 impl SliceCandidate {
-    /// Its cost, where that is known well enough to compare it.
+    /// Its cost, if known well enough for a comparison.
     fn cost(&self) -> Option<f64> {
         self.half_width.filter(|_| self.blocks >= BLOCKS_MIN)
     }
 }
 
-/// A length with what it was chosen from.
+/// A length with its candidates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SliceChoice {
     /// The chosen length in seconds.
     pub length_s: f64,
     /// Why it was chosen.
     pub reason: SliceReason,
-    /// All lengths that were tried, the shortest first.
+    /// All candidates, the shortest first.
     pub candidates: Vec<SliceCandidate>,
 }
 
@@ -165,7 +166,7 @@ fn cheapest<'a>(candidates: impl Iterator<Item = &'a SliceCandidate> + Clone) ->
         .max_by(f64::total_cmp)
 }
 
-/// Transactions until each tick, beginning with none.
+/// Cumulative transactions at each tick, beginning with zero.
 fn running_totals(ticks: &[f64]) -> Result<Vec<f64>, StatsError> {
     all_finite("transactions of a tick", ticks)?;
     if let Some(index) = ticks.iter().position(|count| *count < 0.0) {
@@ -242,8 +243,8 @@ impl SliceRule {
         }
     }
 
-    /// Mean square of the log ratios of all pairs of places in a block: a random permutation puts two contenders into any of them
-    /// alike. A place holds a slice of the first half and its mirror image.
+    /// Mean square of the log ratios of all pairs of positions in a block: a random permutation puts two contenders
+    /// into any of them with equal probability. A position holds a slice of the first half and its mirror image.
     fn mean_square(&self, slice: impl Fn(usize) -> f64) -> f64 {
         let last = 2 * self.contenders - 1;
         let levels: Vec<f64> = (0..self.contenders)

@@ -12,34 +12,35 @@ use crate::error::{StatsError, finite, open_fraction};
 use crate::moments::root_of_squares;
 use crate::sequential::Interval;
 
-/// From so many effective stalls on, an interval of the ratio is trusted with what they cost.
+/// Number of effective stalls from which on an interval of the ratio is trusted with their cost.
 ///
-/// In simulated duels in which one contender stalls for a second at random, intervals of the ratio of totals hold the truth in 90 to
-/// 97 of 100 with 37 stalls on average or more, and in 72 to 91 with 19 (`examples/stalled_turns_table.rs`).
+/// In simulated duels in which one contender stalls for a second at random, intervals of the ratio of totals hold the
+/// truth in 90 to 97 of 100 with 37 stalls on average or more, and in 72 to 91 with 19
+/// (`examples/stalled_turns_table.rs`).
 pub const EFFECTIVE_STALLS_MIN: f64 = 25.0;
 
 /// Margins below this share of the interval's width do not matter.
 const MATERIAL_SHARE: f64 = 0.1;
 
-/// Numbers of stalls beyond this are as good as exact.
+/// Number of stalls beyond which it is as good as exact.
 const STALLS_MAX: f64 = 1e6;
 
-/// What chance in the number of stalls seen may have done to one contender's throughput.
+/// Possible effect of chance in the number of stalls seen on one contender's throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StallChance {
-    /// All excess over the largest piece: so many stalls as long as the longest cost the same. It is the number of stalls where
-    /// they are alike, and small where few long ones cost most. Zero without any.
+    /// All excess divided by the largest piece: this many stalls as long as the longest cost the same. It is the
+    /// number of stalls where they are equal, and small where few long ones cost most. Zero without any.
     pub effective: f64,
     /// Share of the contender's time that the excess took.
     pub share: f64,
-    /// How far ln of the throughput in the long run may lie below the measured one, because too few stalls were met.
+    /// How far ln of the long-run throughput may lie below the measured one, because too few stalls occurred.
     pub below: f64,
-    /// How far it may lie above, because too many were.
+    /// How far it may lie above, because too many occurred.
     pub above: f64,
 }
 
-/// What chance in the number of stalls may have done to a contender that spent `time`, of which stalls added `excess`, one piece
-/// for each stall or for each slice.
+/// Possible effect of chance in the number of stalls on a contender that spent `time`, of which stalls added `excess`, one
+/// piece for each stall or for each slice.
 ///
 /// A piece is the time in excess of what is usual: of a stall within a slice its length, of a slice by how much its last
 /// transactions outlast it beyond the median of the slices, in the unit of `time`, which is client time where several clients
@@ -95,9 +96,9 @@ fn gamma_point(shape: f64, probability: f64) -> f64 {
 /// The stalls of two contenders, against the interval of the log ratio of their throughputs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct RatioStalls {
-    /// Of the numerator of the ratio.
+    /// Stalls of the numerator of the ratio.
     pub contender: StallChance,
-    /// Of the denominator.
+    /// Stalls of the denominator.
     pub reference: StallChance,
 }
 
@@ -123,7 +124,8 @@ impl RatioStalls {
         are_few(&one, one.below, one.above) || are_few(&other, other.above, other.below)
     }
 
-    /// The interval with what chance in the stalls of both may do to the log ratio of all measurements, `centre`.
+    /// The interval widened by the possible effect of chance in the stalls of both on the log ratio of all
+    /// measurements, `centre`.
     #[must_use]
     pub fn widened(&self, centre: f64, interval: &Interval) -> Interval {
         let (one, other) = (self.contender, self.reference);

@@ -1,7 +1,7 @@
-//! One row per event, gathered to large INSERT statements; each client has a table of its own.
+//! One row per event, batched into large INSERT statements; each client has its own table.
 //!
-//! Most events only append to a buffer, so their number is that of the rows, and a few of them take very long. It is
-//! no [workload](dbduel_workloads::Workload) of contests for that reason.
+//! Most events only append to a buffer, so events count rows, and a few events take very long. For that reason it is
+//! not a [workload](dbduel_workloads::Workload) of contests.
 
 use std::fmt::Write as _;
 

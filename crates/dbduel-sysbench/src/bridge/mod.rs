@@ -8,7 +8,7 @@
 //!                     └ script ──► lua ───► driver
 //! ```
 //!
-//! The clocks, the statements and the event loop are those of contests. Prints nothing and knows no option's name.
+//! The clocks, the statements and the event loop are those of contests. Prints nothing and does not depend on options.
 
 pub mod bulk_insert;
 pub mod script;
@@ -24,24 +24,24 @@ use dbduel_driver::executor::{Bell, Executor, Token, thread};
 
 use dbduel_client::run::Gate;
 
-/// The threads of a run, as others see them.
+/// A handle of the threads of a run.
 pub struct LoadThreads {
     bells: Vec<Bell>,
 }
 
 impl LoadThreads {
-    /// Makes every client look whether the gate has changed.
+    /// Makes every client check the gate.
     pub fn ring(&self) {
         self.bells.iter().for_each(Bell::ring);
     }
 }
 
-/// Starts so many threads, client n on thread n modulo `threads`; `on_thread` is called on each for what makes a client,
-/// named by its number, a task. Ring after opening or closing the gate. The threads end with the run and are not joined,
-/// because a statement may last as long as the server likes.
+/// Starts `threads` threads, client n on thread n modulo `threads`. `on_thread` is called on each thread and returns
+/// the function that makes a task of a client's number. Ring after opening or closing the gate. The threads end with
+/// the run and are not joined, because a statement has no time limit.
 ///
 /// # Errors
-/// When the system gives no thread or no event loop.
+/// When a thread or an event loop cannot be created.
 fn start_threads<T: 'static, S: FnMut(u32, &mut Executor<T>) -> Token>(
     clients: u32,
     threads: u32,
@@ -64,7 +64,7 @@ fn start_threads<T: 'static, S: FnMut(u32, &mut Executor<T>) -> Token>(
                 carry(executor, &tokens, &gate, &mut running)
             });
             if let Err(error) = ended {
-                gate.fail(format!("the event loop broke: {error}"));
+                gate.fail(format!("the event loop failed: {error}"));
             }
             for _ in 0..running {
                 gate.finish();
@@ -75,7 +75,7 @@ fn start_threads<T: 'static, S: FnMut(u32, &mut Executor<T>) -> Token>(
     Ok(LoadThreads { bells })
 }
 
-/// Carries clients until none of those `running` has more to do, or the run has failed.
+/// Runs clients until none of those `running` has more to do, or the run has failed.
 fn carry<T>(
     mut executor: Executor<T>,
     tokens: &[Token],

@@ -1,6 +1,6 @@
 //! Runs the clients of a script until the gate gives out no more tickets.
 //!
-//! What the script does between two questions about events is in [`dbduel_lua`]; here are the answers.
+//! [`dbduel_lua`] runs the script and asks for events; this module answers.
 
 use std::io;
 use std::rc::Rc;
@@ -19,10 +19,10 @@ use dbduel_record::seed::named_seed;
 
 use super::{LoadThreads, start_threads};
 
-/// Starts so many threads with so many clients on them; they wait until the gate opens.
+/// Starts the threads with the clients on them; they wait until the gate opens.
 ///
 /// # Errors
-/// When the system gives no thread or no event loop.
+/// When a thread or an event loop cannot be created.
 pub fn start(
     script: ScriptClients,
     clients: u32,
@@ -53,9 +53,9 @@ pub fn start(
     })
 }
 
-/// A run as its clients see it.
+/// State of a run that its clients share.
 struct ScriptRun {
-    /// Clients of all threads that have not said yet that they are ready.
+    /// Clients of all threads that are not ready yet.
     unready: AtomicU32,
     gate: Arc<Gate>,
     metrics: Arc<RunMetrics>,
@@ -135,14 +135,14 @@ async fn live(
 struct ScriptEvents<'a> {
     events: RunEvents<'a>,
     waits: ClientWaits<'a>,
-    /// When the event that is allowed next is due.
+    /// Time at which the next allowed event is due.
     due_ns: Option<u64>,
-    /// When the running event was due.
+    /// Time at which the running event was due.
     running_since_ns: Option<u64>,
 }
 
 impl ScriptEvents<'_> {
-    /// The running event is done, and the next one begins if there may be one. Both at the same instant, so a client
+    /// Ends the running event and begins the next one if there may be one, both at the same instant, so that a client
     /// that is never idle reads the clock once per event.
     async fn next(&mut self) -> bool {
         let now_ns = self.events.now_ns();
@@ -154,7 +154,7 @@ impl ScriptEvents<'_> {
         more
     }
 
-    /// May there be another event? Waits until it is due.
+    /// True when another event may begin; waits until it is due.
     async fn more(&mut self, mut now_ns: u64) -> bool {
         let ScriptEvents { events, waits, .. } = self;
         if waits.has_had_its_turn(events, now_ns) {
@@ -183,7 +183,7 @@ impl ScriptEvents<'_> {
         }
     }
 
-    /// The running event is not counted; false when there is none.
+    /// Drops the running event without counting it; false when there is none.
     fn abandon(&mut self) -> bool {
         let is_running = self.running_since_ns.take().is_some();
         if is_running {

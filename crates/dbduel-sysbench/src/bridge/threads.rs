@@ -1,6 +1,6 @@
 //! Runs a test of the machine: one thread per worker, which takes events until there are no more.
 //!
-//! Knows no test; sleeps until an event is due and reads the clock around it.
+//! Independent of the test; sleeps until an event is due and reads the clock around it.
 
 use std::io;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use dbduel_client::run::{Counts, Gate, RunMetrics, Ticket};
 
 use crate::machine::{Machine, Next};
 
-/// How often a sleeping worker looks whether it is still wanted.
+/// Interval at which a sleeping worker checks whether the run has ended.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Starts the workers, which wait until the gate opens. They end by themselves and are not joined, because a worker may
-/// be inside an event for as long as it likes and a run may be forced to end before.
+/// Starts the workers, which wait until the gate opens. They end by themselves and are not joined, because an event has
+/// no time limit and a run may be forced to end before.
 ///
 /// # Errors
-/// When the system gives no thread. Those that were started end without having done anything.
+/// When a thread cannot be created. Threads already started end without doing anything.
 pub fn start(
     test: &Arc<dyn Machine>,
     workers: u32,

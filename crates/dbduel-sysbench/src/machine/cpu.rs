@@ -6,7 +6,7 @@ use dbduel_client::run::Counts;
 
 use super::{Machine, Next, Worker};
 
-/// The test: an event looks at every number from 3 to below `max_prime`.
+/// The test: an event checks every number from 3 to below `max_prime`.
 #[derive(Debug, Clone, Copy)]
 pub struct Cpu {
     /// Upper limit, exclusive.
@@ -26,8 +26,8 @@ impl Worker for Cpu {
     }
 }
 
-/// The number of odd primes below `max`. Every number is divided by 2, 3, 4, … up to its root, the even ones too:
-/// another sieve would be another test. The 64-bit division is what it measures.
+/// The number of odd primes below `max`. Every number, even ones too, is divided by 2, 3, 4, … up to its root: another
+/// algorithm would be another test. It measures the 64-bit division.
 fn primes_below(max: u64) -> u64 {
     let mut primes = 0;
     for candidate in 3..max {
@@ -46,8 +46,8 @@ fn primes_below(max: u64) -> u64 {
     primes
 }
 
-/// The remainder of a division of 64-bit numbers, by the processor's instruction for those. The compiler would look
-/// whether 32 bits are enough and then take the shorter division, which is half the work; sysbench's compiler does not.
+/// The remainder of a division of 64-bit numbers, with the processor's instruction for them. The compiler would check
+/// whether 32 bits are enough and then use the shorter division, which is half the work; sysbench's compiler does not.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn remainder(number: u64, divisor: u64) -> u64 {

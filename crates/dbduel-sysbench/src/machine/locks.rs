@@ -1,5 +1,4 @@
-//! Tests of locks: random ones out of many with empty loops in between, and one of a few, held while the processor is given
-//! away.
+//! Tests of locks: random ones of many with empty loops in between, and one of a few, held while the thread yields.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,14 +10,14 @@ use dbduel_record::seed::named_seed;
 
 use super::{Machine, Next, Worker};
 
-/// Takes random locks out of many, with empty loops in between. Each worker has a single event.
+/// Takes random locks of many, with empty loops in between. Each worker has a single event.
 #[derive(Debug)]
 pub struct Mutexes {
     mutexes: Vec<Mutex<()>>,
     locks: u64,
     loops: u64,
     seed: u64,
-    /// What the locks protect.
+    /// Counter that the locks protect.
     global: AtomicU64,
 }
 
@@ -81,7 +80,7 @@ impl Worker for MutexWorker<'_> {
     }
 }
 
-/// Takes one of a few locks and gives the processor away while holding it, again and again.
+/// Repeatedly takes one of a few locks and yields while holding it.
 #[derive(Debug)]
 pub struct Threads {
     yields: u32,
@@ -89,7 +88,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// An event locks and yields so many times, on one of so many locks; at least one.
+    /// An event locks and yields `yields` times, on one of `locks` locks; at least one.
     #[must_use]
     pub fn new(yields: u32, locks: u32) -> Self {
         Threads {

@@ -14,7 +14,7 @@ use super::{Machine, Next, Worker};
 /// Bytes of a word, the unit of access.
 pub const WORD: u64 = size_of::<usize>() as u64;
 
-/// What is done with each word.
+/// Operation on each word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// It is read.
@@ -25,8 +25,8 @@ pub enum Operation {
     Nothing,
 }
 
-/// The test. Its words are atomics accessed without order, which are plain loads and stores to the processor and
-/// allowed to be shared by the workers.
+/// The test. Its words are atomics with relaxed ordering: plain loads and stores to the processor, which workers may
+/// share.
 #[derive(Debug)]
 pub struct Memory {
     spec: MemorySpec,
@@ -34,7 +34,7 @@ pub struct Memory {
     shared: Option<Block>,
 }
 
-/// What the test is to do.
+/// Parameters of the test.
 #[derive(Debug, Clone, Copy)]
 pub struct MemorySpec {
     /// Bytes of a block, a multiple of [`WORD`]; an event walks through one.
@@ -43,9 +43,9 @@ pub struct MemorySpec {
     pub total_bytes: u64,
     /// Workers.
     pub workers: u32,
-    /// What is done with each word.
+    /// Operation on each word.
     pub operation: Operation,
-    /// How the next word is drawn; none for one after the other.
+    /// Distribution of random words; none for sequential access.
     pub random: Option<Shape>,
     /// Whether all workers use one block.
     pub is_shared: bool,
@@ -56,7 +56,7 @@ pub struct MemorySpec {
 }
 
 impl Memory {
-    /// The test with its block.
+    /// Creates the test and its shared block.
     ///
     /// # Errors
     /// When there is not enough memory, or no huge page is free.
@@ -173,7 +173,10 @@ impl Block {
         }
         let mut block = Vec::new();
         block.try_reserve_exact(words).map_err(|error| {
-            format!("cannot have {} bytes of memory: {error}", spec.block_bytes)
+            format!(
+                "cannot allocate {} bytes of memory: {error}",
+                spec.block_bytes
+            )
         })?;
         block.resize_with(words, || AtomicUsize::new(1));
         Ok(Block::Ordinary(block))
@@ -195,7 +198,7 @@ struct HugePages {
 }
 
 impl HugePages {
-    /// Size of a huge page on every machine that has the default one.
+    /// The default size of a huge page.
     const PAGE: usize = 2 << 20;
 
     fn new(words: usize) -> Result<Self, String> {
@@ -203,7 +206,8 @@ impl HugePages {
         let mapping = MmapOptions::new().len(bytes).huge(None).map_anon();
         let mapping = mapping.map_err(|error| {
             format!(
-                "cannot have {bytes} bytes of huge pages: {error}; are there any in vm.nr_hugepages?"
+                "cannot allocate {bytes} bytes of huge pages: {error}; does vm.nr_hugepages \
+                 reserve any?"
             )
         })?;
         Ok(HugePages { mapping, words })

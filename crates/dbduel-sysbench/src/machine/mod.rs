@@ -1,8 +1,8 @@
 //! Tests of the machine itself, without a database: processor, memory, scheduler, mutexes, files.
 //!
-//! Their work per event is defined by sysbench to the last division, because their figures are only worth something
-//! beside other people's figures. They are in this crate because they are load, driven by [`crate::bridge::threads`]
-//! like any other; they are no [workloads](dbduel_workloads), because they have no tables, no statements and no server.
+//! Their work per event is exactly that of sysbench, so that their figures can be compared with other people's. They
+//! are driven by [`crate::bridge::threads`] and are not [workloads](dbduel_workloads), because they have no tables, no
+//! statements and no server.
 
 pub mod cpu;
 pub mod file_io;
@@ -13,19 +13,19 @@ use dbduel_client::run::Counts;
 
 /// A test, shared by its workers.
 pub trait Machine: Send + Sync {
-    /// Makes worker `number`, counted from 0, on its own thread.
+    /// Creates worker `number`, counted from 0, on its own thread.
     ///
     /// # Errors
-    /// Says what is missing.
+    /// The resource that is missing.
     fn worker(&self, number: u32) -> Result<Box<dyn Worker + '_>, String>;
 }
 
-/// What one thread does.
+/// The work of one thread.
 pub trait Worker {
     /// Does event `number`, counted from 0 over all workers.
     ///
     /// # Errors
-    /// Says what failed; the run is over then.
+    /// The operation that failed; the run is over then.
     fn event(&mut self, number: u64, counts: &mut Counts) -> Result<Next, String>;
 
     /// Ends the worker's work, outside of any event.
@@ -38,11 +38,11 @@ pub trait Worker {
     }
 }
 
-/// What became of an event.
+/// Result of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// It was done.
     Done,
-    /// There was nothing to do any more; it does not count, and the worker ends.
+    /// Nothing was left to do; it does not count, and the worker ends.
     NoMore,
 }

@@ -1,4 +1,4 @@
-//! The SQL tests that sysbench brings as scripts, run natively: their names, options and commands.
+//! The SQL tests that sysbench ships as scripts, run natively: their names, options and commands.
 //!
 //! A script that is named by its path is run as a script, also when it is one of these.
 
@@ -25,7 +25,7 @@ use super::server::Servers;
 use super::table::{self, Spec};
 use super::{Job, Stop, no_command, run as runs, test_help};
 
-/// Time in which a connection that was lost, or is to be another one, must be made again.
+/// Time limit for restoring a lost connection, or for replacing one.
 const RECONNECTING: Duration = Duration::from_secs(60);
 
 /// A test.
@@ -35,9 +35,9 @@ pub struct Native {
     pub name: &'static str,
     /// The name of the workload; none for bulk_insert.
     workload: Option<&'static str>,
-    /// What it takes besides the options of all of them.
+    /// Its options besides those of all tests.
     specs: &'static [Spec],
-    /// Names that it had in version 0.5.
+    /// Its names in version 0.5.
     old_names: &'static [&'static str],
 }
 
@@ -97,7 +97,7 @@ pub const NATIVES: &[Native] = &[
 ];
 
 impl Native {
-    /// What it does, in a sentence.
+    /// Its description, one sentence.
     pub fn about(&self) -> &'static str {
         self.as_workload().map_or_else(|_| "", Workload::about)
     }
@@ -121,7 +121,7 @@ impl Native {
 }
 
 /// The native test of that name. A path means the script there; where there is none, the native test with the script's
-/// name, since people's commands name scripts where another machine had them.
+/// name, since existing commands name scripts where another machine had them.
 pub fn find(test: &str) -> Option<&'static Native> {
     let named = |name: &str| NATIVES.iter().find(|native| native.name == name);
     if let Some(native) = named(test) {
@@ -138,10 +138,10 @@ pub fn find(test: &str) -> Option<&'static Native> {
     })
 }
 
-/// Carries out the command of the job; returns the exit code.
+/// Executes the command of the job; returns the exit code.
 ///
 /// # Errors
-/// What is wrong with the options, or failed.
+/// Errors in the options, or a failed run.
 pub fn run(native: &'static Native, job: &Job, rest: Vec<Written>) -> Result<u8, Stop> {
     let name = native.name;
     let Some(workload) = native.workload else {
@@ -177,7 +177,7 @@ pub fn run(native: &'static Native, job: &Job, rest: Vec<Written>) -> Result<u8,
     }
 }
 
-/// Options of version 0.5 under their names of today, and the workload that they ask for instead of `oltp`.
+/// Options of version 0.5 under their current names, and the workload that they select instead of `oltp`.
 fn translate(options: Vec<Written>, is_random: bool) -> (Vec<Written>, Option<&'static str>) {
     let mut workload = None;
     let is_on = |value: &Option<String>| !matches!(value.as_deref(), Some("off" | "false" | "0"));
@@ -286,7 +286,7 @@ fn parameters_of(
     Ok(resolved)
 }
 
-/// The test whose tables belong to clients; it takes no options, and like its script it lets all pass.
+/// The test with one table per client. It has no options of its own, and like its script it accepts any.
 fn bulk_insert(job: &Job) -> Result<u8, Stop> {
     let name = "bulk_insert";
     let command = super::command(name, job)?;

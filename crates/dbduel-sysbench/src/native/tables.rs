@@ -1,4 +1,4 @@
-//! What the native tests do with tables before and after a run.
+//! Commands of the native tests on tables, before and after a run.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -13,10 +13,10 @@ use super::{Native, parameters_of};
 
 /// The seed of the content of tables: a prepared table is the same every time.
 const CONTENT_SEED: u64 = 1;
-/// Longest time for one statement of a command that measures nothing; the statement watch ends those that a server will never
-/// answer long before.
+/// Time limit for one statement of a command that measures nothing; the statement watch ends statements that a server
+/// will never answer long before.
 const STATEMENT: Duration = Duration::from_secs(24 * 3600);
-/// Bytes that a temporary table may have in memory while a table is read in.
+/// Largest temporary table in memory while a table is read in, bytes.
 const WARM_UP_BYTES: u64 = 2 << 30;
 
 pub fn options() -> ConnectOptions {
@@ -31,7 +31,7 @@ pub fn fatal(error: impl Into<anyhow::Error>) -> Stop {
     Stop::Fatal(format!("{:#}", error.into()))
 }
 
-/// Does the work for all tables, each client every so many of them, as its number says. The first error ends it.
+/// Runs `work` for all tables, distributed over the clients by number. The first error ends it.
 fn for_tables(
     job: &Job,
     servers: &Servers,
@@ -127,7 +127,7 @@ pub fn warm_up(
 ) -> Result<u8, Stop> {
     if servers.dialect != Dialect::MySql {
         return Err(Stop::Fatal(format!(
-            "{command} is currently MySQL only; read the tables with a run before the one that counts"
+            "{command} is currently MySQL only; warm up with a run before the measured one"
         )));
     }
     let verb = match command {

@@ -131,7 +131,7 @@ fn fairness(shares: &[Share]) -> String {
     )
 }
 
-/// Mean and standard deviation of all there is.
+/// Mean and standard deviation of all values.
 fn spread(values: &[f64]) -> (f64, f64) {
     let count = values.len().max(1) as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -139,7 +139,7 @@ fn spread(values: &[f64]) -> (f64, f64) {
     (mean, (squares / count).sqrt())
 }
 
-/// A line per client, for the curious.
+/// A line per client, for debugging.
 pub fn clients(shares: &[Share]) -> Vec<String> {
     let mut lines = vec!["Verbose per-thread statistics:\n".to_owned()];
     for (number, share) in shares.iter().enumerate() {

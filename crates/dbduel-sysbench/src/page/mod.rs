@@ -16,7 +16,7 @@ const MIB: f64 = (1 << 20) as f64;
 const NS_PER_MS: f64 = 1e6;
 const NS_PER_S: f64 = 1e9;
 
-/// Which lines a test has.
+/// Kind of output lines of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// Statements.
@@ -34,11 +34,11 @@ pub enum Style {
 /// An interval of a run and its surroundings.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
-    /// What was counted.
+    /// The counts.
     pub interval_stats: &'a IntervalStats,
     /// Length of the interval, seconds.
     pub length_s: f64,
-    /// Since the beginning of the run, without the warm-up, seconds.
+    /// Time since the beginning of the run, without the warm-up, seconds.
     pub elapsed_s: f64,
     /// Clients that have not ended.
     pub running: u32,
@@ -114,7 +114,7 @@ pub fn options(general: &General) -> String {
     text
 }
 
-/// One intermediate report, newline included; with a rate, the queue's line too.
+/// One intermediate report, with its newline; with a rate, also the queue's line.
 pub fn interval(style: Style, view: &View<'_>, queue: Option<(u64, u32)>) -> String {
     let View {
         interval_stats,

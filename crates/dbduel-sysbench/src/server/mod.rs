@@ -1,4 +1,4 @@
-//! The servers of a test: where they are and how they are spoken to, by the options of the driver.
+//! The servers of a test: addresses and connection options, from the options of the driver.
 
 mod mysql;
 mod postgresql;
@@ -15,7 +15,7 @@ use super::general::SECONDS_MAX;
 use super::logger::Logger;
 use super::parsed_options::ParsedOptions;
 
-/// What the options of a driver say.
+/// Login from the options of a driver.
 struct Login {
     dialect: Dialect,
     addresses: Vec<Address>,
@@ -26,33 +26,33 @@ struct Login {
     is_dry: bool,
 }
 
-/// Where servers are and how they are spoken to. No debug output, because it holds a password.
+/// Addresses of the servers and connection options. No debug output, because it holds a password.
 pub struct Servers {
-    /// What they speak.
+    /// Their dialect.
     pub dialect: Dialect,
-    /// Each new connection goes to the next one.
+    /// Addresses; each new connection uses the next one.
     pub addresses: Vec<Address>,
     /// Account.
     pub credentials: Credentials,
     pub database: String,
-    /// How much TLS.
+    /// TLS mode.
     pub tls: TlsMode,
-    /// Errors after which an event is begun again.
+    /// Errors after which an event is restarted.
     pub ignored: IgnoredErrors,
-    /// Ends statements that a server will never answer; none when that is not wanted.
+    /// Ends statements that a server will never answer; none when switched off.
     pub statement_watch: Option<StatementWatch>,
     /// Whether statements are prepared.
     pub is_prepared: bool,
-    /// Nothing is to reach a server.
+    /// True for a dry run: nothing reaches a server.
     pub is_dry: bool,
 }
 
 impl Servers {
-    /// Reads the options of the driver, and warns of those that have no effect. A driver that there is not counts as MySQL's:
-    /// a script that uses it is refused there.
+    /// Reads the options of the driver, and warns of those without effect. An unknown driver is treated as MySQL's; a
+    /// script that uses it is refused there.
     ///
     /// # Errors
-    /// A value that there is not.
+    /// An invalid value.
     pub fn read(given: &ParsedOptions, voice: Logger) -> Result<Self, Stop> {
         let is_prepared = given.choice("db-ps-mode", &[("auto", true), ("disable", false)])?;
         let Login {
@@ -86,15 +86,15 @@ impl Servers {
         })
     }
 
-    /// As [`Servers::read`], for tests that have the driver of the options.
+    /// As [`Servers::read`], for tests that need the driver of the options.
     ///
     /// # Errors
-    /// A driver or value that there is not.
+    /// An unknown driver or an invalid value.
     pub fn with_driver(given: &ParsedOptions, voice: Logger) -> Result<Self, Stop> {
         let driver = given.text("db-driver");
         if !["mysql", "pgsql"].contains(&driver) {
             return Err(Stop::Fatal(format!(
-                "invalid database driver name: '{driver}'; there are mysql and pgsql"
+                "invalid database driver name: '{driver}'; use mysql or pgsql"
             )));
         }
         Self::read(given, voice)

@@ -1,4 +1,4 @@
-//! Where servers of MySQL and MariaDB are, and how they are spoken to.
+//! Addresses and connection options of MySQL and MariaDB servers.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use super::super::logger::Logger;
 use super::super::parsed_options::ParsedOptions;
 use super::Login;
 
-/// Where servers put their socket by default; a client that is given `localhost` looks there.
+/// Default sockets of servers; a client looks there for `localhost`.
 const SOCKETS: [&str; 4] = [
     "/run/mysqld/mysqld.sock",
     "/var/run/mysqld/mysqld.sock",
@@ -19,10 +19,10 @@ const SOCKETS: [&str; 4] = [
     "/tmp/mysql.sock",
 ];
 
-/// Reads the options, and warns of those that have no effect.
+/// Reads the options, and warns of those without effect.
 ///
 /// # Errors
-/// A value that there is not.
+/// An invalid value.
 pub(super) fn login(given: &ParsedOptions, voice: Logger) -> Result<Login, Stop> {
     for name in [
         "mysql-ssl-key",

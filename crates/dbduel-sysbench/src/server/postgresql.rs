@@ -1,4 +1,4 @@
-//! Where a server of PostgreSQL is, and how it is spoken to: as libpq does, on which sysbench's driver is built.
+//! Address and connection options of a PostgreSQL server: as in libpq, which sysbench's driver uses.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use super::super::logger::Logger;
 use super::super::parsed_options::ParsedOptions;
 use super::Login;
 
-/// What `--pgsql-db` may set besides the database. Options of their own have host, port and user, which win in libpq too.
+/// Words that `--pgsql-db` may set. Host, port and user have their own options, which take precedence in libpq too.
 const WORDS: [&str; 4] = ["dbname", "password", "sslmode", "sslrootcert"];
 
-/// Reads the options, and warns of words that have no effect.
+/// Reads the options, and warns of words without effect.
 ///
 /// # Errors
-/// A value that there is not.
+/// An invalid value.
 pub(super) fn login(given: &ParsedOptions, voice: Logger) -> Result<Login, Stop> {
     let mut words = connection_words(given.text("pgsql-db"))?;
     for word in words.keys().filter(|word| !WORDS.contains(&word.as_str())) {
@@ -115,8 +115,8 @@ fn connection_words(text: &str) -> Result<BTreeMap<String, String>, Stop> {
     Ok(words)
 }
 
-/// The value that the text begins with, and what is behind it; none when its quotation mark is not closed. A backslash takes
-/// the next letter as it is.
+/// The value at the beginning of the text, and the rest; none when its quotation mark is not closed. A backslash
+/// escapes the next character.
 fn word_value(text: &str) -> Option<(String, &str)> {
     let (quoted, text) = match text.strip_prefix('\'') {
         Some(quoted) => (true, quoted),
@@ -135,8 +135,8 @@ fn word_value(text: &str) -> Option<(String, &str)> {
     (!quoted).then_some((value, ""))
 }
 
-/// As libpq's `sslmode`; without one, what the server offers. `allow` would try without TLS first, which only a server can
-/// tell apart.
+/// As libpq's `sslmode`; without one, TLS if the server offers it. `allow` would try without TLS first, a difference
+/// that only the server sees.
 fn tls(mode: &str, authority: &str) -> Result<TlsMode, Stop> {
     let ca = match authority {
         "" => std::env::home_dir()

@@ -1,10 +1,10 @@
-//! What every test takes.
+//! General options, for every test.
 
 use dbduel_lua::OptionKind::{Bool, Double, File, Int, List, Size, String as Text};
 
 use super::{Section, bare, spec};
 
-/// What every test takes.
+/// The general options, by section.
 pub const GENERAL: &[Section] = &[
     Section {
         title: "General options:",
@@ -19,7 +19,7 @@ pub const GENERAL: &[Section] = &[
                 "events",
                 Int,
                 "0",
-                "most events of all clients together; 0 for no limit",
+                "limit on the events of all clients together; 0 for no limit",
             ),
             spec(
                 "time",
@@ -31,7 +31,7 @@ pub const GENERAL: &[Section] = &[
                 "warmup-time",
                 Int,
                 "0",
-                "seconds before that whose events are not counted",
+                "seconds of warm-up before that, whose events are not counted",
             ),
             spec(
                 "forced-shutdown",
@@ -49,13 +49,13 @@ pub const GENERAL: &[Section] = &[
                 "thread-init-timeout",
                 Int,
                 "30",
-                "seconds in which all clients must be connected",
+                "seconds within which all clients must be connected",
             ),
             spec(
                 "rate",
                 Int,
                 "0",
-                "events that fall due per second; 0 for as many as there can be",
+                "events that fall due per second; 0 for no limit",
             ),
             spec(
                 "report-interval",
@@ -69,12 +69,12 @@ pub const GENERAL: &[Section] = &[
                 "",
                 "seconds after the start at which a full report is printed and counting restarts",
             ),
-            spec("debug", Bool, "off", "say more of what happens"),
+            spec("debug", Bool, "off", "print debugging messages"),
             spec(
                 "validate",
                 Bool,
                 "off",
-                "look whether files hold what was written (fileio)",
+                "check that files hold what was written (fileio)",
             ),
             spec("help", Bool, "off", "print this and end"),
             spec("version", Bool, "off", "print the version and end"),
@@ -140,7 +140,7 @@ pub const GENERAL: &[Section] = &[
                 "verbosity",
                 Int,
                 "3",
-                "how much to say, from 0 (fatal messages) to 5 (debugging)",
+                "verbosity, from 0 (fatal messages) to 5 (debugging)",
             ),
             spec(
                 "percentile",
@@ -163,7 +163,7 @@ pub const GENERAL: &[Section] = &[
                 "db-driver",
                 Text,
                 "mysql",
-                "what the servers speak {mysql, pgsql}",
+                "driver for the servers {mysql, pgsql}",
             ),
             spec(
                 "db-ps-mode",
@@ -175,7 +175,7 @@ pub const GENERAL: &[Section] = &[
                 "db-debug",
                 Bool,
                 "off",
-                "say more about statements that fail",
+                "print more about statements that fail",
             ),
             spec(
                 "db-statement-check",
@@ -200,7 +200,7 @@ pub const GENERAL: &[Section] = &[
                 "pgsql-password",
                 Text,
                 "",
-                "its password; the variable PGPASSWORD keeps it out of lists of processes",
+                "its password; the variable PGPASSWORD keeps it out of process lists",
             ),
             spec(
                 "pgsql-db",
@@ -218,14 +218,14 @@ pub const GENERAL: &[Section] = &[
             bare(
                 "mysql-socket",
                 List,
-                "sockets of the servers; hosts and ports do not count then",
+                "sockets of the servers; they replace hosts and ports",
             ),
             spec("mysql-user", Text, "sbtest", "account"),
             spec(
                 "mysql-password",
                 Text,
                 "",
-                "its password; the variable MYSQL_PWD keeps it out of lists of processes",
+                "its password; the variable MYSQL_PWD keeps it out of process lists",
             ),
             spec("mysql-db", Text, "sbtest", "database"),
             spec(
@@ -238,7 +238,7 @@ pub const GENERAL: &[Section] = &[
                 "mysql-ssl-ca",
                 Text,
                 "",
-                "PEM file with the authority that signs the servers' certificates",
+                "PEM file with the CA that signs the servers' certificates",
             ),
             spec(
                 "mysql-ssl-key",
@@ -274,13 +274,13 @@ pub const GENERAL: &[Section] = &[
                 "mysql-debug",
                 Bool,
                 "off",
-                "accepted for the sake of scripts; there is no client library to trace",
+                "accepted for compatibility; there is no client library to trace",
             ),
             spec(
                 "mysql-ignore-errors",
                 List,
                 "1213,1020,1205",
-                "errors after which an event is begun again, or all",
+                "errors after which an event is restarted, or all",
             ),
             spec(
                 "mysql-dry-run",

@@ -1,4 +1,4 @@
-//! The options that sysbench knows by itself, with their types and defaults. Does nothing with them.
+//! The options that sysbench defines, with their types and defaults.
 
 mod general;
 mod own;
@@ -11,17 +11,17 @@ pub use own::{CPU, FILE_IO, MEMORY, MUTEX, OLTP, RANDOM_POINTS, RANDOM_RANGES, T
 /// An option.
 #[derive(Debug)]
 pub struct Spec {
-    /// Its name, with hyphens; underscores are as good everywhere.
+    /// Its name, with hyphens; underscores are accepted everywhere.
     pub name: &'static str,
-    /// What values it takes.
+    /// Type of its values.
     pub kind: OptionKind,
-    /// Its value when none is given, as text.
+    /// Its default, as text.
     pub default: Option<&'static str>,
-    /// What it means.
+    /// Its help text.
     pub about: &'static str,
 }
 
-/// Options that belong together in help.
+/// A group of options in the help.
 pub struct Section {
     /// The line above them; empty for none.
     pub title: &'static str,

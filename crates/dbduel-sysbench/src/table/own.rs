@@ -1,4 +1,4 @@
-//! What each test takes besides.
+//! Options of each test besides the general ones.
 
 use dbduel_lua::OptionKind::{Bool, Double, Int, List, Size, String as Text};
 
@@ -88,7 +88,7 @@ pub const FILE_IO: &[Spec] = &[
     bare(
         "file-test-mode",
         Text,
-        "which block is next {seqwr, seqrewr, seqrd, rndrd, rndwr, rndrw}",
+        "order and kind of accesses {seqwr, seqrewr, seqrd, rndrd, rndwr, rndrw}",
     ),
     spec(
         "file-io-mode",
@@ -100,7 +100,7 @@ pub const FILE_IO: &[Spec] = &[
         "file-async-backlog",
         Int,
         "128",
-        "requests of a client in the kernel's queue",
+        "requests per client in the kernel's queue",
     ),
     spec(
         "file-extra-flags",
@@ -131,7 +131,7 @@ pub const FILE_IO: &[Spec] = &[
         "file-merged-requests",
         Int,
         "0",
-        "blocks that a sequential access takes at once; 0 is one",
+        "blocks per sequential access; 0 counts as 1",
     ),
     spec("file-rw-ratio", Double, "1.5", "reads per write of rndrw"),
 ];
@@ -142,7 +142,7 @@ pub const OLTP: &[Spec] = &[
         "auto-inc",
         Bool,
         "on",
-        "whether the server numbers the rows of oltp_insert",
+        "whether the server assigns the ids of oltp_insert",
     ),
     spec(
         "create-secondary",
@@ -191,7 +191,7 @@ pub const OLTP: &[Spec] = &[
         "pgsql-variant",
         Text,
         "",
-        "accepted for the sake of scripts; has no effect",
+        "accepted for compatibility; has no effect",
     ),
     spec(
         "point-selects",

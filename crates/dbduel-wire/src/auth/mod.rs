@@ -1,4 +1,4 @@
-//! Authentication methods: what to answer to a challenge.
+//! Authentication methods: the client's answers to challenges.
 
 mod ed25519;
 mod native;
@@ -6,24 +6,24 @@ mod sha2;
 
 pub(crate) use sha2::encrypt_password;
 
-/// An authentication method that this client speaks.
+/// An authentication method that this client supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// `mysql_native_password`: SHA-1 over a 20-byte challenge.
     Native,
     /// `caching_sha2_password`: SHA-256, with a full exchange when the server has nothing cached.
     CachingSha2,
-    /// MySQL's `sha256_password`: the password itself, under TLS or under the server's public key. MySQL 8.0 and 9
-    /// ask for it at random when they know no account of that name, so as not to tell.
+    /// MySQL's `sha256_password`: the password itself, under TLS or encrypted with the server's public key. MySQL 8.0
+    /// and 9 ask for it at random for unknown accounts, so as not to reveal that they do not exist.
     Sha256,
     /// MariaDB's `client_ed25519`: a signature with a key derived from the password.
     Ed25519,
-    /// `unix_socket` (MariaDB) and `auth_socket` (MySQL): the operating system vouches for the user.
+    /// `unix_socket` (MariaDB) and `auth_socket` (MySQL): the operating system identifies the user.
     PeerUser,
 }
 
 impl Method {
-    /// The method of that name, if it is spoken here.
+    /// The method of that name, if supported.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
         match name {
@@ -36,7 +36,7 @@ impl Method {
         }
     }
 
-    /// The name a client puts into its login.
+    /// Name of the method in a login.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

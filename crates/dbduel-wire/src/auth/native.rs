@@ -4,7 +4,7 @@ use sha1::{Digest, Sha1};
 
 use super::xor;
 
-/// The challenge's first 20 bytes count; a trailing NUL, if any, is behind them.
+/// The challenge's first 20 bytes are used; a trailing NUL, if any, follows them.
 pub(super) fn scramble(password: &[u8], challenge: &[u8]) -> [u8; 20] {
     let once: [u8; 20] = Sha1::digest(password).into();
     let twice = Sha1::digest(once);

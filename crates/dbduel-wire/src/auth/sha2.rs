@@ -1,4 +1,4 @@
-//! `caching_sha2_password`: the quick answer, and the password under the server's public key.
+//! `caching_sha2_password`: the fast answer, and the password encrypted with the server's public key.
 
 use rsa::pkcs8::DecodePublicKey;
 use rsa::{Oaep, RsaPublicKey};

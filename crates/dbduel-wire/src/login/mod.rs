@@ -1,7 +1,7 @@
 //! The login as a state machine: greeting, optional change to TLS, authentication.
 //!
-//! Its waits are the driver's, who must bound them; the number of packets it accepts is bounded here.
-//! It does no I/O and no TLS itself: it returns the bytes to send and says when TLS begins.
+//! Waits are the driver's, who must bound them; the number of accepted packets is bounded here. It does no I/O and no
+//! TLS itself: it returns the bytes to send and requests the start of TLS.
 
 mod error;
 mod options;
@@ -19,10 +19,10 @@ use crate::greeting::Greeting;
 use crate::packet::{self, Event, PAYLOAD_LIMIT, PacketReader};
 use crate::reply::Completion;
 
-/// `utf8mb4_general_ci`, known to every server from MySQL 5.5 and MariaDB 10.1 on.
+/// `utf8mb4_general_ci`, supported by every server from MySQL 5.5 and MariaDB 10.1 on.
 const COLLATION: u8 = 45;
 
-/// What a caller may ask for in addition.
+/// Optional capabilities that a caller may ask for.
 const OPTIONAL: Capabilities = Capabilities(
     Capabilities::LOCAL_FILES.0 | Capabilities::MULTI_STATEMENTS.0 | Capabilities::FOUND_ROWS.0,
 );
@@ -30,13 +30,13 @@ const OPTIONAL: Capabilities = Capabilities(
 /// The longest packet accepted during login.
 const PACKET_LIMIT: usize = 1 << 16;
 
-/// The longest name of an authentication method that is kept, in bytes; servers have them of 64 at most.
+/// Longest name of an authentication method that is kept, bytes; servers' names have at most 64.
 const METHOD_NAME_LIMIT: usize = 64;
 
-/// The most packets accepted during login; a server that keeps switching methods is cut off here.
+/// Maximum number of packets accepted during login; limits a server that keeps switching methods.
 const PACKETS_LIMIT: u32 = 32;
 
-/// What the driver must do next. Bytes to send may hold a password; debug output shows their number only.
+/// The driver's next step. Bytes to send may hold a password; debug output shows their number only.
 #[derive(Clone, PartialEq, Eq)]
 pub enum LoginStep {
     /// Wait for more bytes.
@@ -63,14 +63,14 @@ impl fmt::Debug for LoginStep {
 /// A finished login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedIn {
-    /// What the server said about itself.
+    /// The server's greeting.
     pub greeting: Greeting,
     /// The capabilities both sides agreed on.
     pub capabilities: Capabilities,
     /// Status bits of the new session.
     pub status: Status,
-    /// The method of the last answer that this side gave. A server that only looks at the peer's user switches to none,
-    /// and then it is the method that the login began with.
+    /// The method of this side's last answer. A server that only checks the peer's user switches to none, and then it
+    /// is the method that the login began with.
     pub method: Method,
     /// True when the connection changed to TLS.
     pub tls: bool,
@@ -86,7 +86,7 @@ enum State {
 }
 
 impl State {
-    /// Text of another protocol, read as a header, announces a long packet.
+    /// Explains an error: text of another protocol, read as a header, announces a long packet.
     fn explain(&self, error: WireError) -> WireError {
         match (self, error) {
             (State::Greeting, WireError::TooLong { .. }) => WireError::malformed(
@@ -143,10 +143,10 @@ impl Login {
         Ok((consumed, step?))
     }
 
-    /// Goes on after the TLS handshake; returns the bytes to send through TLS.
+    /// Continues after the TLS handshake; returns the bytes to send through TLS.
     ///
     /// # Errors
-    /// [`LoginError::Unexpected`] when TLS was not due.
+    /// [`LoginError::Unexpected`] when TLS was not requested.
     pub fn tls_started(&mut self) -> Result<Vec<u8>, LoginError> {
         if !matches!(self.state, State::Tls) {
             return Err(LoginError::Unexpected);
@@ -244,7 +244,7 @@ impl Login {
         asked & offered
     }
 
-    /// The part that a request for TLS and the login have in common.
+    /// The part common to a request for TLS and the login.
     fn put_head(&self, out: &mut Vec<u8>) {
         let (low, high) = self.capabilities.halves();
         out.extend_from_slice(&low);
@@ -347,8 +347,8 @@ impl Login {
         }
     }
 
-    /// The password where the server takes it as it is, and else the request for the key to encrypt it with. Nobody who
-    /// has no password needs a key.
+    /// The password where the server accepts it in clear text, otherwise the request for the key to encrypt it with.
+    /// An empty password needs no key.
     fn password_itself(&mut self, request: &[u8], is_private: bool) -> LoginStep {
         let mut password = self.options.credentials.password.clone().into_bytes();
         if is_private || password.is_empty() {
@@ -361,7 +361,7 @@ impl Login {
     fn public_key(&mut self, payload: &[u8]) -> Result<LoginStep, LoginError> {
         let Some((1, pem)) = payload.split_first().map(|(&first, rest)| (first, rest)) else {
             return Err(LoginError::PublicKey(
-                "the server sent something else than its public key",
+                "the server sent something other than its public key",
             ));
         };
         let password = self.options.credentials.password.as_bytes();

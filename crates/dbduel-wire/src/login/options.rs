@@ -1,9 +1,9 @@
-//! What a login is given: who, over what, with how much TLS.
+//! Parameters of a login: user, transport, TLS.
 
 use crate::capability::Capabilities;
 use crate::credentials::Credentials;
 
-/// How the bytes travel. Decides whether a password may be sent in clear when a method asks for it.
+/// The transport. Determines whether a password may be sent in clear text when a method asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     /// A network connection.
@@ -20,24 +20,24 @@ pub enum TlsWish {
     Off,
     /// If the server offers it.
     Preferred,
-    /// Or else fail.
+    /// Always; the login fails otherwise.
     Required,
 }
 
-/// What a login needs to know.
+/// Parameters of a login.
 #[derive(Debug, Clone)]
 pub struct LoginOptions {
-    /// Who logs in.
+    /// User and password.
     pub credentials: Credentials,
     /// Default database, if any.
     pub database: Option<String>,
-    /// How the bytes travel.
+    /// The transport.
     pub transport: Transport,
     /// Whether to change to TLS.
     pub tls: TlsWish,
-    /// Capabilities wanted beyond those that are always asked for: [`Capabilities::LOCAL_FILES`],
-    /// [`Capabilities::MULTI_STATEMENTS`] and [`Capabilities::FOUND_ROWS`]. Others would change the packets in ways that are
-    /// not read here, and are left out.
+    /// Capabilities wanted beyond the default ones: [`Capabilities::LOCAL_FILES`], [`Capabilities::MULTI_STATEMENTS`]
+    /// and [`Capabilities::FOUND_ROWS`]. Others are ignored, since they would change packets in ways that are not
+    /// supported here.
     pub wanted: Capabilities,
 }
 

@@ -16,7 +16,7 @@ fn message(out: &mut Vec<u8>, tag: u8, write: impl FnOnce(&mut Vec<u8>)) {
     body(out, write);
 }
 
-/// Appends a message without a tag, which only the first of a connection is.
+/// Appends a message without a tag, which only the first message of a connection lacks.
 #[inline]
 fn body(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
@@ -26,7 +26,7 @@ fn body(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     put_length(out, start, length);
 }
 
-/// Writes a length into its place. One that the protocol cannot say would be 2 GiB, which no server takes either.
+/// Fills in a length. One that the protocol cannot express would be 2 GiB, which no server accepts either.
 #[inline]
 fn put_length(out: &mut [u8], at: usize, length: usize) {
     let length = i32::try_from(length).unwrap_or(i32::MAX);
@@ -43,7 +43,7 @@ pub fn ssl_request(out: &mut Vec<u8>) {
     body(out, |out| out.extend_from_slice(&SSL_REQUEST.to_be_bytes()));
 }
 
-/// Asks, on a connection of its own, to cancel what the session with this process number and key runs.
+/// Asks, on a separate connection, to cancel the running statement of the session with this process id and key.
 pub fn cancel_request(out: &mut Vec<u8>, process: u32, key: &[u8]) {
     body(out, |out| {
         out.extend_from_slice(&CANCEL_REQUEST.to_be_bytes());
@@ -64,7 +64,7 @@ pub fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) {
     });
 }
 
-/// A password in clear or hashed, NUL at its end.
+/// A password in clear text or hashed, with a final NUL.
 pub(super) fn password(out: &mut Vec<u8>, text: &[u8]) {
     message(out, b'p', |out| put_string(out, text));
 }
@@ -91,7 +91,7 @@ pub fn query(out: &mut Vec<u8>, sql: &[u8]) {
     message(out, b'Q', |out| put_string(out, sql));
 }
 
-/// Has the server prepare a statement under a name, and describe its parameters and columns.
+/// Prepares a statement on the server under a name, and asks to describe its parameters and columns.
 pub fn prepare(out: &mut Vec<u8>, name: u32, sql: &[u8]) {
     message(out, b'P', |out| {
         put_name(out, name);
@@ -106,10 +106,11 @@ pub fn prepare(out: &mut Vec<u8>, name: u32, sql: &[u8]) {
     sync(out);
 }
 
-/// Executes a prepared statement with these values (Bind and Execute). [`sync`] must follow, for one execution or several.
+/// Executes a prepared statement with these values (Bind and Execute). [`sync`] must follow, for one execution or
+/// several.
 ///
 /// # Errors
-/// [`CommandError::ParameterCount`] when the statement takes another number of values; then nothing was appended.
+/// [`CommandError::ParameterCount`] when the number of values is wrong; nothing is appended then.
 #[inline]
 pub fn execute(
     out: &mut Vec<u8>,
@@ -161,7 +162,7 @@ pub fn sync(out: &mut Vec<u8>) {
     message(out, b'S', |_| {});
 }
 
-/// Has the server forget a prepared statement. [`sync`] must follow.
+/// Deallocates a prepared statement on the server. [`sync`] must follow.
 pub fn close(out: &mut Vec<u8>, statement: &Statement) {
     message(out, b'C', |out| {
         out.push(b'S');
@@ -169,12 +170,12 @@ pub fn close(out: &mut Vec<u8>, statement: &Statement) {
     });
 }
 
-/// A piece of what a `COPY … FROM STDIN` reads.
+/// A piece of the input of a `COPY … FROM STDIN`.
 pub fn copy_data(out: &mut Vec<u8>, piece: &[u8]) {
     message(out, b'd', |out| out.extend_from_slice(piece));
 }
 
-/// The end of it.
+/// The end of the input.
 pub fn copy_done(out: &mut Vec<u8>) {
     message(out, b'c', |_| {});
 }
@@ -189,7 +190,7 @@ pub fn terminate(out: &mut Vec<u8>) {
     message(out, b'X', |_| {});
 }
 
-/// The name of a statement: `s` and its number, in as many digits as it takes.
+/// The name of a statement: `s` and its number, without padding.
 #[inline]
 fn put_name(out: &mut Vec<u8>, number: u32) {
     let mut digits = [0; 10];

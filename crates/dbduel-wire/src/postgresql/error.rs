@@ -11,7 +11,7 @@ use crate::error::{ServerError as MySqlError, WireError};
 pub struct ServerError {
     /// SQLSTATE, five ASCII characters.
     pub sqlstate: [u8; 5],
-    /// The server's text; control characters became spaces, and it is cut at 4096 bytes.
+    /// The server's text, with spaces for control characters, cut at 4096 bytes.
     pub message: String,
     /// True when the server closes the connection after it (FATAL, PANIC).
     pub is_fatal: bool,
@@ -45,7 +45,7 @@ impl ServerError {
         }
         let sqlstate: [u8; 5] = sqlstate.ok_or_else(|| body.wrong("has no SQLSTATE"))?;
         if !sqlstate.iter().all(u8::is_ascii_alphanumeric) {
-            return Err(body.wrong("its SQLSTATE is none"));
+            return Err(body.wrong("its SQLSTATE is invalid"));
         }
         Ok(ServerError {
             sqlstate,

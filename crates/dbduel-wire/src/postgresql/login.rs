@@ -1,4 +1,4 @@
-//! Logging in: TLS if it is asked for, the startup message, authentication, the session's parameters.
+//! Login: optional TLS, the startup message, authentication, the session's parameters.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -23,21 +23,21 @@ const MESSAGES_MAX: u32 = 1_000;
 /// Bytes of randomness in a nonce.
 const NONCE_BYTES: usize = 18;
 
-/// What a session is to be.
+/// Parameters of a login.
 #[derive(Debug, Clone)]
 pub struct LoginOptions {
-    /// Who logs in.
+    /// User and password.
     pub credentials: Credentials,
-    /// Database; the one named as the user when there is none.
+    /// Database; the one with the user's name when `None`.
     pub database: Option<String>,
-    /// How much TLS.
+    /// Whether to change to TLS.
     pub tls: TlsWish,
 }
 
-/// Why there is no session.
+/// Why the login failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoginError {
-    /// The server's bytes make no sense.
+    /// The server's bytes violate the protocol.
     #[error(transparent)]
     Wire(#[from] WireError),
     /// The server refused.
@@ -46,43 +46,43 @@ pub enum LoginError {
     /// The server has no TLS.
     #[error("the server does not offer TLS, which is required")]
     NoTls,
-    /// The server asks for a kind of authentication that is not spoken here.
-    #[error("the server asks for {0}; dbduel speaks trust, password, md5 and SCRAM-SHA-256")]
+    /// The server asks for an unsupported kind of authentication.
+    #[error("the server asks for {0}; dbduel supports trust, password, md5 and SCRAM-SHA-256")]
     Method(String),
-    /// The exchange of proofs failed.
+    /// The server's proof is missing or wrong.
     #[error("SCRAM-SHA-256 failed: the server cannot be trusted, because {0}")]
     Scram(&'static str),
-    /// The server sent more than the login asks for.
+    /// The server sent more bytes than expected.
     #[error("bytes arrived when none were due")]
     Unexpected,
-    /// The server let us in before the exchange of proofs was complete.
-    #[error("the server lets us in without proving that it knows the password")]
+    /// The server accepted the login before the exchange of proofs was complete.
+    #[error("the server accepted the login without proving that it knows the password")]
     Unproven,
 }
 
-/// What a login waits for.
+/// Next step of a login.
 #[derive(Debug)]
 pub enum LoginStep {
     /// More bytes.
     NeedMore,
-    /// These bytes are to be sent.
+    /// Send these bytes.
     Send(Vec<u8>),
-    /// The connection is to change to TLS; then [`Login::tls_started`].
+    /// Change to TLS, then call [`Login::tls_started`].
     StartTls,
-    /// The session is there.
+    /// Logged in.
     Done(LoggedIn),
 }
 
-/// What a server says of a session.
+/// The server's facts about a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoggedIn {
     /// The server's version, such as `15.18 (Debian 15.18-0+deb12u1)`.
     pub server_version: String,
-    /// The number of the server's process, by which a session is known.
+    /// The id of the server's process, which identifies the session.
     pub process: u32,
-    /// The key that cancels what the session runs.
+    /// The key to cancel the session's statements.
     pub key: Vec<u8>,
-    /// How the account was authenticated.
+    /// Authentication method.
     pub method: &'static str,
 }
 
@@ -106,7 +106,7 @@ pub struct Login {
 }
 
 impl Login {
-    /// Nothing is sent yet: [`Login::feed`] with no bytes begins.
+    /// A login before its first bytes: [`Login::feed`] with no bytes begins.
     #[must_use]
     pub fn new(options: LoginOptions) -> Self {
         Login {
@@ -121,7 +121,7 @@ impl Login {
         }
     }
 
-    /// Takes bytes that arrived; returns how many of them it used, and what to do next.
+    /// Takes bytes that arrived; returns the number of consumed bytes, and the next step.
     ///
     /// # Errors
     /// [`LoginError`].
@@ -142,7 +142,7 @@ impl Login {
                     (Some(b'N'), _) => Ok((1, self.startup())),
                     // Too many connections, say.
                     (Some(b'E'), _) => self.messages(bytes),
-                    (Some(_), _) => Err(wrong("neither S nor N where TLS was asked for").into()),
+                    (Some(_), _) => Err(wrong("neither S nor N in answer to a TLS request").into()),
                 };
             }
             _ => {}
@@ -150,7 +150,7 @@ impl Login {
         self.messages(bytes)
     }
 
-    /// TLS is there: what to send now.
+    /// Continues after the TLS handshake; returns the bytes to send.
     pub fn tls_started(&mut self) -> Vec<u8> {
         match self.startup() {
             LoginStep::Send(bytes) => bytes,

@@ -1,4 +1,4 @@
-//! Framing: one byte that says what a message is, four bytes of length that count themselves, and the body.
+//! Framing: a one-byte tag, four bytes of length that include themselves, and the body.
 
 use crate::error::WireError;
 
@@ -8,35 +8,35 @@ const HEADER_LENGTH: usize = 5;
 /// The longest body that is kept in memory: 64 MiB.
 pub const MESSAGE_LIMIT: usize = 64 << 20;
 
-/// The longest body that the protocol allows, 1 GiB: what is longer is no message.
+/// The longest body that the protocol allows, 1 GiB; anything longer is not a message.
 const BODY_MAX: usize = 1 << 30;
 
-/// Memory of a message in pieces above this is given back before the next one.
+/// Assembly memory above this is released before the next message.
 const KEPT_CAPACITY: usize = 1 << 20;
 
-/// What a [`MessageReader`] found.
+/// Result of a [`MessageReader`].
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Event<'a> {
-    /// All bytes were used up and the message is not complete.
+    /// All bytes were consumed and the message is incomplete.
     NeedMore,
     /// A complete message.
     Message {
-        /// What it is.
+        /// Its type.
         tag: u8,
         /// Its body.
         body: &'a [u8],
     },
-    /// A complete message went by that the caller did not want.
+    /// A complete message that the caller did not want.
     Skipped {
-        /// What it is.
+        /// Its type.
         tag: u8,
     },
 }
 
-/// Cuts a stream of bytes, arriving in pieces of any size, into messages.
+/// Splits a stream of bytes, arriving in pieces of any size, into messages.
 ///
-/// A message that lies complete in one piece is returned as a slice of that piece. Only one that is spread over pieces is
-/// copied together, and one that is skipped never is.
+/// A message that is complete in one piece is returned as a slice of that piece. Only one that is spread over pieces
+/// is copied, and a skipped one never is.
 #[derive(Debug)]
 pub(super) struct MessageReader {
     header: [u8; HEADER_LENGTH],
@@ -60,7 +60,8 @@ impl MessageReader {
         }
     }
 
-    /// Reads on from `bytes[*position]` and moves `position` past what was used. `skip` is asked for each message by its tag.
+    /// Continues to read at `bytes[*position]` and moves `position` past the consumed bytes. `skip` is called for each
+    /// message with its tag.
     #[inline]
     pub(super) fn next<'a>(
         &'a mut self,

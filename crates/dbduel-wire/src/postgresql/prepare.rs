@@ -14,7 +14,7 @@ pub struct Statement {
     pub(super) name: u32,
     pub(super) parameters: Vec<ParameterKind>,
     pub(super) columns: Vec<ColumnKind>,
-    /// In which forms columns are asked for, as they stand in a request: a count and a code for each; no codes when all are text.
+    /// Formats of the columns, encoded as in a request: a count and a code for each; no codes when all are text.
     pub(super) result_formats: Vec<u8>,
 }
 
@@ -41,13 +41,13 @@ impl Statement {
         }
     }
 
-    /// How many values an execution needs.
+    /// Number of values of an execution.
     #[must_use]
     pub fn parameters(&self) -> usize {
         self.parameters.len()
     }
 
-    /// The columns of its result set; none if it returns no rows.
+    /// The columns of its result set; empty if it returns no rows.
     #[must_use]
     pub fn columns(&self) -> &[ColumnKind] {
         &self.columns
@@ -75,10 +75,10 @@ impl PrepareParser {
         }
     }
 
-    /// Takes bytes that arrived, all of them. None while the answer is not complete; then the statement, or why there is none.
+    /// Takes all bytes that arrived. `None` while the answer is incomplete; then the statement, or the server's error.
     ///
     /// # Errors
-    /// [`WireError`] when the bytes break the protocol.
+    /// [`WireError`] when the bytes violate the protocol.
     pub fn feed(
         &mut self,
         connection: &mut ReplyParser,
@@ -133,7 +133,7 @@ fn read_parameters(body: &[u8], parameters: &mut Vec<u32>) -> Result<(), WireErr
     Ok(())
 }
 
-/// Hands name and type of each column of a RowDescription to `take`.
+/// Passes the name and type of each column of a RowDescription to `take`.
 pub(super) fn each_column<'a>(
     body: &'a [u8],
     mut take: impl FnMut(&'a [u8], u32),

@@ -1,5 +1,5 @@
-//! SCRAM-SHA-256 (RFC 5802, RFC 7677) without channel binding. Passwords are taken as they are: PostgreSQL takes those too
-//! that SASLprep would change or refuse, if they are ASCII or not in normal form.
+//! SCRAM-SHA-256 (RFC 5802, RFC 7677) without channel binding. Passwords are used unchanged: PostgreSQL also accepts
+//! passwords that SASLprep would change or refuse, as long as they are ASCII or not in normal form.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -8,11 +8,12 @@ use sha2::{Digest, Sha256};
 /// The name of the mechanism.
 pub(super) const MECHANISM: &str = "SCRAM-SHA-256";
 
-/// Says that there is no channel binding, in base64 as the last message repeats it.
+/// Header without channel binding; the last message repeats it in base64.
 const HEADER: &str = "n,,";
 const HEADER_BASE64: &str = "biws";
 
-/// The most rounds that are computed; a server that asks for more would keep the client busy for minutes. 4096 is usual.
+/// Maximum number of rounds that are computed; a server that asks for more would keep the client busy for minutes.
+/// 4096 is usual.
 const ROUNDS_MAX: u32 = 1_000_000;
 
 /// Bytes of a block of SHA-256.
@@ -25,7 +26,7 @@ type Hash = [u8; 32];
 pub(super) struct Scram {
     password: Vec<u8>,
     nonce: String,
-    /// Proof that the server knows the password too, once ours is sent.
+    /// Expected proof that the server knows the password too, once ours is sent.
     server_signature: Option<Hash>,
 }
 
@@ -51,7 +52,7 @@ impl Scram {
 
     /// The second message, which answers the server's first.
     pub(super) fn second(&mut self, server_first: &[u8]) -> Result<String, &'static str> {
-        let text = std::str::from_utf8(server_first).map_err(|_| "its challenge is no text")?;
+        let text = std::str::from_utf8(server_first).map_err(|_| "its challenge is not text")?;
         let field = |name: &str| text.split(',').find_map(|field| field.strip_prefix(name));
         let nonce = field("r=").ok_or("its challenge has no nonce")?;
         if nonce.len() <= self.nonce.len() || !nonce.starts_with(&self.nonce) {
@@ -62,7 +63,7 @@ impl Scram {
         let rounds = field("i=").and_then(|rounds| rounds.parse().ok());
         let rounds: u32 = rounds.ok_or("its challenge has no number of rounds")?;
         if !(1..=ROUNDS_MAX).contains(&rounds) {
-            return Err("it asks for too many rounds or none");
+            return Err("it asks for too many rounds or zero");
         }
         let salted = pbkdf2(&self.password, &salt, rounds);
         let client_key = hmac(&salted, &[b"Client Key"]);
@@ -78,7 +79,7 @@ impl Scram {
 
     /// Checks the server's last message.
     pub(super) fn check(&self, server_final: &[u8]) -> Result<(), &'static str> {
-        let text = std::str::from_utf8(server_final).map_err(|_| "its proof is no text")?;
+        let text = std::str::from_utf8(server_final).map_err(|_| "its proof is not text")?;
         let proof = text.split(',').find_map(|field| field.strip_prefix("v="));
         let proof = proof.and_then(|proof| BASE64.decode(proof).ok());
         match (&self.server_signature, proof) {

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use crate::value::{ColumnKind, ColumnType, Value};
 
-/// How a parameter travels.
+/// Format of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ParameterKind {
     Int2,
@@ -14,7 +14,7 @@ pub(super) enum ParameterKind {
     Float8,
     /// Bytes that are the value, in binary form.
     Bytea,
-    /// Any other type, in text form: the server reads what is written.
+    /// Any other type, in text form, which the server parses.
     Text,
 }
 
@@ -31,8 +31,8 @@ impl ParameterKind {
         }
     }
 
-    /// Appends a value without its length; true when that is its binary form. A number that the type does not hold is written
-    /// as text, so that the server refuses it with its own error.
+    /// Appends a value without its length; true for binary form. A number outside the type's range is written as text,
+    /// so that the server refuses it with its own error.
     #[inline]
     pub(super) fn put(self, out: &mut Vec<u8>, value: &Value<'_>) -> bool {
         match (self, *value) {
@@ -68,7 +68,7 @@ impl ParameterKind {
     }
 }
 
-/// Appends a value as text; says that it is no binary form.
+/// Appends a value as text; returns false, since it is not in binary form.
 fn put_text(out: &mut Vec<u8>, value: &Value<'_>) -> bool {
     // Writing to memory does not fail.
     let _ = match *value {
@@ -86,7 +86,7 @@ fn put_text(out: &mut Vec<u8>, value: &Value<'_>) -> bool {
     false
 }
 
-/// What a column's type is here; [`ColumnType::BLOB`] for all whose values are taken as they come.
+/// The column type for an OID; [`ColumnType::BLOB`] for all types whose values are passed through.
 pub(super) fn kind_by_oid(oid: u32) -> ColumnKind {
     let column_type = match oid {
         16 => ColumnType::TINY,
@@ -103,8 +103,8 @@ pub(super) fn kind_by_oid(oid: u32) -> ColumnKind {
     }
 }
 
-/// True when a column of this type is asked for in binary form: numbers, because they are cheaper so, and bytes, which text
-/// doubles. Decimals and times come as text, as from other servers.
+/// True when a column of this type is requested in binary form: numbers, because that is cheaper, and bytes, whose
+/// size text doubles. Decimals and times come as text, as from other servers.
 pub(super) fn is_binary(oid: u32) -> bool {
     matches!(oid, 16 | 17 | 20 | 21 | 23 | 700 | 701)
 }

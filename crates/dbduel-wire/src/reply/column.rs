@@ -4,12 +4,12 @@ use crate::bytes::Cursor;
 use crate::error::WireError;
 use crate::value::{ColumnKind, ColumnType};
 
-/// The most columns a result set may have here; servers stop at 4096.
+/// Maximum number of columns of a result set; servers stop at 4096.
 pub const COLUMN_LIMIT: u64 = u16::MAX as u64;
 
 const UNSIGNED: u16 = 1 << 5;
 
-/// One column as the server describes it.
+/// A column definition from the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column<'a> {
     /// The table's name or alias.
@@ -29,10 +29,10 @@ pub struct Column<'a> {
 }
 
 impl<'a> Column<'a> {
-    /// Reads a column definition.
+    /// Parses a column definition.
     ///
     /// # Errors
-    /// [`WireError::Malformed`] when the packet ends early or its fixed part has a strange length.
+    /// [`WireError::Malformed`] when the packet ends early or its fixed part has an invalid length.
     pub fn parse(payload: &'a [u8]) -> Result<Self, WireError> {
         let mut cursor = Cursor::new("column definition", payload);
         let _catalog = cursor.length_bytes()?;

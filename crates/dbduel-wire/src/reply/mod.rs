@@ -18,19 +18,19 @@ use crate::error::{ServerError, WireError};
 use crate::packet::{Event, FRAME_LIMIT, PAYLOAD_LIMIT, PacketReader, Start};
 use crate::value::ColumnKind;
 
-/// Takes what a reply contains, piece by piece. All methods do nothing unless implemented.
+/// Receives the parts of a reply. All methods do nothing unless implemented.
 ///
-/// The two questions are asked once per result set; what is not wanted is skipped without being looked at.
+/// The two questions are asked once per result set; unwanted parts are skipped unread.
 pub trait Sink {
-    /// Whether [`Sink::column`] shall be called.
+    /// Whether to call [`Sink::column`].
     fn wants_columns(&self) -> bool {
         true
     }
-    /// Whether [`Sink::row`] shall be called.
+    /// Whether to call [`Sink::row`].
     fn wants_rows(&self) -> bool {
         true
     }
-    /// A result set with so many columns begins.
+    /// A result set with this many columns begins.
     fn result_set(&mut self, columns: usize) {
         let _ = columns;
     }
@@ -42,13 +42,13 @@ pub trait Sink {
     fn row(&mut self, row: &Row<'_>) {
         let _ = row;
     }
-    /// A statement without rows, or the list of rows, ended well.
+    /// A statement without rows, or a list of rows, has ended successfully.
     fn completed(&mut self, completion: &Completion) {
         let _ = completion;
     }
 }
 
-/// The sink for those who only want to know how it ended.
+/// A sink for callers that need only the outcome.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Skip;
 
@@ -63,27 +63,27 @@ impl Sink for Skip {
     }
 }
 
-/// What happened to the bytes that were fed.
+/// Result of feeding bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fed {
-    /// How many of them belong to this reply.
+    /// Number of bytes that belong to this reply.
     pub consumed: usize,
-    /// What to do next.
+    /// The next step.
     pub step: Step,
 }
 
-/// What the reply waits for.
+/// Next step of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// More bytes. All that were fed are consumed.
+    /// More bytes are needed. All bytes fed are consumed.
     NeedMore,
-    /// The content of a file, see [`ReplyParser::local_infile`]; send it, then go on feeding.
+    /// Send the content of a file, see [`ReplyParser::local_infile`]; then continue to feed.
     LocalInfile,
     /// Nothing: the reply is complete, see [`ReplyParser::outcome`].
     Done,
 }
 
-/// What a complete reply adds up to, over all its results.
+/// Summary of a complete reply, over all its results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Summary {
     /// Rows affected, summed over the results.
@@ -105,7 +105,7 @@ pub struct Summary {
 pub struct LocalInfile<'a> {
     /// The name in the server's request. A server can name any file: never open it unless it is the one you sent.
     pub name: &'a [u8],
-    /// Running number of the first content packet, see [`crate::local_infile`].
+    /// Sequence number of the first content packet, see [`crate::local_infile`].
     pub sequence: u8,
 }
 
@@ -141,7 +141,7 @@ pub struct ReplyParser {
     kinds: Vec<ColumnKind>,
     summary: Summary,
     error: Option<ServerError>,
-    /// Why the bytes make no sense. Not in the state, which is copied for every packet.
+    /// The protocol violation, if any. Not in the state, which is copied for every packet.
     failure: Option<WireError>,
     infile: Vec<u8>,
 }
@@ -184,13 +184,13 @@ impl ReplyParser {
 
     /// Takes bytes that arrived.
     ///
-    /// Stops behind the reply's last packet, so that bytes of a following reply can be fed after the next
+    /// Stops after the reply's last packet, so that bytes of a following reply can be fed after the next
     /// [`begin`](ReplyParser::begin).
     ///
     /// # Errors
-    /// [`WireError`] when the bytes break the protocol; the connection cannot be used any further, and the same
-    /// error is returned until the next `begin`. An error reported by the server is not an error here but the
-    /// reply's [outcome](ReplyParser::outcome).
+    /// [`WireError`] when the bytes violate the protocol; the connection is then unusable, and the same error is
+    /// returned until the next `begin`. An error reported by the server is not an error here but the reply's
+    /// [outcome](ReplyParser::outcome).
     #[inline]
     pub fn feed<S: Sink + ?Sized>(&mut self, bytes: &[u8], sink: &mut S) -> Result<Fed, WireError> {
         if let Some(error) = self.failure {
@@ -206,7 +206,7 @@ impl ReplyParser {
         }
     }
 
-    /// How a complete reply ended: its sums, or the server's error. Sums of results before an error are in
+    /// Outcome of a complete reply: its summary, or the server's error. The summary of results before an error is in
     /// [`ReplyParser::summary`].
     ///
     /// # Errors
@@ -219,13 +219,13 @@ impl ReplyParser {
         }
     }
 
-    /// The sums so far.
+    /// The summary so far.
     #[must_use]
     pub fn summary(&self) -> &Summary {
         &self.summary
     }
 
-    /// What the server wants to read, after [`Step::LocalInfile`].
+    /// The file that the server asks for, after [`Step::LocalInfile`].
     #[must_use]
     pub fn local_infile(&self) -> LocalInfile<'_> {
         LocalInfile {
@@ -311,7 +311,7 @@ impl ReplyParser {
                     if first != 0xFE || payload.len() >= 9 {
                         return Err(WireError::malformed(
                             "result set",
-                            "no EOF packet behind the columns",
+                            "no EOF packet after the columns",
                         ));
                     }
                     self.state = State::Rows;
@@ -377,7 +377,7 @@ fn add(summary: &mut Summary, completion: &Completion) -> State {
     }
 }
 
-/// A text row can begin with 0xFE too: then its first value has 2^24 bytes or more, and its first frame is full.
+/// A text row can also begin with 0xFE: then its first value has 2^24 bytes or more, and its first frame is full.
 #[inline]
 fn ends_rows(first: u8, length: usize, deprecate_eof: bool) -> bool {
     first == 0xFE

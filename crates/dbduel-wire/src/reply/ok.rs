@@ -1,10 +1,10 @@
-//! OK and EOF packets: how a statement or a list of rows ends.
+//! OK and EOF packets: the end of a statement or of a list of rows.
 
 use crate::bytes::Cursor;
 use crate::capability::Status;
 use crate::error::WireError;
 
-/// What an OK packet says. An EOF packet is one with zero rows affected.
+/// Content of an OK packet. An EOF packet is one with zero rows affected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Completion {
     /// Rows inserted, changed or deleted (matched, with `FOUND_ROWS`).
@@ -18,7 +18,7 @@ pub struct Completion {
 }
 
 impl Completion {
-    /// Reads an OK packet, leading byte (0x00, or 0xFE after rows) included. The info text is left alone.
+    /// Parses an OK packet, leading byte (0x00, or 0xFE after rows) included. The info text is ignored.
     ///
     /// # Errors
     /// [`WireError::Malformed`] when the packet ends early.

@@ -4,7 +4,7 @@ use crate::bytes::Cursor;
 use crate::error::WireError;
 use crate::value::{ColumnKind, Value};
 
-/// The form in which a reply's rows come.
+/// Format of a reply's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RowFormat {
     /// Reply to a text query: every value is a string.
@@ -43,7 +43,7 @@ impl<'a> Row<'a> {
         self.payload
     }
 
-    /// How many columns the row has.
+    /// Number of columns.
     #[must_use]
     pub fn len(&self) -> usize {
         self.kinds.len()
@@ -140,7 +140,9 @@ impl<'a> Values<'a> {
             }
             RowFormat::PostgresText | RowFormat::PostgresBinary => {
                 if self.broken {
-                    return Err(self.cursor.wrong("has not as many values as columns"));
+                    return Err(self
+                        .cursor
+                        .wrong("has a different number of values than columns"));
                 }
                 let length = i32::from_be_bytes(self.cursor.array()?);
                 if length == -1 {

@@ -1,4 +1,4 @@
-//! Replies written out byte by byte; whole families of them are in the property tests.
+//! Replies written byte by byte; the property tests cover whole families of them.
 
 use super::*;
 use crate::packet;

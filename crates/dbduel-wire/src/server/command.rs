@@ -8,38 +8,38 @@ use crate::value::{ColumnKind, ColumnType, Value};
 /// One request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command<'a> {
-    /// The client leaves.
+    /// The client quits.
     Quit,
     /// Change the default database.
     InitDb(&'a [u8]),
     /// A text query.
     Query(&'a [u8]),
-    /// Are you there?
+    /// A ping.
     Ping,
     /// Prepare this statement.
     Prepare(&'a [u8]),
     /// Execute a prepared statement.
     Execute {
-        /// Its number.
+        /// Its id.
         statement: u32,
         /// Its parameters, still encoded.
         body: ExecuteBody<'a>,
     },
     /// Execute a prepared statement for many rows.
     BulkExecute {
-        /// Its number.
+        /// Its id.
         statement: u32,
         /// Flags, types and rows, still encoded.
         body: &'a [u8],
     },
-    /// Forget a prepared statement; not to be answered.
+    /// Deallocate a prepared statement; has no reply.
     Close {
-        /// Its number.
+        /// Its id.
         statement: u32,
     },
     /// Reset the session.
     ResetConnection,
-    /// A request that is not known here.
+    /// An unsupported request.
     Other(u8),
 }
 
@@ -78,16 +78,16 @@ impl<'a> Command<'a> {
     }
 }
 
-/// The parameters of an execution, encoded. To decode them one must know how many the statement has.
+/// The parameters of an execution, encoded. Decoding needs the statement's number of placeholders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExecuteBody<'a>(pub &'a [u8]);
 
 impl<'a> ExecuteBody<'a> {
-    /// Decodes `count` parameters and returns them. `kinds` holds the types between executions of a statement: it
-    /// is filled when the execution brings types and used when it does not.
+    /// Decodes `count` parameters. `kinds` holds the types between executions of a statement: it is filled when the
+    /// execution includes types and used when it does not.
     ///
     /// # Errors
-    /// [`WireError::Malformed`] when the body ends early, or brings no types and none are known.
+    /// [`WireError::Malformed`] when the body ends early, or includes no types and none are known.
     pub fn parameters(
         &self,
         count: u16,

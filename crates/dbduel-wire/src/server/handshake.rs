@@ -37,7 +37,7 @@ pub fn append_auth_switch(out: &mut Vec<u8>, sequence: u8, method: &str, challen
     })
 }
 
-/// Appends data of an authentication method, such as the order to send the password or a public key.
+/// Appends data of an authentication method, such as a request for the password or a public key.
 pub fn append_more_auth_data(out: &mut Vec<u8>, sequence: u8, data: &[u8]) -> u8 {
     packet::append(out, sequence, |out| {
         out.push(1);
@@ -59,7 +59,7 @@ pub enum ClientPacket<'a> {
 pub struct ClientLogin<'a> {
     /// The capabilities it chose.
     pub capabilities: Capabilities,
-    /// The longest packet it reads, in bytes.
+    /// The longest packet it accepts, bytes.
     pub packet_limit: u32,
     /// Number of its collation.
     pub collation: u8,
@@ -69,7 +69,7 @@ pub struct ClientLogin<'a> {
     pub answer: &'a [u8],
     /// Default database, if it names one.
     pub database: Option<&'a [u8]>,
-    /// The method by which the answer was made; empty if not named.
+    /// Authentication method of the answer; empty if not named.
     pub auth_method: &'a [u8],
 }
 

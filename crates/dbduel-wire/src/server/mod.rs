@@ -1,8 +1,8 @@
-//! The protocol's other side, for servers that stand in for a database: one that answers at once, to measure the
-//! lab itself, and one that answers after a script, to prove clocks and error paths.
+//! The server's side of the protocol, for mock servers: one that answers at once, to measure the lab itself, and one
+//! that answers by a script, to test clocks and error paths.
 //!
-//! TLS is not offered and every login is let in.
-//! Delays are data that a driver obeys; the driver also describes statements (placeholders, columns, rows).
+//! TLS is not offered and every login is accepted. Delays are data that a driver obeys; the driver also describes
+//! statements (placeholders, columns, rows).
 
 mod command;
 mod handshake;

@@ -1,4 +1,4 @@
-//! A server that does nothing and says so at once: what is left in a measurement against it is the lab's own cost.
+//! A server that does nothing and answers at once: the remaining cost in a measurement against it is the lab's own.
 
 use super::{Command, ReplyWriter, Session, Terms, Turn};
 use crate::capability::Status;
@@ -7,21 +7,22 @@ use crate::prepare::Statement;
 use crate::reply::Completion;
 use crate::value::{ColumnKind, ColumnType, Value};
 
-/// What a statement looks like from outside. Finding it out needs SQL, so the owner of the driver tells.
+/// Shape of a statement's result. It needs knowledge of SQL, so the owner of the driver provides it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Shape {
     /// Placeholders.
     pub parameters: u16,
-    /// Columns of the result, all BIGINT, at most [`Shape::COLUMN_LIMIT`]; 0 for a statement that is answered with OK and one row affected.
+    /// Columns of the result, all BIGINT, at most [`Shape::COLUMN_LIMIT`]; 0 for a statement that is answered with OK
+    /// and one row affected.
     pub columns: u16,
     /// Rows of the result; every value is 1.
     pub rows: u32,
-    /// True for a query that plays no act of a script, as the login plays none.
+    /// True for a query that does not count as an act of a script, like the login.
     pub is_outside_script: bool,
 }
 
 impl Shape {
-    /// The most columns a result has; more are left out.
+    /// Maximum number of columns of a result; further ones are left out.
     pub const COLUMN_LIMIT: u16 = 64;
 
     fn columns(&self) -> u16 {
@@ -29,7 +30,7 @@ impl Shape {
     }
 }
 
-/// The most statements a session keeps prepared; the same limit as real servers' `max_prepared_stmt_count`.
+/// Maximum number of prepared statements of a session; the same limit as real servers' `max_prepared_stmt_count`.
 const STATEMENT_LIMIT: usize = 16_382;
 
 const NUMBER: ColumnKind = ColumnKind {
@@ -54,13 +55,13 @@ impl NullServer {
         }
     }
 
-    /// Takes bytes that arrived and appends all answers to `out`. Returns false when the client took its leave.
+    /// Takes bytes that arrived and appends all answers to `out`. Returns false when the client has quit.
     ///
-    /// `shape` is asked for the shape of a statement when it is prepared or sent as text; executing a prepared
-    /// statement needs no callback and allocates nothing.
+    /// `shape` is called for a statement when it is prepared or sent as text; executing a prepared statement needs no
+    /// callback and allocates nothing.
     ///
     /// # Errors
-    /// [`WireError`] when the client breaks the protocol; the connection is to be closed.
+    /// [`WireError`] when the client violates the protocol; the connection must be closed.
     pub fn feed(
         &mut self,
         bytes: &[u8],

@@ -8,18 +8,18 @@ use crate::prepare::Statement;
 use crate::reply::Completion;
 use crate::value::{ColumnKind, Value};
 
-/// What an answer must respect: the session's capabilities and the running number after the request.
+/// Terms of an answer: the session's capabilities and the sequence number after the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
     /// Negotiated capabilities.
     pub capabilities: Capabilities,
-    /// Running number of the answer's first packet.
+    /// Sequence number of the answer's first packet.
     pub sequence: u8,
 }
 
-/// Writes one answer, packet by packet, in the order the protocol wants: nothing but [`ok`](Self::ok) or
-/// [`error`](Self::error); or [`columns`](Self::columns), rows and [`end`](Self::end); or
-/// [`prepared`](Self::prepared). With [`Status::MORE_RESULTS`] another result may follow.
+/// Writes one answer, packet by packet, in the order of the protocol: only [`ok`](Self::ok) or [`error`](Self::error);
+/// or [`columns`](Self::columns), rows and [`end`](Self::end); or [`prepared`](Self::prepared). With
+/// [`Status::MORE_RESULTS`] another result may follow.
 #[derive(Debug)]
 pub struct ReplyWriter<'a> {
     out: &'a mut Vec<u8>,
@@ -32,7 +32,7 @@ impl<'a> ReplyWriter<'a> {
         ReplyWriter { out, terms }
     }
 
-    /// Running number of the next packet.
+    /// Sequence number of the next packet.
     #[must_use]
     pub fn sequence(&self) -> u8 {
         self.terms.sequence
@@ -43,12 +43,12 @@ impl<'a> ReplyWriter<'a> {
         self.terms.sequence = packet::append(self.out, self.terms.sequence, write);
     }
 
-    /// A statement without rows went well.
+    /// Success of a statement without rows.
     pub fn ok(&mut self, completion: &Completion) {
         self.packet(|out| put_ok(out, 0x00, completion));
     }
 
-    /// A statement failed.
+    /// Failure of a statement.
     pub fn error(&mut self, error: &ServerError) {
         self.packet(|out| {
             out.push(0xFF);
@@ -59,7 +59,7 @@ impl<'a> ReplyWriter<'a> {
         });
     }
 
-    /// The server wants the content of this file.
+    /// A request for the content of this file.
     pub fn local_infile(&mut self, name: &[u8]) {
         self.packet(|out| {
             out.push(0xFB);
@@ -67,7 +67,7 @@ impl<'a> ReplyWriter<'a> {
         });
     }
 
-    /// A result set begins, with these names and types.
+    /// The beginning of a result set, with these names and types.
     pub fn columns<'c>(&mut self, columns: impl ExactSizeIterator<Item = (&'c str, ColumnKind)>) {
         let count = columns.len();
         self.packet(|out| put_length(out, count as u64));
@@ -129,7 +129,7 @@ impl<'a> ReplyWriter<'a> {
         });
     }
 
-    /// The rows end.
+    /// The end of the rows.
     pub fn end(&mut self, status: Status, warnings: u16) {
         let completion = Completion {
             status,
@@ -150,7 +150,7 @@ impl<'a> ReplyWriter<'a> {
         });
     }
 
-    /// A statement is prepared; its parameters and columns are all described as of this kind.
+    /// A prepared statement; its parameters and columns are all described with this kind.
     pub fn prepared(&mut self, statement: &Statement, kind: ColumnKind) {
         self.packet(|out| {
             out.push(0);

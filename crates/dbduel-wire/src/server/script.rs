@@ -1,6 +1,6 @@
-//! A server that answers after a script: right or wrong, whole or torn, late or never.
+//! A server that answers by a script: right or wrong, whole or torn, late or never.
 //!
-//! Owns no clock. It says what is to be sent and after which delay; the driver obeys.
+//! Owns no clock. It returns what is to be sent and after which delay; the driver obeys.
 
 use std::time::Duration;
 
@@ -19,25 +19,25 @@ pub struct Act {
     pub answer: Answer,
 }
 
-/// What is answered.
+/// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// As the null server would.
     Proper,
-    /// OK, with so many rows affected, whatever was asked.
+    /// OK, with this number of rows affected, for any request.
     Ok {
         /// Rows affected.
         affected_rows: u64,
     },
     /// An error.
     Error(ServerError),
-    /// One packet with this payload, which need not make sense.
+    /// One packet with this payload, which may be invalid.
     Payload(Vec<u8>),
     /// These bytes, without a header around them.
     Bytes(Vec<u8>),
     /// The proper answer, but only its first bytes; then the connection is closed.
     Torn {
-        /// How many bytes to send.
+        /// Number of bytes to send.
         bytes: usize,
     },
     /// Nothing, ever; later requests are not answered either.
@@ -46,7 +46,7 @@ pub enum Answer {
     Close,
 }
 
-/// What the driver does.
+/// An action of the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Send these bytes.
@@ -55,19 +55,19 @@ pub enum Effect {
     Close,
 }
 
-/// An effect and when it is due.
+/// An effect with its due time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Action {
-    /// Delay since the bytes arrived that were fed.
+    /// Delay since the arrival of the bytes fed.
     pub after: Duration,
-    /// What to do.
+    /// The effect.
     pub effect: Effect,
 }
 
 /// One session with the scripted server.
 ///
-/// Queries and executions play the script, act by act; after the last act it begins again. Login, preparing, queries of a
-/// [shape](Shape::is_outside_script) that says so and everything else is answered properly and at once.
+/// Queries and executions play the script, act by act; after the last act it begins again. Login, preparing, queries
+/// whose [shape](Shape::is_outside_script) says so and everything else are answered properly and at once.
 #[derive(Debug)]
 pub struct ScriptedServer {
     session: Session,
@@ -90,11 +90,11 @@ impl ScriptedServer {
         }
     }
 
-    /// Takes bytes that arrived; returns what to do, in order. `shape` is used as by the
-    /// [null server](super::NullServer::feed).
+    /// Takes bytes that arrived; returns the effects, in order. `shape` is used as by the [null
+    /// server](super::NullServer::feed).
     ///
     /// # Errors
-    /// [`WireError`] when the client breaks the protocol; the connection is to be closed.
+    /// [`WireError`] when the client violates the protocol; the connection must be closed.
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -150,7 +150,7 @@ fn scripted(command: &Command<'_>) -> bool {
     )
 }
 
-/// How the session goes on after an answer.
+/// How the session continues after an answer.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     GoOn,
@@ -159,7 +159,7 @@ enum End {
 }
 
 impl Answer {
-    /// Puts this answer in the place of the proper one, which `out` holds.
+    /// Replaces the proper answer in `out` by this one.
     fn replace(&self, out: &mut Vec<u8>, terms: Terms) -> End {
         if let Answer::Proper = self {
             return End::GoOn;

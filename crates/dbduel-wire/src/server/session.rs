@@ -1,4 +1,4 @@
-//! One client's session as its server sees it: greeting, login, requests.
+//! One client's session from the server's view: greeting, login, requests.
 
 use super::{ClientPacket, Command, Terms, append_greeting};
 use crate::capability::{Capabilities, Status};
@@ -8,7 +8,7 @@ use crate::packet::{Event, PAYLOAD_LIMIT, PacketReader};
 use crate::reply::Completion;
 use crate::server::ReplyWriter;
 
-/// What the mock server can do. MariaDB's extended bits are left out, and so is TLS.
+/// Capabilities of the mock server, without MariaDB's extended bits and TLS.
 const CAPABILITIES: Capabilities = Capabilities(
     Capabilities::LONG_PASSWORD.0
         | Capabilities::CONNECT_WITH_DATABASE.0
@@ -22,10 +22,10 @@ const CAPABILITIES: Capabilities = Capabilities(
         | Capabilities::DEPRECATE_EOF.0,
 );
 
-/// What a session found in the bytes it was fed.
+/// Result of feeding bytes to a session.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Turn<'a> {
-    /// Nothing complete; all bytes are used up.
+    /// Nothing complete; all bytes are consumed.
     NeedMore,
     /// A login; the answer to it has been appended.
     LoggedIn,
@@ -63,10 +63,10 @@ impl Session {
         }
     }
 
-    /// Reads on from `bytes[*position]`. The answer to the login is appended to `out`.
+    /// Continues to read at `bytes[*position]`. The answer to the login is appended to `out`.
     ///
     /// # Errors
-    /// [`WireError`] when the client breaks the protocol or asks for TLS; the connection is to be closed.
+    /// [`WireError`] when the client violates the protocol or asks for TLS; the connection must be closed.
     pub fn next<'a>(
         &'a mut self,
         bytes: &'a [u8],

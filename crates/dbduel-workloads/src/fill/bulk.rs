@@ -1,4 +1,4 @@
-//! Rows as values of a prepared INSERT that MariaDB executes for many of them at once. Knows no connection.
+//! Rows as values of a prepared INSERT that MariaDB executes for many of them at once.
 //!
 //! The rows come as the SQL text that the other methods send, so that the same stream makes the same rows by every
 //! method. As with the other methods, no character set is applied to the bytes of a string.
@@ -10,7 +10,7 @@ use dbduel_driver::{BulkKind, Dialect, Value};
 use super::rows::Rows;
 use crate::Table;
 
-/// The statement whose values are those of a row. Decimals become whole numbers where the dialect has those instead.
+/// The statement that inserts one row. Decimals become whole numbers in a dialect without decimals.
 pub(super) fn statement(dialect: Dialect, table: &Table) -> String {
     let value = |column| match table.scaled.iter().find(|(scaled, _)| *scaled == column) {
         Some((_, places)) => format!("CAST(ROUND(? * {}) AS INTEGER)", 10_u64.pow(*places)),
@@ -21,19 +21,19 @@ pub(super) fn statement(dialect: Dialect, table: &Table) -> String {
     format!("INSERT INTO {} VALUES ({places})", table.filled(dialect))
 }
 
-/// A value as it stands in a batch's text.
+/// Position of a value in a batch's text.
 #[derive(Debug, Clone)]
 enum Piece {
     Null,
-    /// A number, which stands there as text.
+    /// A number, as text.
     Number(Range<usize>),
     /// A string without its quotes.
     Text(Range<usize>),
-    /// Where the bytes of hexadecimal digits are in [`Batch::decoded`].
+    /// Range in [`Batch::decoded`] of the bytes of hexadecimal digits.
     Decoded(Range<usize>),
 }
 
-/// As many rows as go with one request.
+/// The rows of one request.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     text: String,
@@ -52,7 +52,7 @@ impl Batch {
         }
     }
 
-    /// Takes the next rows, whose text has at least so many bytes unless they are the last; false when there are none.
+    /// Takes the next rows, with at least `bytes` of text unless they are the last; false when there are none.
     pub(super) fn refill(&mut self, rows: &mut Rows<'_>, bytes: usize) -> bool {
         self.text.clear();
         self.decoded.clear();
@@ -65,17 +65,17 @@ impl Batch {
         !self.pieces.is_empty()
     }
 
-    /// What [`Table::rows`] counts: rows, or groups of rows that are made together.
+    /// Number of [`Table::rows`] units: rows, or groups of rows that are made together.
     pub(super) fn units(&self) -> u64 {
         self.units
     }
 
-    /// Rows in it.
+    /// Number of rows.
     pub(super) fn rows(&self) -> u64 {
         (self.pieces.len() / self.columns) as u64
     }
 
-    /// Finds the values in the text: between commas and parentheses, or between quotes.
+    /// Splits the text into values: between commas and parentheses, or between quotes.
     fn divide(&mut self) {
         let text = self.text.as_bytes();
         let mut at = 0;
@@ -106,7 +106,7 @@ impl Batch {
         }
     }
 
-    /// What the values of each column are: integers, if all that are not NULL are, and bytes else.
+    /// Kinds of the columns: integers, if all non-NULL values are, otherwise bytes.
     pub(super) fn kinds(&self) -> Vec<BulkKind> {
         let mut kinds = vec![BulkKind::Integer; self.columns];
         for row in self.pieces.chunks_exact(self.columns) {
@@ -156,7 +156,7 @@ fn end_of(text: &[u8], from: usize, is_end: impl Fn(u8) -> bool) -> usize {
     length.map_or(text.len(), |length| from + length)
 }
 
-/// Appends the bytes that two hexadecimal digits each stand for.
+/// Appends the bytes of pairs of hexadecimal digits.
 pub(super) fn decode(digits: &[u8], bytes: &mut Vec<u8>) {
     let value = |digit: u8| (digit & 0xF) + if digit.is_ascii_alphabetic() { 9 } else { 0 };
     let pairs = digits.chunks_exact(2);

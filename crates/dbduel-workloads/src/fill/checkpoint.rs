@@ -1,9 +1,8 @@
-//! What of a filling is done already: a table beside those that are filled, so that an interrupted
-//! filling can be resumed.
+//! Progress of a fill: a table beside those that are filled, so that an interrupted fill can be resumed.
 //!
-//! A line is written in the transaction that brings the rows it speaks of. Engines without transactions
-//! may have kept rows without their line, so the rows of a table are counted before it is resumed.
-//! The table is there only while a filling is unfinished.
+//! A line is written in the transaction that inserts its rows. Engines without transactions may have kept rows without
+//! their line, so the rows of a table are counted before it is resumed. The table exists only while a fill is
+//! unfinished.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,14 +20,14 @@ const ROWS: &str = "rows";
 const FINISH: &str = "finish";
 const CONNECTION: &str = "connection";
 
-/// What is done of one table.
+/// Progress of one table.
 #[derive(Debug, Default)]
 pub(super) struct Done {
-    /// Chunks that are in, each run by its first, with the end behind its last.
+    /// Chunks that are in, as runs: first chunk, and end after the last.
     pub chunks: BTreeMap<u64, u64>,
-    /// Rows that those chunks brought, as the server counted.
+    /// Rows of those chunks, as the server counted.
     pub rows: u64,
-    /// Statements after the rows, by their places in the list.
+    /// Statements run after the rows, by their index.
     pub finishes: Vec<u64>,
 }
 
@@ -50,8 +49,8 @@ impl Done {
     }
 }
 
-/// Begins the checkpoint of a filling by this recipe. True when there is one already, from an earlier
-/// attempt; whether that was by the same recipe is told by [`is_of`].
+/// Creates the checkpoint of a fill by this recipe. True when one exists from an earlier attempt; [`is_of`] shows
+/// whether that followed the same recipe.
 pub(super) fn begin(connection: &mut Connection, recipe: &str) -> Result<bool, QueryError> {
     // Names of tables may differ in the case of their letters alone.
     let text = match connection.dialect() {
@@ -70,8 +69,8 @@ pub(super) fn begin(connection: &mut Connection, recipe: &str) -> Result<bool, Q
     }
 }
 
-/// True when the filling that has begun follows this recipe. One that was interrupted before it wrote
-/// its recipe has brought no rows either.
+/// True when the fill that was begun follows this recipe. One that was interrupted before it wrote its recipe has no
+/// rows either.
 pub(super) fn is_of(connection: &mut Connection, recipe: &str) -> Result<bool, QueryError> {
     let lines = connection.query(&format!(
         "SELECT subject FROM {NAME} WHERE kind = '{RECIPE}'"
@@ -83,7 +82,7 @@ pub(super) fn is_of(connection: &mut Connection, recipe: &str) -> Result<bool, Q
     Ok(lines.text(0, 0).is_some_and(|written| written == recipe))
 }
 
-/// What is done of a table.
+/// Progress of a table.
 pub(super) fn done(connection: &mut Connection, table: &Table) -> Result<Done, QueryError> {
     let lines = connection.query(&format!(
         "SELECT kind, first, behind, amount FROM {NAME} WHERE subject = {}",
@@ -107,7 +106,7 @@ pub(super) fn done(connection: &mut Connection, table: &Table) -> Result<Done, Q
     Ok(done)
 }
 
-/// Writes that chunks of a table are in, with so many rows as the server counted.
+/// Records that chunks of a table are in, with the number of rows that the server counted.
 pub(super) fn rows_are_in(
     connection: &mut Connection,
     table: &Table,
@@ -124,7 +123,7 @@ pub(super) fn rows_are_in(
     )
 }
 
-/// Writes that a statement after the rows has run.
+/// Records that a statement after the rows has run.
 pub(super) fn is_finished(
     connection: &mut Connection,
     table: &Table,
@@ -133,15 +132,15 @@ pub(super) fn is_finished(
     write(connection, FINISH, &table.name, place, place + 1, 0)
 }
 
-/// Forgets all about a table.
+/// Removes the progress of a table.
 pub(super) fn forget(connection: &mut Connection, table: &Table) -> Result<(), QueryError> {
     let subject = connection.dialect().literal(&table.name);
     let sql = format!("DELETE FROM {NAME} WHERE subject = {subject}");
     connection.execute(&sql).map(drop)
 }
 
-/// Writes down that this connection works on the fill, with the time, because a restarted server counts connections
-/// from the beginning again.
+/// Records that this connection works on the fill, with the time, because a restarted server numbers connections from
+/// the beginning again.
 pub(super) fn note_connection(connection: &mut Connection) -> Result<(), QueryError> {
     let sql = match connection.dialect() {
         Dialect::MySql => format!(
@@ -183,13 +182,13 @@ pub(super) fn connections(connection: &mut Connection) -> Result<Vec<String>, Qu
         .collect())
 }
 
-/// Forgets the connections of an interrupted fill.
+/// Removes the connections of an interrupted fill.
 pub(super) fn forget_connections(connection: &mut Connection) -> Result<(), QueryError> {
     let sql = format!("DELETE FROM {NAME} WHERE kind = '{CONNECTION}'");
     connection.execute(&sql).map(drop)
 }
 
-/// Ends the checkpoint.
+/// Drops the checkpoint.
 pub(super) fn end(connection: &mut Connection) -> Result<(), QueryError> {
     let sql = format!("DROP TABLE IF EXISTS {NAME}");
     connection.execute(&sql).map(drop)

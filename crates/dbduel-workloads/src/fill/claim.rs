@@ -1,4 +1,4 @@
-//! One fill of a database at a time, and none while connections of an interrupted one are still at work.
+//! One fill of a database at a time, and none while connections of an interrupted one are still active.
 
 use std::time::{Duration, Instant};
 
@@ -9,18 +9,18 @@ use super::{FillError, checkpoint};
 /// How long the server may take to notice that the process that held the lock is gone, seconds.
 const LOCK_WAIT_S: u32 = 2;
 
-/// Longest wait for the connections of an interrupted fill: a server notices a closed connection after the statement
-/// that it runs, and then rolls back at most one batch.
+/// Longest wait for the connections of an interrupted fill: a server notices a closed connection after its current
+/// statement, and then rolls back at most one batch.
 const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// PostgreSQL's locks have numbers, and are each database's own.
+/// PostgreSQL's advisory locks have numbers, separate for each database.
 const LOCK_NUMBER: u32 = 1_684_169_061;
 
-/// Pause between two looks at the server's connections.
+/// Pause between two checks of the server's connections.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Takes the server's named lock of this database, which is released when the connection closes. A server that refuses
-/// named locks (some clusters do) is used without.
+/// Takes the server's named lock of this database, which is released when the connection closes. If the server refuses
+/// named locks (some clusters do), the fill runs without.
 ///
 /// # Errors
 /// [`FillError::InProgress`] when another fill holds it.
@@ -33,7 +33,7 @@ pub(super) fn take(connection: &mut Connection, database: &str) -> Result<(), Fi
     takes_lock(connection, database).map(drop)
 }
 
-/// Whether the lock is ours now, or the server has none.
+/// Whether the lock was taken, or the server has none.
 fn takes_lock(connection: &mut Connection, database: &str) -> Result<bool, FillError> {
     match connection.dialect() {
         Dialect::MySql => {
@@ -80,7 +80,7 @@ pub(super) fn refuse_if_taken(
     }
 }
 
-/// The only value of an answer; none for NULL, and where the server refuses the statement.
+/// The single value of an answer; `None` for NULL, and where the server refuses the statement.
 fn value(connection: &mut Connection, sql: &str) -> Result<Option<String>, FillError> {
     match connection.query(sql) {
         Ok(answer) => Ok(answer.text(0, 0)),
@@ -89,8 +89,8 @@ fn value(connection: &mut Connection, sql: &str) -> Result<Option<String>, FillE
     }
 }
 
-/// Waits until the connections that an interrupted fill wrote down are gone, so that nothing that they began is
-/// committed or rolled back later.
+/// Waits until the connections recorded by an interrupted fill are gone, so that none of their work is committed or
+/// rolled back later.
 pub(super) fn await_earlier_connections(
     connection: &mut Connection,
     deadline: Instant,

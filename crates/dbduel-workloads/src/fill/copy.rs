@@ -1,16 +1,15 @@
-//! Rows as PostgreSQL's COPY reads them in its text format. Knows no connection.
+//! Rows in the text format of PostgreSQL's COPY.
 
 use dbduel_driver::Dialect;
 
 use crate::Table;
 
-/// The statement that reads rows as [`append_line`] writes them.
+/// The statement that reads rows written by [`append_line`].
 pub(super) fn statement(table: &Table) -> String {
     format!("COPY {} FROM STDIN", table.filled(Dialect::PostgreSql))
 }
 
-/// Appends a row, or several with commas between them, as lines with tabs between the values. Bytes in hexadecimal become
-/// those of a BYTEA.
+/// Appends a row, or several separated by commas, as lines of tab-separated values. Bytes in hexadecimal become BYTEA.
 pub(super) fn append_line(sql: &str, lines: &mut Vec<u8>) {
     let mut is_between_rows = true;
     // No string contains a quote, so every second piece is the inside of one; nor a backslash or what ends a value.

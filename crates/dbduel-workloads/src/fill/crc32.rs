@@ -1,4 +1,4 @@
-//! CRC-32 as servers compute it with `CRC32()` (ISO 3309, reflected), for servers that cannot.
+//! CRC-32 as servers compute it with `CRC32()` (ISO 3309, reflected), for servers without that function.
 
 /// The remainder of every byte.
 const TABLE: [u32; 256] = {

@@ -12,7 +12,7 @@ use super::worker_pool::WorkerPool;
 use super::{FillError, FillWatch, Place, error_unless_cancelled};
 use crate::{Table, Workload};
 
-/// What the tables hold, in one line.
+/// Digest of the tables' content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Digest {
     /// BLAKE3 over the counts and sums of all tables, hexadecimal.
@@ -83,7 +83,7 @@ fn sums(
     })
 }
 
-/// A table, and what of it is compared.
+/// A table and its compared columns.
 struct Subject {
     name: String,
     columns: Vec<String>,
@@ -101,7 +101,7 @@ impl Subject {
         }
     }
 
-    /// The columns with quotes, changed by `change`, and with commas between them.
+    /// The quoted columns, each changed by `change`, separated by commas.
     fn list(&self, dialect: Dialect, change: impl Fn(&str, String) -> String) -> String {
         let columns = self.columns.iter();
         let written: Vec<String> = columns
@@ -110,7 +110,7 @@ impl Subject {
         written.join(", ")
     }
 
-    /// A column of SQLite, which gives whole numbers for decimals, as text in the form that all products give it.
+    /// A column of SQLite, which stores decimals as whole numbers, as text in the form of the other products.
     fn as_text(&self, column: &str, quoted: String) -> String {
         let Some((_, places)) = self.scaled.iter().find(|(scaled, _)| *scaled == column) else {
             return quoted;
@@ -130,8 +130,8 @@ impl Subject {
     }
 }
 
-/// Every table of the database with all its columns but those of times, which may tell when it was filled. In the order of the
-/// names' bytes, which is the same with every server.
+/// Every table of the database with all its columns except columns of times, which may depend on when it was filled.
+/// Ordered by the bytes of the names, which is the same on every server.
 fn found(connection: &mut Connection) -> Result<Vec<Subject>, FillError> {
     let sql = introspection::columns_without_times(connection.dialect());
     let answer = connection.query(sql).map_err(FillError::Together)?;
@@ -155,13 +155,13 @@ struct RowSums {
     rows: u64,
     forwards: u128,
     backwards: u128,
-    /// The values of a row with commas between them, without those that are NULL, as `CONCAT_WS` joins them.
+    /// The non-NULL values of a row joined by commas, as by `CONCAT_WS`.
     joined: Vec<u8>,
-    /// Places of the columns of bytes, which arrive in hexadecimal behind two letters.
+    /// Indices of the columns of bytes, which arrive as `\x` and hexadecimal digits.
     of_bytes: Vec<usize>,
 }
 
-/// Appends the bytes that are written in hexadecimal behind `\\x`.
+/// Appends the bytes of hexadecimal digits after `\\x`.
 fn append_bytes(hexadecimal: &[u8], bytes: &mut Vec<u8>) {
     let digit = |byte: u8| char::from(byte).to_digit(16).unwrap_or_default() as u8;
     let (pairs, _) = hexadecimal.get(2..).unwrap_or_default().as_chunks::<2>();
@@ -194,7 +194,7 @@ impl Sink for RowSums {
     }
 }
 
-/// What one table holds. The sums are decimals that may exceed 64 bits, so they stay text.
+/// Sums of one table. They are decimals that may exceed 64 bits, so they stay text.
 #[derive(Debug, Clone)]
 struct Sum {
     rows: u64,
@@ -233,8 +233,8 @@ impl Sum {
         Ok(sums.into())
     }
 
-    /// Reads every row as text; PostgreSQL has CRC-32 since 18 only. A CHAR loses its padding on its way to text, as it does
-    /// in MySQL.
+    /// Reads every row as text; PostgreSQL has CRC-32 only since version 18. A CHAR loses its padding in the
+    /// conversion to text, as in MySQL.
     fn compute_here(connection: &mut Connection, table: &Subject) -> Result<Self, FillError> {
         let dialect = Dialect::PostgreSql;
         let of_bytes = introspection::columns_of_bytes(&table.name);

@@ -6,10 +6,10 @@ use super::LoadMethodChoice;
 use super::checkpoint;
 use crate::parameters::ParameterError;
 
-/// The advice after every fill that did not reach its end.
+/// Advice after every incomplete fill.
 pub const RESUME: &str = "run the same command again to resume it";
 
-/// Why the tables are not as they should be.
+/// Why a fill, or a check of its tables, failed.
 #[derive(Debug, thiserror::Error)]
 pub enum FillError {
     /// No connection.
@@ -18,17 +18,17 @@ pub enum FillError {
     /// A statement failed.
     #[error("table `{table}`")]
     Statement {
-        /// The table it was about.
+        /// The table.
         table: String,
-        /// What happened.
+        /// The error.
         source: QueryError,
     },
     /// A statement about all tables together failed.
     #[error(transparent)]
     Together(QueryError),
-    /// A table of that name is there already, with unknown content.
+    /// A table of that name already exists, with unknown content.
     #[error(
-        "table `{table}` exists already in database `{database}` and belongs to no interrupted fill; drop it, or name an empty database"
+        "table `{table}` already exists in database `{database}` and is not part of an interrupted fill; drop it, or name an empty database"
     )]
     Exists {
         /// The table.
@@ -36,7 +36,7 @@ pub enum FillError {
         /// The database.
         database: String,
     },
-    /// An interrupted fill of other content is there.
+    /// An interrupted fill with other content exists.
     #[error(
         "database `{database}` holds part of the tables of an interrupted fill with other parameters; run that command again to resume it, drop the tables and `{}`, or name an empty database",
         checkpoint::NAME
@@ -63,53 +63,53 @@ pub enum FillError {
         /// Their ids, separated by commas.
         connections: String,
     },
-    /// The server took rows otherwise than they were sent.
+    /// The server stored the rows in a changed form, or not all of them.
     #[error(
-        "table `{table}`: of {sent} rows the server took {taken}, with {warnings} warnings; does its sql_mode or the engine change values?"
+        "table `{table}`: the server stored {taken} of {sent} rows, with {warnings} warnings; does its sql_mode or the engine change values?"
     )]
     Changed {
         /// The table.
         table: String,
         /// Rows sent.
         sent: u64,
-        /// Rows taken.
+        /// Rows stored.
         taken: u64,
         /// Warnings.
         warnings: u64,
     },
-    /// The server takes no packets that are long enough for a row.
+    /// The server's packets are too small for a row.
     #[error("max_allowed_packet is {bytes} bytes; raise it to at least 64 kB")]
     SmallPackets {
-        /// What the server allows.
+        /// The server's limit.
         bytes: usize,
     },
     /// The server does not offer the requested method.
-    #[error("the server takes no rows by {method}; does it know that, and is it allowed?")]
+    #[error("the server does not accept rows by {method}; is that method supported and enabled?")]
     NoMethod {
         /// The method.
         method: LoadMethodChoice,
     },
-    /// The workload has no statements for such a server.
+    /// The workload does not support the server's dialect.
     #[error("workload `{workload}` has no statements for PostgreSQL")]
     Dialect {
         /// The workload.
         workload: &'static str,
     },
-    /// Such a server has nothing for a parameter.
+    /// The server's dialect does not support a parameter.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
-    /// An answer makes no sense.
-    #[error("table `{table}`: the server's answer to a sum has no numbers")]
+    /// The answer to the digest query is not numeric.
+    #[error("table `{table}`: the server's answer to the digest query is not numeric")]
     Answer {
         /// The table.
         table: String,
     },
-    /// The script that makes the tables failed.
+    /// The script's command failed.
     #[error("the script's `{command}` failed: {why}")]
     Script {
         /// Its command.
         command: &'static str,
-        /// Where and what.
+        /// Position and error.
         why: String,
     },
     /// [`FillWatch::cancel`](super::FillWatch::cancel) was set.

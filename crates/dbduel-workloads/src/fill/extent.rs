@@ -1,4 +1,4 @@
-//! How much a filling will bring, estimated from a few of the rows before it begins.
+//! Size of a fill, estimated from a sample of its rows.
 
 use dbduel_client::random::Random;
 use dbduel_driver::Dialect;
@@ -7,23 +7,23 @@ use dbduel_record::plan::Parameters;
 use super::infile::append_line;
 use crate::{Table, Workload};
 
-/// Units that are looked at, the first of each table: where others begin may be costly to find out.
+/// Units in the sample, the first of each table: the position of others may be costly to compute.
 const LOOKED_AT: u64 = 1_024;
-/// What a row is for a server beside the bytes in it, in bytes.
+/// Overhead of a row for a server beside its bytes, in bytes.
 const ROW_WEIGHT: f64 = 100.0;
 
-/// What a workload's tables will hold.
+/// Estimated size of a workload's tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
-    /// Rows; estimated where some are filled in together, such as the lines of an order.
+    /// Rows; estimated where some are inserted together, such as the lines of an order.
     pub rows: u64,
     /// Bytes on disk with all indexes, as InnoDB stores them uncompressed: within about a quarter.
     pub disk_bytes: u64,
 }
 
 impl Extent {
-    /// Estimates what [`super::fill`] will bring for resolved parameters; none for a workload that makes its
-    /// tables itself.
+    /// Estimates the size of the tables that [`super::fill`] makes from resolved parameters; `None` for a workload
+    /// that makes its tables itself.
     #[must_use]
     pub fn of(workload: &dyn Workload, parameters: &Parameters) -> Option<Self> {
         if workload.own_data().is_some() {
@@ -43,9 +43,9 @@ impl Extent {
     }
 }
 
-/// What a unit that a table is filled in is made of, in the mean of some.
+/// Mean size of the units that a table is filled in.
 struct Unit {
-    /// Rows; more than one where rows are filled in together.
+    /// Rows; more than one where rows are inserted together.
     rows: f64,
     /// Bytes of their values.
     bytes: f64,
@@ -70,7 +70,7 @@ impl Unit {
     }
 }
 
-/// How much work a chunk of a table is for a server, compared with chunks of other tables.
+/// Relative cost of a chunk of a table for a server.
 pub(super) fn weight(table: &Table) -> u64 {
     let unit = Unit::of(table);
     (unit.bytes + ROW_WEIGHT * unit.rows) as u64

@@ -1,5 +1,4 @@
-//! Rows as the content of a file that the server asks for with LOAD DATA LOCAL INFILE, made while it is
-//! sent. Knows no connection.
+//! Rows as the content of a file that the server asks for with LOAD DATA LOCAL INFILE, generated while it is sent.
 
 use std::io::{self, Read};
 
@@ -10,9 +9,9 @@ use super::progress::BatchProgress;
 use super::rows::Rows;
 use crate::Table;
 
-/// The statement that reads rows as [`Content`] writes them: the parenthesised lists of an INSERT are
-/// taken for lines. As with hexadecimal literals, no character set is applied to the bytes of a string. Quote and
-/// backslash are hexadecimal, because `NO_BACKSLASH_ESCAPES` changes how a string literal with them reads.
+/// The statement that reads rows written by [`Content`]: the parenthesised lists of an INSERT are parsed as lines. As
+/// with hexadecimal literals, no character set is applied to the bytes of a string. Quote and backslash are
+/// hexadecimal, because `NO_BACKSLASH_ESCAPES` changes how a string literal with them is read.
 pub(super) fn statement(table: &Table) -> String {
     format!(
         "LOAD DATA LOCAL INFILE 'rows' INTO TABLE {} CHARACTER SET binary \
@@ -23,13 +22,13 @@ pub(super) fn statement(table: &Table) -> String {
     )
 }
 
-/// The rows as a file that exists nowhere. Counts rows as the server takes them.
+/// The rows as a virtual file. Counts rows as the server reads them.
 pub(super) struct Content<'a> {
     rows: Rows<'a>,
     progress: &'a BatchProgress<'a>,
     /// Appends a row in SQL as a line.
     append_line: fn(&str, &mut Vec<u8>),
-    /// A row as SQL text, for a moment.
+    /// Buffer for a row as SQL text.
     sql: String,
     lines: Vec<u8>,
     /// Bytes of `lines` that have been read.
@@ -39,7 +38,7 @@ pub(super) struct Content<'a> {
 }
 
 impl<'a> Content<'a> {
-    /// `append_line` writes a row in SQL as the server reads it.
+    /// Content whose rows `append_line` converts from SQL to the server's format.
     pub(super) fn new(
         rows: Rows<'a>,
         progress: &'a BatchProgress<'a>,
@@ -81,8 +80,8 @@ impl Read for Content<'_> {
     }
 }
 
-/// Appends a row as it stands in the file: as in SQL, but with the bytes themselves where SQL has
-/// hexadecimal literals, which LOAD DATA does not know.
+/// Appends a row in the format of the file: as in SQL, but with the bytes themselves in place of hexadecimal literals,
+/// which LOAD DATA does not support.
 pub(super) fn append_line(sql: &str, lines: &mut Vec<u8>) {
     let mut is_hexadecimal = false;
     // No string contains a quote, so every second piece is the inside of one.
@@ -103,8 +102,7 @@ pub(super) fn append_line(sql: &str, lines: &mut Vec<u8>) {
     }
 }
 
-/// Appends the bytes that two digits each stand for, with a backslash before what ends a string or means
-/// something in it.
+/// Appends the bytes of pairs of hexadecimal digits, with a backslash before bytes that are special in a string.
 fn append_bytes(digits: &[u8], lines: &mut Vec<u8>) {
     let mut bytes = Vec::with_capacity(digits.len() / 2);
     decode(digits, &mut bytes);
@@ -160,7 +158,7 @@ mod tests {
         );
     }
 
-    /// Whether LOAD DATA reads such a value as INSERT does.
+    /// Whether LOAD DATA reads such a value like INSERT.
     fn is_loadable(value: &str) -> bool {
         let inside = |text: &'static str| value.strip_prefix(text)?.strip_suffix('\'');
         let is_plain = |byte: u8| (b' '..=b'~').contains(&byte) && byte != b'\\';
@@ -174,7 +172,7 @@ mod tests {
         }
     }
 
-    /// The values of rows, which must be nothing but values, commas and parentheses.
+    /// The values of rows, which must consist of values, commas and parentheses only.
     fn values(sql: &str) -> Vec<String> {
         let mut values = vec![String::new()];
         for (number, piece) in sql.split('\'').enumerate() {

@@ -1,12 +1,12 @@
-//! Rows as multi-row INSERT statements, which MySQL and MariaDB get. Knows no connection.
+//! Rows as multi-row INSERT statements, for MySQL and MariaDB.
 
 use dbduel_driver::Dialect;
 
 use super::rows::Rows;
 use crate::Table;
 
-/// Hands out the rows in as few statements as fit into `bytes_max` each; a row that does not fit gets a
-/// statement of its own. With each goes the number of its rows.
+/// Passes the rows to `send` in as few statements as fit into `bytes_max` each, with the number of rows of each; a row
+/// that does not fit gets its own statement.
 ///
 /// # Errors
 /// The first error of `send`, which ends the rows.
@@ -58,7 +58,7 @@ mod tests {
         sent
     }
 
-    /// The rows alone, however they were packed.
+    /// The rows alone, independent of their packing.
     fn rows(statements: &[(String, u64)]) -> String {
         let head = "INSERT INTO `sbtest1` (`id`, `k`, `c`, `pad`) VALUES ";
         let parts: Vec<_> = statements

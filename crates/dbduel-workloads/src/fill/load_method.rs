@@ -1,10 +1,11 @@
-//! How rows travel to a server: as values of a prepared statement, as a file that it asks for, or as statements.
+//! Methods of sending rows to a server: as values of a prepared statement, as a file that it asks for, or as
+//! statements.
 //!
-//! MariaDB's bulk execution takes the least of the server's time, LOAD DATA LOCAL INFILE less than multi-row INSERT, from
-//! MySQL 5.5 to 9.7 and from MariaDB 10.1 to 11.8 (`benches/loading.rs` measures all of them; figures are in
-//! `docs/load-path.md`). So the order is the same for all, and each server gets the first that it knows and allows; PostgreSQL
-//! knows COPY, and in SQLite a prepared INSERT is executed for one row after the other. The rows of a batch, and the
-//! line that says that they are in, are one transaction with every method.
+//! MariaDB's bulk execution takes the least of the server's time, LOAD DATA LOCAL INFILE less than multi-row INSERT,
+//! from MySQL 5.5 to 9.7 and from MariaDB 10.1 to 11.8 (`benches/loading.rs` measures all of them; figures are in
+//! `docs/load-path.md`). So the order is the same for all, and each server gets the first that it supports and allows;
+//! PostgreSQL has COPY, and SQLite executes a prepared INSERT once per row. The rows of a batch and its line in the
+//! checkpoint are one transaction with every method.
 
 use std::fmt;
 use std::ops::Range;
@@ -20,33 +21,33 @@ use crate::Table;
 /// Largest INSERT, bytes; as large as sysbench's.
 const INSERT_BYTES: usize = 512 << 10;
 
-/// Smallest packets that a row surely fits into.
+/// Smallest packet limit that fits any row.
 const PACKET_BYTES_MIN: usize = 64 << 10;
 
-/// Room in a packet for what is not the statement itself.
+/// Bytes of a packet reserved beside the statement itself.
 const PACKET_MARGIN: usize = 1 << 10;
 
-/// Attempts at a batch, or at a statement on a whole table, that meets a conflict of locks.
+/// Attempts at a batch, or at a statement on a whole table, after lock conflicts.
 pub(super) const ATTEMPTS: u32 = 10;
 
-/// What the methods are called.
+/// Names of the methods.
 const INSERT: &str = "multi-row INSERT";
 const LOAD_DATA: &str = "LOAD DATA LOCAL INFILE";
 const BULK: &str = "bulk execution";
 const COPY: &str = "COPY";
 
-/// How much longer the values of a bulk execution may be than their text: a digit and its comma become nine bytes.
+/// Largest ratio of a bulk execution's values to their text: a digit and its comma become nine bytes.
 const VALUES_PER_TEXT: usize = 5;
 
-/// How rows travel to a server.
+/// How rows are sent to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadMethod {
-    /// Multi-row INSERT statements of so many bytes at most.
+    /// Multi-row INSERT statements.
     Insert {
         /// Largest statement.
         bytes_max: usize,
     },
-    /// LOAD DATA LOCAL INFILE, from memory; by INSERT where the server refuses that after all.
+    /// LOAD DATA LOCAL INFILE, from memory; falls back to INSERT where the server refuses it after all.
     LoadData {
         /// Largest INSERT.
         bytes_max: usize,
@@ -63,7 +64,7 @@ pub enum LoadMethod {
 /// The requested method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadMethodChoice {
-    /// The one that was found to be the fastest of those that the server allows.
+    /// The fastest measured method that the server allows.
     Fastest,
     /// Multi-row INSERT.
     Insert,
@@ -146,8 +147,8 @@ impl LoadMethod {
         }
     }
 
-    /// Fills these chunks of a table in one transaction, and writes down that they are in. Begins again after a deadlock
-    /// or a lock timeout, as connections that fill neighbouring pages may cause.
+    /// Fills these chunks of a table in one transaction, and records them in the checkpoint. Retries after a deadlock
+    /// or a lock timeout, which connections that fill neighbouring pages may cause.
     pub(super) fn fill(
         self,
         connection: &mut Connection,
@@ -181,7 +182,7 @@ impl LoadMethod {
         }
     }
 
-    /// Sends these chunks of a table. Returns the rows that the server took.
+    /// Sends these chunks of a table. Returns the rows that the server stored.
     pub(super) fn send(
         self,
         connection: &mut Connection,
@@ -228,7 +229,7 @@ pub(super) fn failed(table: &Table) -> impl Fn(QueryError) -> FillError {
     }
 }
 
-/// Sends rows as the content of one statement. Returns the rows that the server took.
+/// Sends rows as the content of one statement. Returns the rows that the server stored.
 fn load(
     connection: &mut Connection,
     table: &Table,
@@ -250,8 +251,7 @@ fn load(
     Ok(taken)
 }
 
-/// Refuses rows that the server changed or left out. One that reads a local file makes warnings of what would be errors
-/// of an INSERT.
+/// Refuses rows that the server changed or left out. When it reads a local file, errors of an INSERT become warnings.
 fn all_taken(table: &Table, sent: u64, taken: u64, warnings: u64) -> Result<(), FillError> {
     if warnings > 0 || taken < sent {
         return Err(FillError::Changed {
@@ -264,7 +264,7 @@ fn all_taken(table: &Table, sent: u64, taken: u64, warnings: u64) -> Result<(), 
     Ok(())
 }
 
-/// Returns the rows that the server took.
+/// Sends rows by INSERT. Returns the rows that the server stored.
 fn insert(
     connection: &mut Connection,
     table: &Table,
@@ -287,7 +287,7 @@ fn insert(
     Ok(taken)
 }
 
-/// Returns the rows that the server took.
+/// Sends rows by bulk execution. Returns the rows that the server stored.
 fn bulk(
     connection: &mut Connection,
     table: &Table,

@@ -1,9 +1,8 @@
-//! Brings a workload's tables into being, proves what is in them, and takes them away again.
+//! Creates, fills, digests and drops a workload's tables.
 //!
-//! Over blocking connections and apart from any measurement. The content follows from the seed alone, in
-//! chunks whose borders depend on nothing else, so every contender gets the same rows over any number of
-//! connections, by every load method, and also after a filling was interrupted and resumed.
-//! Knows no workload's statements; they come with [`Table`].
+//! Over blocking connections and apart from any measurement. The content follows from the seed alone, in chunks of
+//! fixed borders, so every contender gets the same rows over any number of connections, by every load method, and also
+//! after a fill was interrupted and resumed. The workload's statements come with [`Table`].
 
 mod bulk;
 mod checkpoint;
@@ -43,33 +42,33 @@ use tables::{exists, finish, prepare, run};
 use work_unit::WorkUnit;
 use worker_pool::WorkerPool;
 
-/// Where the tables are, and how they are reached.
+/// Location of the tables and access to them.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
-    /// What the server speaks.
+    /// The dialect.
     pub dialect: Dialect,
     /// Where the server listens.
     pub address: &'a Address,
-    /// Who works on the tables.
+    /// The account.
     pub credentials: &'a Credentials,
-    /// How much TLS.
+    /// TLS mode.
     pub tls: &'a TlsMode,
     /// The database, which exists.
     pub database: &'a str,
-    /// Connections that work at the same time.
+    /// Parallel connections.
     pub connections: u32,
     /// Time for everything together.
     pub deadline: Duration,
 }
 
-/// What a fill did.
+/// Result of a fill.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FillReport {
-    /// Rows of all tables; for a workload whose rows are filled in together, these units.
+    /// Rows of all tables; for a workload whose rows are inserted together, units.
     pub rows: u64,
     /// Rows of an earlier attempt that were in already.
     pub rows_before: u64,
-    /// Connections that filled at the same time.
+    /// Parallel connections.
     pub connections: u32,
     /// Seconds, indexes included.
     pub seconds: f64,
@@ -77,18 +76,17 @@ pub struct FillReport {
     pub rows_s: f64,
     /// Seconds for what follows on complete tables: secondary indexes, keys, statistics.
     pub finish_s: f64,
-    /// Processor time of the filling side for the rows, user and kernel, seconds.
+    /// Processor time of the client side for the rows, user and kernel, seconds.
     pub cpu_s: f64,
-    /// How the rows travelled; none where the workload brings them in itself.
+    /// How the rows were sent; `None` where the workload inserts them itself.
     pub method: Option<LoadMethod>,
 }
 
-/// Creates the workload's tables and fills them, then does what is to be done after the rows are in.
-/// `parameters` are resolved. An earlier attempt at the same content that was interrupted is resumed.
+/// Creates the workload's tables, fills them, and runs the statements that follow. `parameters` are resolved. An
+/// interrupted attempt at the same content is resumed.
 ///
 /// # Errors
-/// [`FillError`]; tables may then exist in part: another attempt resumes, and [`clear`] takes
-/// them away.
+/// [`FillError`]; tables may then exist in part: another attempt resumes, and [`clear`] drops them.
 pub fn fill(
     workload: &dyn Workload,
     parameters: &Parameters,
@@ -106,8 +104,8 @@ pub fn fill(
     )
 }
 
-/// As [`fill`], with the load method chosen by the caller. A workload that brings its rows in itself knows only
-/// its own.
+/// As [`fill`], with the load method chosen by the caller. A workload that inserts its rows itself supports only its
+/// own.
 ///
 /// # Errors
 /// [`FillError`], among others when the server does not allow that method.
@@ -224,9 +222,9 @@ fn fill_tables(
     })
 }
 
-/// Has the server gather the statistics of a table by which it plans. Of a table that has just grown from nothing a server
-/// has none, or wrong ones, until it gathers them when it sees fit; one that is stopped before that may keep the wrong ones
-/// for ever, and reads the whole table where another one uses an index.
+/// Gathers the optimizer statistics of a table. For a table that has just been filled a server has none, or wrong
+/// ones, until it updates them by itself; a server stopped before that may keep the wrong ones and scan the table
+/// where another one uses an index.
 ///
 /// # Errors
 /// When the server refuses the statement or does not answer.
@@ -235,7 +233,7 @@ pub fn gather_statistics(connection: &mut Connection, table: &str) -> Result<(),
     connection.query(&sql).map(drop)
 }
 
-/// What the server says is wrong with a table; nothing where it is whole, or the server has no statement that looks.
+/// Errors that the server reports in a table; empty when there are none, or the server has no checking statement.
 ///
 /// # Errors
 /// When the server refuses the statement or does not answer.
@@ -258,7 +256,7 @@ fn gather(connection: &mut Connection, table: &str) -> Result<(), FillError> {
     })
 }
 
-/// What is being done with a table.
+/// Stage of work on a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// It is created.
@@ -269,8 +267,8 @@ pub enum Stage {
     Finishing,
 }
 
-/// Creates one table, fills it and finishes it, over one connection. The content is the one that [`fill`] gives it.
-/// `on_stage` is told of each stage before it begins; one with nothing to do is left out.
+/// Creates one table, fills it and finishes it, over one connection, with the same content as [`fill`]. `on_stage` is
+/// called before each stage; one with nothing to do is skipped.
 ///
 /// # Errors
 /// [`FillError`]; the table may then exist in part.
@@ -335,13 +333,13 @@ pub fn table_names(connection: &mut Connection) -> Result<BTreeSet<String>, Quer
     Ok(rows.filter_map(|row| present.text(row, 0)).collect())
 }
 
-/// What the content of the tables follows from, as one word.
+/// Digest of everything that determines the content of the tables, as one word.
 fn recipe(workload: &dyn Workload, parameters: &Parameters, seed: u64) -> String {
     let text = format!("{} {parameters:?} {seed}", workload.name());
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
-/// The error of a statement or content that the user's interruption cut short is not an error of its own.
+/// After a cancellation, replaces the error of the statement or content that it cut short.
 fn error_unless_cancelled(error: FillError, watch: &FillWatch) -> FillError {
     if watch.cancel.is_set() {
         FillError::Cancelled
@@ -350,7 +348,7 @@ fn error_unless_cancelled(error: FillError, watch: &FillWatch) -> FillError {
     }
 }
 
-/// The statement after which a session checks foreign keys, or does not; PostgreSQL has none.
+/// The statement that switches a session's foreign key checks; `None` for PostgreSQL.
 fn check_foreign_keys(dialect: Dialect, checks: bool) -> Option<&'static str> {
     match (dialect, checks) {
         (Dialect::PostgreSql, _) => None,

@@ -1,22 +1,22 @@
-//! How far a fill has got.
+//! Progress of a fill.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dbduel_driver::cancel::Cancel;
 
-/// How far a fill has got, and whether it is still wanted. Shared with the caller, who may show it.
+/// Progress and cancellation of a fill. Shared with the caller, who may show it.
 #[derive(Debug, Default)]
 pub struct FillWatch {
     /// Rows that the server has taken, those of an earlier attempt included.
     pub rows_done: AtomicU64,
-    /// Rows to fill in altogether; 0 until that is known.
+    /// Rows to fill in altogether; 0 until known.
     pub rows_total: AtomicU64,
-    /// Ends the work: statements that wait for the server are given up.
+    /// Cancels the work, including statements that wait for the server.
     pub cancel: Cancel,
 }
 
-/// The rows of one batch, which are taken off the watch again when the batch is rolled back.
+/// The rows of one batch, which are subtracted again when the batch is rolled back.
 pub(super) struct BatchProgress<'a> {
     watch: &'a FillWatch,
     rows: Cell<u64>,
@@ -40,7 +40,7 @@ impl<'a> BatchProgress<'a> {
         self.watch.rows_done.fetch_add(rows, Ordering::Relaxed);
     }
 
-    /// Takes the rows of the batch back.
+    /// Subtracts the rows of the batch.
     pub(super) fn undo(&self) {
         let rows = self.rows.take();
         self.watch.rows_done.fetch_sub(rows, Ordering::Relaxed);

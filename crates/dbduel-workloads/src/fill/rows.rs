@@ -1,4 +1,4 @@
-//! The rows of consecutive chunks of a table, as text. Knows no connection and no statement.
+//! The rows of consecutive chunks of a table, as text.
 
 use std::ops::Range;
 
@@ -7,8 +7,8 @@ use dbduel_record::seed::named_seed;
 
 use crate::{RowWriter, Table};
 
-/// Rows that are drawn from one random stream. Part of the definition of every dataset: another number
-/// would make another content.
+/// Rows that are drawn from one random stream. Part of the definition of every dataset: another number would give
+/// different content.
 pub(super) const CHUNK_ROWS: u64 = 10_000;
 
 /// Chunks of a table; the last one may be shorter than the others.
@@ -27,7 +27,7 @@ pub(super) struct Rows<'a> {
     table: &'a Table,
     seed: u64,
     random: Random,
-    /// Writes the rows of the chunk that is being written.
+    /// Writes the rows of the current chunk.
     writer: RowWriter<'a>,
     /// Number of the row to be written next, from 1.
     next: u64,
@@ -73,7 +73,7 @@ pub(super) mod tests {
     use dbduel_driver::Dialect;
     use dbduel_record::plan::Parameters;
 
-    /// The table of sysbench with so many rows.
+    /// The sysbench table with this many rows.
     pub(in crate::fill) fn table(rows: u64) -> Table {
         let workload = find("oltp-read-write").unwrap();
         let given = Parameters::from([("table_size".to_owned(), rows.into())]);

@@ -1,4 +1,4 @@
-//! The tables themselves: made, found again after an interruption, finished. Knows nothing of how rows travel.
+//! The tables themselves: created, recovered after an interruption, finished.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use super::load_method::{ATTEMPTS, failed};
 use super::{FillError, check_foreign_keys, claim};
 use crate::Table;
 
-/// Creates the tables, or finds out what an earlier attempt has left. Returns what is done of each.
+/// Creates the tables, or reads what an earlier attempt has left. Returns the progress of each.
 pub(super) fn prepare(
     connection: &mut Connection,
     tables: &[Table],
@@ -65,8 +65,7 @@ fn forsake(connection: &mut Connection, created: &[Table]) -> Result<(), FillErr
     checkpoint::end(connection).map_err(FillError::Together)
 }
 
-/// What an earlier attempt has done of a table. One that holds more or fewer rows than were written down
-/// is made anew.
+/// Progress of an earlier attempt on a table. A table with more or fewer rows than recorded is created again.
 fn take_over(connection: &mut Connection, table: &Table) -> Result<Done, FillError> {
     let statement = |source| FillError::Statement {
         table: table.name.clone(),
@@ -92,8 +91,8 @@ fn take_over(connection: &mut Connection, table: &Table) -> Result<Done, FillErr
     Ok(Done::default())
 }
 
-/// Runs a statement on a table whose rows are in, and writes that down. Begins again after a deadlock, as two such
-/// statements on tables that a foreign key joins may cause.
+/// Runs a statement on a filled table, and records that. Retries after a deadlock, which two such statements on tables
+/// with a foreign key between them may cause.
 pub(super) fn finish(
     connection: &mut Connection,
     table: &Table,

@@ -1,23 +1,23 @@
-//! Who fills what: the missing chunks of all tables in units, one for a connection to work on.
+//! Division of work among connections: the missing chunks of all tables in units, one for each connection.
 //!
-//! Every unit is of consecutive chunks, and there are hardly more of them than connections: rows that
-//! arrive in the order of the primary key fill its pages, rows from several places at once split them.
-//! Chunks of different tables are different amounts of work, so they are weighed.
+//! Every unit is of consecutive chunks, and there are hardly more units than connections: rows that arrive in the
+//! order of the primary key fill its pages, rows from several places at once split them. Chunks of different tables
+//! take different amounts of work, so they are weighted.
 
 use std::ops::Range;
 
 use crate::Table;
 
-/// Chunks that go in with one transaction. Fewer mean more commits, more would make an interruption
-/// costlier, which loses at most one such batch per connection.
+/// Chunks in one transaction. Fewer mean more commits; more would make an interruption costlier, which loses at most
+/// one such batch per connection.
 pub(super) const BATCH_CHUNKS: u64 = 4;
 
 /// Chunks of one table.
 pub(super) struct WorkUnit<'a> {
     pub table: &'a Table,
-    /// What one of its chunks weighs.
+    /// Weight of one of its chunks.
     weight: u64,
-    /// Each run goes in with one transaction.
+    /// Runs of chunks, one transaction each.
     pub batches: Vec<Range<u64>>,
 }
 
@@ -31,8 +31,8 @@ impl WorkUnit<'_> {
     }
 }
 
-/// Divides the missing runs of chunks among so many connections, heaviest units first. `weigh` says what a
-/// chunk of a table weighs.
+/// Divides the missing runs of chunks among connections, heaviest units first. `weigh` returns the weight of a chunk
+/// of a table.
 pub(super) fn units<'a>(
     missing: impl IntoIterator<Item = (&'a Table, Vec<Range<u64>>)>,
     connections: u32,

@@ -1,4 +1,4 @@
-//! Several connections that work through a list of jobs.
+//! Several connections that process a list of jobs.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use super::{FillError, FillWatch, Place};
 /// Longest wait for one connection.
 const CONNECT: Duration = Duration::from_secs(30);
 
-/// Connections to one place, which all stop at the first error.
+/// Connections to one server, which all stop at the first error.
 pub(super) struct WorkerPool<'a> {
     place: &'a Place<'a>,
     watch: &'a FillWatch,
@@ -21,7 +21,7 @@ pub(super) struct WorkerPool<'a> {
 }
 
 impl<'a> WorkerPool<'a> {
-    /// The deadline begins to run now.
+    /// A pool whose deadline starts now.
     pub(super) fn new(place: &'a Place<'a>, watch: &'a FillWatch) -> Self {
         WorkerPool {
             place,
@@ -30,12 +30,12 @@ impl<'a> WorkerPool<'a> {
         }
     }
 
-    /// When the time for everything together is over.
+    /// When the deadline for the whole work passes.
     pub(super) fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// One more connection. What it runs must end within the time that is left.
+    /// Opens one more connection. Its statements must end within the remaining time.
     pub(super) fn connect(&self) -> Result<Connection, ConnectError> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         let options = ConnectOptions {
@@ -51,8 +51,8 @@ impl<'a> WorkerPool<'a> {
         Connection::connect(self.place.address, self.place.credentials, &options)
     }
 
-    /// Does all jobs, in no particular order; returns the processor time that this took here. After an
-    /// error no new job is begun.
+    /// Runs all jobs, in no particular order; returns their processor time on this side. After an error no new job is
+    /// started.
     pub(super) fn work_through<J: Sync>(
         &self,
         jobs: &[J],
@@ -106,7 +106,7 @@ impl<'a> WorkerPool<'a> {
     }
 }
 
-/// Processor time of this thread since it began; zero where the system does not tell.
+/// Processor time of this thread since it began; zero where the system does not report it.
 fn thread_cpu() -> Duration {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else {
         return Duration::ZERO;

@@ -1,4 +1,4 @@
-//! One client: it inserts, deletes, queries or creates the indexes of one table.
+//! One client: it inserts into, deletes from, queries or indexes one table.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,9 +16,9 @@ use super::settings::{Role, Settings, Step};
 use crate::rows::{Fields, each, maybe};
 use crate::sql::force_index;
 
-/// Statements by which inserts and deletes of a table may differ at full speed.
+/// Maximum number of statements by which inserts and deletes of a table may differ at full speed.
 const APART_MAX: u64 = 8;
-/// How long a client that is too far ahead waits before it compares again.
+/// Pause of a client that is too far ahead before it compares again.
 const AHEAD_PAUSE: Duration = Duration::from_micros(200);
 /// Deletes after which the lowest key is read again.
 const DELETES_PER_MIN: u64 = 1_000;
@@ -27,7 +27,7 @@ const QUERIES_PER_MAX: u64 = 100;
 /// Keys of a point query.
 const POINTS: usize = 10;
 
-/// How far the clients of a table are, in statements since they were connected.
+/// Statements of a table's clients since they were connected.
 #[derive(Debug, Default)]
 pub(super) struct TableProgress {
     inserted: AtomicU64,
@@ -38,7 +38,7 @@ pub(super) struct TableProgress {
 pub(super) struct InsertBenchmarkClient {
     settings: Settings,
     role: Role,
-    /// Number of its class.
+    /// Index of its class.
     class: usize,
     table: String,
     /// Index of the table among those of `progress`.
@@ -46,16 +46,16 @@ pub(super) struct InsertBenchmarkClient {
     progress: Arc<Vec<TableProgress>>,
     random: Random,
     rows: Rows,
-    /// Number of the row that is inserted next.
+    /// Number of the next row to insert.
     next_row: u64,
     /// Lowest key that a row may have.
     min_key: u64,
-    /// Highest key that was seen.
+    /// Highest key seen.
     max_key: u64,
     /// Statements since the client was connected, and since the slice began.
     sent: u64,
     sent_in_slice: u64,
-    /// When the client first asked in the slice whether it may begin.
+    /// When the client first asked in the slice for permission to begin.
     began: Option<Instant>,
     lowest: Statement,
     highest: Statement,
@@ -65,17 +65,17 @@ pub(super) struct InsertBenchmarkClient {
     text: String,
 }
 
-/// The statement that reads the first or last key, 0 where there is none.
+/// The query for the first or last key, 0 for an empty table.
 fn end_of_keys(function: &str, table: &str) -> String {
     format!("SELECT COALESCE({function}(transactionid), 0) FROM {table}")
 }
 
-/// The only field of a row.
+/// The first field of a row, as a number.
 fn first_number(fields: &mut Fields<'_>) -> Option<u64> {
     fields.integer()
 }
 
-/// The statement that deletes the rows with the lowest keys from a value on.
+/// The statement that deletes the rows with the lowest keys from a given key on.
 fn delete_sql(dialect: Dialect, table: &str, rows: u64) -> String {
     let lowest = format!("transactionid >= ? ORDER BY transactionid LIMIT {rows}");
     match dialect {
@@ -210,7 +210,7 @@ impl Client for InsertBenchmarkClient {
 }
 
 impl InsertBenchmarkClient {
-    /// Whether inserts are too far ahead of deletes, or the other way round. A table without the other client never is.
+    /// Whether inserts are too far ahead of deletes, or the reverse. Never true for a table without the other client.
     fn is_ahead(&self) -> bool {
         let TableProgress { inserted, deleted } = &self.progress[self.place];
         let (inserted, deleted) = (

@@ -31,7 +31,7 @@ impl Workload for InsertBenchmark {
     }
 
     fn about(&self) -> &'static str {
-        "A step of the Insert Benchmark: inserts, deletes, and queries at a rate of both."
+        "A step of the Insert Benchmark: inserts and deletes, or queries beside both at a fixed rate."
     }
 
     fn classes(&self, parameters: &Parameters) -> Vec<String> {

@@ -1,4 +1,5 @@
-//! The rows: a function of a seed, a table and the row's number, so that every server gets the same bytes at any speed.
+//! The rows: a function of a seed, a table and the row's number, so that every server gets the same bytes independent
+//! of its speed.
 
 use std::fmt::Write as _;
 
@@ -7,7 +8,7 @@ use dbduel_record::seed::named_seed;
 
 use crate::RowContent;
 
-/// Values are uniform from 0 to below these.
+/// Upper bounds of the values, which are uniform from 0 to below these.
 pub(super) const CASH_REGISTERS: u64 = 1_000;
 pub(super) const CUSTOMERS: u64 = 100_000;
 pub(super) const PRODUCTS: u64 = 10_000;
@@ -15,10 +16,11 @@ pub(super) const PRICES: u64 = 500;
 
 /// Shortest and longest text of a row.
 const DATA_LENGTH: (u64, u64) = (10, 20);
-/// One in so many letters of the text is random, the first ones; the others are equal, as text that can be compressed.
+/// One in this many letters of the text is random, the first ones; the others are equal, so that the text can be
+/// compressed.
 const RANDOM_IN: u64 = 3;
 
-/// Rows that have the same second as their time. A wall clock would give servers of different speed different rows.
+/// Rows that share a second as their time. A wall clock would give servers of different speed different rows.
 const ROWS_PER_SECOND: u64 = 1_000;
 /// The first row's day, in days since 1970-01-01: 2000-01-01.
 const FIRST_DAY: u64 = 10_957;
@@ -34,13 +36,13 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Of the table with that number, from 1.
+    /// Rows of the table with that number, from 1.
     pub(super) fn new(seed: u64, table: u64) -> Self {
         let seed = named_seed(seed, &format!("insert-benchmark/{table}"));
         Rows { seed }
     }
 
-    /// Appends the values of all columns but the key, with commas between them.
+    /// Appends the values of all columns except the key, separated by commas.
     pub(super) fn write_values(&self, row: u64, sql: &mut String) {
         let mut random = Random::new(self.seed.wrapping_add(row.wrapping_mul(WEYL)));
         let (register, customer) = (random.below(CASH_REGISTERS), random.below(CUSTOMERS));
@@ -82,8 +84,8 @@ fn write_time(row: u64, sql: &mut String) {
     );
 }
 
-/// Year, month and day of a day, given as days since 1970-01-01, in the Gregorian calendar (Hinnant, 2013: "chrono-Compatible
-/// Low-Level Date Algorithms", `civil_from_days`).
+/// Date of a day given as days since 1970-01-01, in the Gregorian calendar: year, month, day (Hinnant, 2013:
+/// "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`).
 fn date(day: u64) -> (u64, u64, u64) {
     let day = day + 719_468;
     let (era, of_era) = (day / 146_097, day % 146_097);

@@ -9,14 +9,14 @@ use crate::Table;
 use crate::parameters::Resolved;
 use crate::sql::{columns, continue_numbers};
 
-/// All columns but the key.
+/// All columns except the key.
 pub(super) const VALUES: &str = "dateandtime, cashregisterid, customerid, productid, price, data";
 
 const DEFINITIONS: &str = "transactionid BIGINT UNSIGNED NOT NULL AUTO_INCREMENT, dateandtime DATETIME, \
      cashregisterid INT NOT NULL, customerid INT NOT NULL, productid INT NOT NULL, price INT NOT NULL, \
      data VARCHAR(4000), PRIMARY KEY (transactionid)";
 
-/// Numbers that a session of PostgreSQL takes from the sequence at once.
+/// Numbers that a session of PostgreSQL reserves from the sequence at once.
 const SEQUENCE_CACHE: u64 = 1_000;
 
 /// A secondary index.
@@ -42,7 +42,7 @@ pub(super) const INDEXES: [Index; 3] = [
 ];
 
 impl Index {
-    /// Its name in the database, where names of other tables' indexes may have to differ.
+    /// Its name in the database; includes the table where index names must be unique.
     pub(super) fn name_in(&self, table: &str) -> String {
         format!("{table}_{}", self.name)
     }
@@ -53,7 +53,7 @@ pub(super) fn table_name(number: u64) -> String {
     format!("pi{number}")
 }
 
-/// Statements that create the secondary indexes of a table: with MySQL one, so that it reads the rows once.
+/// Statements that create the secondary indexes of a table: with MySQL one, so that it scans the rows once.
 pub(super) fn create_indexes(dialect: Dialect, table: &str) -> Vec<String> {
     match dialect {
         Dialect::MySql => {

@@ -1,4 +1,4 @@
-//! The parameters of the Insert Benchmark, and what they are together.
+//! The parameters of the Insert Benchmark, and checks of their combination.
 
 use dbduel_driver::Dialect;
 use dbduel_driver::Protocol;
@@ -14,21 +14,21 @@ pub(super) const PARAMETERS: &[ParameterSpec] = &[
         &[
             "l.i1", "l.i0", "l.x", "l.i2", "qr100", "qp100", "qr500", "qp500", "qr1000", "qp1000",
         ],
-        "Step of the benchmark; its tables are filled with what the steps before it leave behind.",
+        "Step of the benchmark; its tables start with the rows that the earlier steps leave.",
     ),
     integer(
         "tables",
         1,
         1_000,
         1,
-        "Tables; each has clients of its own, one for every kind of statement of the step.",
+        "Number of tables; each has its own clients, one per kind of statement of the step.",
     ),
     integer(
         "rows",
         0,
         1_000_000_000_000,
         100_000,
-        "Rows per table before the step; l.i0 begins with none.",
+        "Rows per table before the step; l.i0 starts with none.",
     ),
     integer(
         "rows_per_slice",
@@ -65,7 +65,7 @@ pub(super) const PARAMETERS: &[ParameterSpec] = &[
     ),
 ];
 
-/// What the clients of a step do.
+/// Work of a step's clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// l.i0: inserts without secondary indexes.
@@ -80,7 +80,7 @@ pub(super) enum Step {
     PointQueries,
 }
 
-/// What one client does.
+/// Work of one client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Insert,
@@ -112,7 +112,7 @@ impl Step {
         }
     }
 
-    /// What the clients of each table do, one each.
+    /// Work of each table's clients, one each.
     pub(super) fn roles(self) -> &'static [Role] {
         match self {
             Step::Load => &[Role::Insert],
@@ -135,10 +135,10 @@ pub(super) struct Settings {
     pub tables: u64,
     /// Rows of each table before the step.
     pub rows: u64,
-    /// Statements of an insert or delete client in a slice; none when time is the limit.
+    /// Statements of an insert or delete client in a slice; `None` when time is the limit.
     pub statements_per_slice: Option<u64>,
     pub rows_per_statement: u64,
-    /// Rows per second and table beside queries; none at full speed.
+    /// Rows per second and table beside queries; `None` at full speed.
     pub rate: Option<u64>,
     pub seed: u64,
     is_text: Option<bool>,
@@ -182,13 +182,13 @@ impl Settings {
         }
     }
 
-    /// Statements of an insert or delete client at the start of every second; none at full speed.
+    /// Statements of an insert or delete client at the start of every second; `None` at full speed.
     pub(super) fn burst(&self) -> Option<u64> {
         let rate = self.rate?;
         Some(rate.div_ceil(self.rows_per_statement))
     }
 
-    /// How many clients the step has.
+    /// Number of clients of the step.
     pub(super) fn clients(&self) -> u64 {
         self.tables * self.step.roles().len() as u64
     }
@@ -203,7 +203,7 @@ pub(super) fn check(parameters: &Parameters) -> Result<(), ParameterError> {
     }
     Err(ParameterError {
         parameter: "rows_per_slice".to_owned(),
-        why: format!("cannot be {rows}, which is no multiple of the {each} rows of a statement"),
+        why: format!("cannot be {rows}, which is not a multiple of the {each} rows of a statement"),
         nearest: None,
     })
 }

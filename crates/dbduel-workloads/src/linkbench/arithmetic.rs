@@ -1,27 +1,27 @@
-//! Rules about ids in the place of distributions: which node is asked for, and how many links it has.
+//! Rules about ids in place of distributions: which node is requested, and how many links it has.
 //!
-//! They are the original's of the same names, and as there nothing is shuffled: what is hot follows from an
-//! id alone. Roots and powers are whole numbers here, where logarithms of floating-point numbers miss some.
+//! They are the original's of the same names, and as there nothing is shuffled: the hot ids follow from the rule
+//! alone. Roots and powers are whole numbers here, where logarithms of floating-point numbers miss some.
 
 use dbduel_client::random::Random;
 
 use super::degrees::Stair;
 
-/// How an id follows from one that is drawn uniformly.
+/// How an id follows from a uniformly drawn one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AccessFunction {
-    /// The number of nodes by the drawn id: id k with probability 1 / (k·(k − 1)), when ids begin at 1.
+    /// The number of nodes divided by the drawn id: id k with probability 1 / (k·(k − 1)), when ids begin at 1.
     Reciprocal,
     /// The next multiple.
     Multiple(u64),
     /// The next power of this base, which is at least 2.
     Power(u64),
-    /// The next number that is a whole number to this power: square, cube and so on.
+    /// The next number that is a perfect power with this exponent: square, cube and so on.
     PerfectPower(u64),
 }
 
-/// An access function over the nodes of a graph. Where the function leaves the graph, its last fitting node
-/// is taken; the original asks for nodes that do not exist then.
+/// An access function over the nodes of a graph. Where the function leaves the graph, its last valid node is taken;
+/// the original program then requests nodes that do not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AccessRule {
     pub function: AccessFunction,
@@ -37,7 +37,7 @@ impl AccessRule {
         self.id(self.start + random.below(self.nodes)) - self.start
     }
 
-    /// What id is asked for when `drawn` was drawn.
+    /// The id requested for the drawn id.
     fn id(&self, drawn: u64) -> u64 {
         let last = self.start + self.nodes - 1;
         let id = match self.function {
@@ -61,17 +61,17 @@ impl AccessRule {
     }
 }
 
-/// What links a node has beside those that all have.
+/// Links of a node beyond the common minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DegreeFunction {
-    /// The number of nodes by the node's number. The first one's would be infinite; it gets as many as the
+    /// The number of nodes divided by the node's number. The first one's would be infinite; it gets as many as the
     /// second.
     Reciprocal,
-    /// So many for multiples of that number.
+    /// This many for multiples of that number.
     Multiples(u64),
-    /// For k to this power, what it is more than k − 1 to this power.
+    /// For k to this power, the difference to k − 1 to this power.
     PerfectPowers(u64),
-    /// For a power of this base, which is at least 2, what it is more than the power before.
+    /// For a power of this base, which is at least 2, the difference to the power before.
     Exponential(u64),
 }
 
@@ -82,9 +82,9 @@ pub(super) struct DegreeRule {
     /// The first node's id.
     pub start: u64,
     pub nodes: u64,
-    /// Links that all have.
+    /// Fewest links of a node.
     pub least: u64,
-    /// Links that none has more of.
+    /// Maximum number of links of a node.
     pub most: u64,
 }
 
@@ -106,7 +106,7 @@ impl DegreeRule {
         self.least.saturating_add(extra).min(self.most)
     }
 
-    /// Degrees with the number of nodes that have them; a degree may come more than once.
+    /// Degrees with their number of nodes; a degree may occur more than once.
     pub(super) fn stairs(&self) -> Vec<Stair> {
         let (start, end) = (self.start, self.start + self.nodes);
         // The few ids that have other degrees than the rest.
@@ -136,7 +136,7 @@ impl DegreeRule {
         of_special.chain([rest]).collect()
     }
 
-    /// So many nodes with `extra` links beside those that all have.
+    /// A stair of this many nodes with `extra` links beyond the common minimum.
     fn stair(&self, ranks: u64, extra: u64) -> Stair {
         Stair {
             ranks,
@@ -144,7 +144,7 @@ impl DegreeRule {
         }
     }
 
-    /// The quotients take few values: nodes behind one another share theirs.
+    /// The quotients have few distinct values: consecutive nodes share theirs.
     fn reciprocal_stairs(&self) -> Vec<Stair> {
         let mut stairs = vec![self.stair(1, self.nodes)];
         let mut first = 1;

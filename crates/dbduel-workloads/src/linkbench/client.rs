@@ -21,8 +21,8 @@ use super::recognise::{ask, questions};
 use super::settings::{LINK_TYPE, Settings};
 use super::targets::Member;
 
-/// Root of the clients' motifs. A client keeps its motifs from slice to slice, so they do not follow from the
-/// seed of a slice.
+/// Seed of the clients' motifs. A client keeps its motifs from slice to slice, so they do not follow from the seed of
+/// a slice.
 const MOTIF_SEED: u64 = 1;
 
 /// The stream of operations of one client.
@@ -31,7 +31,7 @@ pub(super) struct Requester {
     member: Member,
     random: Random,
     input: Input,
-    /// What the server said of long lists; kept from slice to slice, since it is no draw.
+    /// Ends of long lists; kept from slice to slice, since they are not drawn.
     history: History,
     write_links: WriteLinks,
     read_links: ReadLinks,
@@ -88,8 +88,7 @@ impl Client for Requester {
         class
     }
 
-    /// The input stays the same when an attempt is repeated, so that conflicts do not change the mix of
-    /// inputs.
+    /// The input is kept when an attempt is repeated, so that conflicts do not change the mix of inputs.
     async fn transaction(
         &mut self,
         class: Class,

@@ -1,4 +1,4 @@
-//! What must be true of the tables: as many visible links as are counted.
+//! Conditions on the tables: link counts equal the numbers of visible links.
 
 use dbduel_driver::{Connection, QueryError};
 use dbduel_record::plan::Parameters;
@@ -10,8 +10,8 @@ use crate::verification::{Moment, Verification, VerifyError, check_condition, on
 /// Ids per query: few enough for temporary tables that fit into memory.
 const IDS_PER_QUERY: u64 = 100_000;
 
-/// Both sides are not joined but laid one upon the other and summed up, so that a missing side is found as
-/// well; a count that is missing is as good as 0. `{range}` stands for a range of ids.
+/// Both sides are united and summed instead of joined, so that a missing side is found as well; a missing count is
+/// equivalent to 0. `{range}` stands for a range of ids.
 const COUNTS: &str = "SELECT id, link_type, SUM(l) AS visible, SUM(r) AS counted FROM (\
     SELECT id1 AS id, link_type, COUNT(*) AS l, 0 AS r FROM linktable \
     WHERE visibility = 1 AND id1 {range} GROUP BY id1, link_type \
@@ -40,7 +40,7 @@ fn check_all(
     verification.conditions.push(check_condition(
         connection,
         "link-counts",
-        "A node has as many visible links of a type as are counted for it.",
+        "The count of a node and a link type is the number of its visible links.",
         ranges(settings.start, settings.nodes).map(|range| COUNTS.replace("{range}", &range)),
     )?);
     if moment == Moment::Fresh {
@@ -48,7 +48,7 @@ fn check_all(
         verification.conditions.push(check_condition(
             connection,
             "loaded-links",
-            "There are as many links as the distribution of out-degrees gives.",
+            "The number of links is that of the distribution of out-degrees.",
             std::iter::once(format!(
                 "SELECT COUNT(*) AS found FROM linktable HAVING COUNT(*) <> {links}"
             )),
@@ -69,7 +69,7 @@ fn check_all(
     Ok(verification)
 }
 
-/// Conditions that cover all ids, those outside of the graph too.
+/// Ranges that cover all ids, including those outside the graph.
 fn ranges(start: u64, nodes: u64) -> impl Iterator<Item = String> {
     let end = start + nodes;
     let inner = (start..end).step_by(IDS_PER_QUERY as usize);

@@ -1,14 +1,13 @@
-//! How many links a node has, by its rank.
+//! Number of links of a node, by its rank.
 //!
-//! The published sample (about 3·10⁸ nodes) is known here by what was fitted to it: 28 knots between
-//! which the logarithm of the tail probability is a straight line over the logarithm of the degree, or a
-//! closed form with seven parameters. A degree is not drawn: the rank decides, so that the hottest node
-//! has the largest degree of the sample whatever the size of the graph. In the place of the sample a
-//! distribution may stand: a rank's degree is then how often it would be drawn, rounded.
+//! The published sample (about 3·10⁸ nodes) is represented by fits: 28 knots between which the logarithm of the tail
+//! probability is a straight line over the logarithm of the degree, or a closed form with seven parameters. A degree
+//! is not drawn: the rank determines it, so that the hottest node has the largest degree of the sample for any size of
+//! the graph. A distribution can replace the sample: a rank's degree is then its expected number of draws, rounded.
 
 use super::access::zeta;
 
-/// The largest degree of the sample, which the hottest node always gets.
+/// The largest degree of the sample; the hottest node always has it.
 pub(super) const DEGREE_MAX: u64 = 961_963;
 
 /// Degree t and P(degree ≥ t). Largest error of the tail against the sample: 0.5 % to t = 10, 5 % to 100,
@@ -44,10 +43,10 @@ const KNOTS: [(f64, f64); 28] = [
     (961_963.0, 3.3e-9),
 ];
 
-/// Up to this degree the closed form would miss by up to 0.016; the knots stand there instead.
+/// Up to this degree the closed form would be off by up to 0.016; the knots are used instead.
 const FITTED_FROM: u64 = 5;
 
-/// Where degrees come from.
+/// Model of the degrees.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Model {
     /// The sample, by its knots.
@@ -56,9 +55,9 @@ pub(super) enum Model {
     Fitted,
     /// The same degree for all.
     Constant(u64),
-    /// In proportion to rank^-shape, so many in the mean.
+    /// In proportion to rank^-shape, with this mean.
     Zipf { shape: f64, mean: f64 },
-    /// Each rank has this share less than the one before; so many in the mean.
+    /// Each rank has this share less than the one before, with this mean.
     Geometric { less: f64, mean: f64 },
 }
 
@@ -75,7 +74,7 @@ impl Model {
         }
     }
 
-    /// How many of `nodes` ranks have at least the degree that is asked for, which is at least 1.
+    /// Function from a degree of at least 1 to the number of `nodes` ranks with at least that degree.
     fn ranks_with(self, nodes: u64) -> impl Fn(u64) -> u64 {
         let count = nodes as f64;
         let sum = match self {
@@ -113,7 +112,7 @@ fn closed_form(degree: f64) -> f64 {
     core + shoulder
 }
 
-/// Straight lines between the logarithms of the knots; beyond the last one nothing.
+/// Linear interpolation between the logarithms of the knots; zero beyond the last one.
 pub(super) fn interpolate(knots: &[(f64, f64)], at: f64) -> f64 {
     let right = knots.partition_point(|knot| knot.0 < at);
     match (
@@ -132,7 +131,7 @@ pub(super) fn interpolate(knots: &[(f64, f64)], at: f64) -> f64 {
 /// The degrees of all ranks, as a staircase.
 #[derive(Debug)]
 pub(super) struct Degrees {
-    /// So many ranks have at least this degree; falling counts, rising degrees.
+    /// Numbers of ranks with at least a degree; falling counts, rising degrees.
     steps: Vec<Step>,
 }
 
@@ -142,7 +141,7 @@ struct Step {
     degree: u64,
 }
 
-/// Ranks and the degree that they all have.
+/// Ranks that share a degree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stair {
     pub(super) ranks: u64,
@@ -150,7 +149,7 @@ pub(super) struct Stair {
 }
 
 impl Degrees {
-    /// For `nodes` nodes, none with more links than `most`.
+    /// The degrees of `nodes` nodes, at most `most` links each.
     pub(super) fn new(model: Model, nodes: u64, most: u64) -> Self {
         let ranks_with = model.ranks_with(nodes);
         let mut steps: Vec<Step> = Vec::new();

@@ -1,5 +1,4 @@
-//! The workload against the published facts: one table of measures, each with its distance and the limit
-//! that it must keep.
+//! The workload compared with the published facts: one table of measures, each with its distance and its limit.
 //!
 //! `cargo test -p dbduel-load fidelity -- --nocapture` prints it.
 
@@ -20,7 +19,7 @@ use super::test_rows::{filled, links, payload, resolved};
 /// A page of a table, bytes: what servers compress at a time.
 const PAGE: usize = 16 << 10;
 
-/// A measure beside its fact.
+/// A measure with the published fact.
 struct Measure {
     name: String,
     fact: f64,
@@ -33,12 +32,12 @@ struct Measure {
 struct Table(Vec<Measure>);
 
 impl Table {
-    /// The distance is a difference.
+    /// Adds a measure whose distance is a difference.
     fn absolute(&mut self, name: impl Into<String>, fact: f64, found: f64, limit: f64) {
         self.push(name.into(), fact, found, (found - fact).abs(), limit);
     }
 
-    /// The distance is a share of the fact.
+    /// Adds a measure whose distance is a share of the fact.
     fn relative(&mut self, name: impl Into<String>, fact: f64, found: f64, limit: f64) {
         self.push(name.into(), fact, found, (found / fact - 1.0).abs(), limit);
     }
@@ -100,8 +99,8 @@ fn the_workload_keeps_its_distance_from_the_published_facts() {
     assert!(beyond.is_empty(), "{beyond:?}{}", table.text());
 }
 
-/// Out-degrees, counted in the rows that a graph of 100 000 nodes is filled with, against the sample's
-/// quantiles and against what the sample gives for so many nodes.
+/// Out-degrees, counted in the rows of a graph of 100 000 nodes, compared with the sample's quantiles and with the
+/// expectation from the sample for so many nodes.
 fn degrees_of_a_loaded_graph(table: &mut Table) {
     let nodes = 100_000;
     let rows = filled(&[("maxid1", (nodes + 1).into())]);
@@ -153,8 +152,8 @@ fn degrees_of_a_loaded_graph(table: &mut Table) {
     );
 }
 
-/// Lengths, and compressed sizes of pages full of payloads. The compression ratios of the original's
-/// configuration are given there as rough ("~30%", "~60%").
+/// Lengths, and compressed sizes of pages full of payloads. The compression ratios in the original's configuration are
+/// approximate ("~30%", "~60%").
 fn payloads(table: &mut Table) {
     // Enough chunks that it does not matter which motifs they have.
     let few = filled(&[("maxid1", 60_001.into()), ("nlinks_max", 50_000.into())]);
@@ -204,7 +203,7 @@ fn payloads(table: &mut Table) {
     }
 }
 
-/// What share of the accesses goes to the hottest ids, of ten million, against Zipf's law with the configured
+/// Share of the accesses that goes to the hottest ids, of ten million, compared with Zipf's law with the configured
 /// shapes.
 fn accesses_by_rank(table: &mut Table) {
     let settings = settings(&[]);
@@ -280,8 +279,7 @@ fn mix(table: &mut Table) {
     }
 }
 
-/// How many links a list has, with the faults of the original as its published numbers have them, and how
-/// many ids a multiget.
+/// Links per list, with the faults of the original program as in its published numbers, and ids per multiget.
 fn lists(table: &mut Table) {
     let settings = settings(&[("original_bugs", "all".into())]);
     let (mut random, mut previous) = (Random::new(23), 0);

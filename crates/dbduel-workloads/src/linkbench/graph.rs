@@ -1,6 +1,6 @@
-//! The loaded graph: which links there are, found by node and by number.
+//! The loaded graph: its links, found by node and by number.
 //!
-//! Nothing of it is stored but sums over blocks of ids; a node's links follow from its rank.
+//! Only sums over blocks of ids are stored; a node's links follow from its rank.
 
 use std::sync::OnceLock;
 
@@ -11,16 +11,16 @@ use super::shuffle::Shuffle;
 /// Ids between two sums.
 const BLOCK: u64 = 256;
 
-/// How many links a node has.
+/// Rule for a node's number of links.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Law {
-    /// By its rank, which a permutation gives it.
+    /// By the node's rank, from a permutation.
     ByRank(Model),
-    /// By its id; so many at least.
+    /// By the node's id, with a minimum.
     ById(DegreeFunction, u64),
 }
 
-/// What decides how large the graph is.
+/// Parameters that determine the size of the graph.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Shape {
     /// The first node's id.
@@ -31,7 +31,7 @@ pub(super) struct Shape {
     pub degree_max: u64,
     /// Seed of the ranking by degree.
     pub seed: u64,
-    /// Whether the remainder of the split over types is that of the original program.
+    /// Whether the remainder of the split over types is computed as in the original program.
     pub split_bug: bool,
 }
 
@@ -43,18 +43,18 @@ pub(super) struct Graph {
     sums: OnceLock<Vec<Sums>>,
 }
 
-/// The law, made ready.
+/// The law with its precomputed tables.
 #[derive(Debug)]
 enum Outgoing {
     ByRank { degrees: Degrees, ranking: Shuffle },
     ById(DegreeRule),
 }
 
-/// What stands before a block of ids.
+/// Sums before a block of ids.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     links: u64,
-    /// Pairs of a node and a type that have links.
+    /// Pairs of a node and a type with links.
     lists: u64,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct List {
     pub id: u64,
     /// Number of the type, from 0.
     pub kind: u64,
-    /// How many links, at least 1.
+    /// Number of links, at least 1.
     pub links: u64,
 }
 
@@ -127,12 +127,12 @@ impl Graph {
         self.share(self.degree(id), kind)
     }
 
-    /// All links.
+    /// Number of all links.
     pub(super) fn links(&self) -> u64 {
         self.total(|links| links)
     }
 
-    /// Pairs of a node and a type that have links.
+    /// Number of pairs of a node and a type with links.
     pub(super) fn lists(&self) -> u64 {
         self.total(|links| u64::from(links > 0))
     }
@@ -151,8 +151,8 @@ impl Graph {
         }
     }
 
-    /// The block with this number of what `of_block` counts, and how much of it comes first there. Nothing is
-    /// summed up to find the very first.
+    /// The block with item `number` of the items that `of_block` counts, and the item's position in the block. Item 0
+    /// needs no sums.
     fn block(&self, number: u64, of_block: impl Fn(&Sums) -> u64) -> (usize, u64) {
         if number == 0 {
             return (0, 0);
@@ -228,7 +228,7 @@ impl<'a> Lists<'a> {
         }
     }
 
-    /// The next list, which stays the next one.
+    /// The next list, without consuming it.
     pub(super) fn peek(&mut self) -> Option<List> {
         let Shape {
             start,

@@ -1,8 +1,8 @@
-//! Where long lists ended: what a client remembers of them, so that it can read on.
+//! Ends of long lists, remembered by a client so that it can continue reading.
 
 use dbduel_client::random::Random;
 
-/// Lists that a client remembers.
+/// Maximum number of lists that a client remembers.
 const CAPACITY: usize = 2_048;
 
 /// The end of a list that was longer than a query returns.
@@ -26,15 +26,14 @@ impl History {
         self.tails.is_empty()
     }
 
-    /// Any list.
+    /// A random list.
     pub(super) fn pick(&self, random: &mut Random) -> Option<Tail> {
         self.tails
             .get(random.below(self.tails.len() as u64) as usize)
             .copied()
     }
 
-    /// Remembers the end of a list, in place of what is known of it, or of any other one when all places are
-    /// taken.
+    /// Remembers the end of a list, replacing the previous one of that list, or a random other one when full.
     pub(super) fn remember(&mut self, tail: Tail, random: &mut Random) {
         match self.find(tail) {
             Some(index) => self.tails[index] = tail,
@@ -43,7 +42,7 @@ impl History {
         }
     }
 
-    /// The list was read to its end.
+    /// Forgets a list that was read to its end.
     pub(super) fn forget(&mut self, tail: Tail) {
         if let Some(index) = self.find(tail) {
             self.tails.swap_remove(index);

@@ -1,4 +1,4 @@
-//! What the next operation is about: drawn before anything is sent, kept when it is tried again.
+//! Input of the next operation: drawn before anything is sent, kept when it is retried.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -15,7 +15,7 @@ use super::payload::{PayloadRule, Payloads};
 use super::settings::{LINK_TYPE, Settings};
 use super::targets::Member;
 
-/// How probable it is that a link which is added, multi-read, or written and hidden was loaded.
+/// Probability that a link to add, multi-read, or write and hide was loaded.
 const ADDED_LOADED: f64 = 0.05;
 const READ_LOADED: f64 = 0.5;
 const WRITTEN_LOADED: f64 = 0.9;
@@ -35,7 +35,7 @@ pub(super) struct Input {
     payloads: ByUse,
 }
 
-/// The last ids of the distributions that go round.
+/// The last ids of the round-robin distributions.
 #[derive(Default)]
 struct Previous {
     read: u64,
@@ -53,7 +53,7 @@ struct ByUse {
 }
 
 impl Input {
-    /// The motifs of its payloads follow from `random` and stay the same for ever.
+    /// Inputs whose payload motifs follow from `random` and stay the same.
     pub(super) fn new(settings: &Settings, random: &mut Random) -> Self {
         let mut payloads = |rule: PayloadRule| {
             let mut payloads = Payloads::new(rule);
@@ -78,7 +78,7 @@ impl Input {
         }
     }
 
-    /// Draws what an operation of this class needs.
+    /// Draws the input of an operation of this class.
     pub(super) fn draw(
         &mut self,
         class: Class,

@@ -1,9 +1,9 @@
-//! Which operation is next.
+//! Choice of the next operation.
 
 use dbduel_client::random::Random;
 use dbduel_client::tally::Class;
 
-/// An operation: its class, and the parameter with its share.
+/// An operation: its class, and the parameter that sets its share.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Operation {
     pub class: &'static str,
@@ -14,7 +14,7 @@ const fn operation(class: &'static str, parameter: &'static str) -> Operation {
     Operation { class, parameter }
 }
 
-/// The ten operations, in the order in which a uniform number is compared with their shares.
+/// The ten operations, in the order in which a uniform number is compared with their cumulative shares.
 pub(super) const OPERATIONS: [Operation; 10] = [
     operation("add-link", "addlink"),
     operation("delete-link", "deletelink"),
@@ -38,8 +38,7 @@ pub(super) const ADD_NODE: Class = Class(6);
 pub(super) const UPDATE_NODE: Class = Class(7);
 pub(super) const DELETE_NODE: Class = Class(8);
 pub(super) const GET_NODE: Class = Class(9);
-/// A list that goes on where an earlier one ended. The original counts it as `get-links-list` and records
-/// no time for it.
+/// Continuation of a list read earlier. The original program counts it as `get-links-list` and records no time for it.
 pub(super) const GET_LINKS_HISTORY: Class = Class(10);
 
 /// The classes: the operations, and the continuation of long lists.

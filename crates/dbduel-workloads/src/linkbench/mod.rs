@@ -1,12 +1,12 @@
 //! LinkBench: a social graph of nodes, typed links between them, and a count of links per node and type.
 //!
-//! Facebook's benchmark of 2013, whose program is archived, made anew after what that program does. The same
+//! A reimplementation of Facebook's benchmark of 2013, whose program is archived. The same
 //! tables, operations, mix, distributions and statements; the same parameters by the same names, also from its
 //! configuration files ([`import`]).
 //!
-//! What differs, on purpose. A client has one connection instead of two, so that a transaction begins with a
+//! Intended differences: a client has one connection instead of two, so that a transaction begins with a
 //! BEGIN in the packet of its first statement. After a conflict the transaction is rolled back before it is
-//! tried again, without which counts drift. Latency is recorded for every operation, from when it was due.
+//! retried; otherwise counts drift. Latency is recorded for every operation, from when it was due.
 //! Tables are filled in the order of ids, over connections that work on chunks of rows, by plain INSERTs; the
 //! time of loading is a constant, so that all contenders hold the same rows. Four faults of the original that
 //! change the load are repeated only when `original_bugs` asks for them.
@@ -53,7 +53,7 @@ use super::{Table, Workload};
 use client::Requester;
 use settings::Settings;
 
-/// The workload.
+/// The LinkBench workload.
 #[derive(Debug)]
 pub(super) struct LinkBench;
 
@@ -63,7 +63,7 @@ impl Workload for LinkBench {
     }
 
     fn about(&self) -> &'static str {
-        "A social graph after Facebook's LinkBench: nodes, links and their counts, mostly lists of newest links."
+        "A social graph after Facebook's LinkBench: nodes, links and their counts; mostly reads of a node's newest links."
     }
 
     fn classes(&self, _parameters: &Parameters) -> Vec<String> {

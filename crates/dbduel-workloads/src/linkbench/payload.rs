@@ -1,32 +1,32 @@
-//! Payloads: how long they are, what they consist of, and how they are written into SQL.
+//! Payloads: length, content, and form as SQL.
 //!
-//! A payload repeats pieces of a short random text, the motif, so that it can be compressed to a degree
-//! that one number sets: the share of pieces that are new.
+//! A payload repeats pieces of a short random text, the motif, so that one number sets how well it compresses: the
+//! share of pieces that are random.
 
 use dbduel_client::random::Random;
 
-/// Pieces that a payload is made of are at most so long, bytes.
+/// Longest piece of a payload, bytes.
 const PIECE: usize = 128;
 /// Standard deviation of the logarithm of the length.
 const LENGTH_SIGMA: f64 = 1.0;
-/// Bytes from one draw of 64 bits: few enough that the bias cannot be seen.
+/// Bytes from one draw of 64 bits: few enough that the bias is negligible.
 const BYTES_PER_DRAW: usize = 6;
 
-/// The largest payload of a link, and of a node, bytes. One less is drawn at most.
+/// The largest payload of a link, and of a node, bytes. Draws stay below it.
 pub(super) const LINK_MAX: usize = 255;
 pub(super) const NODE_MAX: usize = 1 << 20;
 
-/// What payloads of one kind are like.
+/// Properties of payloads of one kind.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct PayloadRule {
-    /// Half of the payloads are shorter, bytes.
+    /// Median length, bytes.
     pub median: f64,
-    /// No payload is as long, bytes.
+    /// Exclusive upper bound of the length, bytes.
     pub limit: usize,
-    /// First byte of the alphabet, and how many there are.
+    /// First byte of the alphabet, and its size.
     pub first_byte: u8,
     pub bytes: u64,
-    /// Share of the pieces that are new; 1 makes all bytes independent.
+    /// Share of the pieces that are random; 1 makes all bytes independent.
     pub uniqueness: f64,
     /// Length of the motif, bytes.
     pub motif: usize,
@@ -47,7 +47,7 @@ impl Payloads {
         }
     }
 
-    /// Draws the motif, unless that was done.
+    /// Draws the motif, unless there is one.
     pub(super) fn choose_motif(&mut self, random: &mut Random) {
         if self.motif.is_empty() {
             self.motif.resize(self.rule.motif.max(1), 0);

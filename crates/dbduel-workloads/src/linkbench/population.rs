@@ -1,7 +1,7 @@
-//! What the tables hold before the first operation.
+//! Initial content of the tables.
 //!
-//! A link follows from the graph, its time and, if asked for, its target from the seed and its own numbers;
-//! only the payloads are drawn. So the counts, which know no link, come out the same as the links.
+//! A link follows from the graph; its time and, if asked for, its target follow from the seed and its own numbers;
+//! only the payloads are drawn. So the counts, which are computed without the links, agree with them.
 //!
 //! One deviation: the time of loading is a constant, because all contenders must get the same rows.
 
@@ -16,12 +16,12 @@ use super::payload::Payloads;
 use super::settings::{LINK_TYPE, NODE_TYPE, Settings};
 use crate::{RowContent, RowWriter};
 
-/// Stands for the time of loading: 1 April 2013, milliseconds.
+/// Time of loading in the data: 1 April 2013, milliseconds.
 const LOADED_AT_MS: u64 = 1_364_774_400_000;
-/// Links were added within so many milliseconds before that, 49.7 days.
+/// Range of the ages of links at that time, milliseconds: 49.7 days.
 const AGES: u64 = 1 << 32;
 
-/// Whose rows.
+/// Table of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
     Links,
@@ -126,7 +126,7 @@ impl RowContent for Filler {
         self.writer(row)(random, sql);
     }
 
-    /// Payloads of one chunk have one motif, as those of one loader have in the original.
+    /// Payloads of one chunk share a motif, as those of one loader do in the original.
     fn writer(&self, first: u64) -> RowWriter<'_> {
         let first = first - 1;
         match self.content {
@@ -137,7 +137,7 @@ impl RowContent for Filler {
     }
 }
 
-/// 64 bits that follow from the words and look random (the finaliser of SplitMix64, Steele et al. 2014).
+/// A pseudo-random 64-bit number from the words (the finaliser of SplitMix64, Steele et al. 2014).
 fn scramble(words: &[u64]) -> u64 {
     words.iter().fold(0, |state: u64, word| {
         let mut bits = (state ^ word).wrapping_add(0x9E37_79B9_7F4A_7C15);

@@ -1,6 +1,6 @@
-//! Are these the tables that the parameters ask for?
+//! Checks that the tables are those that the parameters ask for.
 //!
-//! Tables of the original program are as good as ours, so nothing but what an operation rests on is looked at.
+//! Tables of the original program are valid too, so only what an operation depends on is checked.
 
 use dbduel_driver::{ClientConnection, Connection, Protocol, StatementError};
 use dbduel_record::plan::Parameters;
@@ -15,15 +15,15 @@ use crate::verification::VerifyError;
 #[error("{0}")]
 pub(super) struct Unfit(String);
 
-/// A question to the server, and what an unfitting answer means.
+/// A query to the server, and the meaning of an unexpected answer.
 pub(super) struct Question {
     sql: String,
-    /// Whether there must be a row, or must not.
+    /// Whether a row is expected, or none.
     row_wanted: bool,
     otherwise: String,
 }
 
-/// What is asked before tables are used.
+/// Queries made before tables are used.
 pub(super) fn questions(parameters: &Parameters, settings: &Settings) -> Vec<Question> {
     let mut questions = Vec::new();
     if settings.generate_nodes {
@@ -33,7 +33,7 @@ pub(super) fn questions(parameters: &Parameters, settings: &Settings) -> Vec<Que
             sql: format!("SELECT id FROM nodetable WHERE id >= {middle} LIMIT 1"),
             row_wanted: true,
             otherwise: format!(
-                "`nodetable` ends before id {middle}, so it was filled with a smaller `maxid1`; fill it again or lower it"
+                "`nodetable` ends before id {middle}, so it was loaded with a smaller `maxid1`; load it again or lower `maxid1`"
             ),
         });
     }
@@ -45,8 +45,8 @@ pub(super) fn questions(parameters: &Parameters, settings: &Settings) -> Vec<Que
                 .to_owned(),
             row_wanted: true,
             otherwise: format!(
-                "`linktable` is not page-compressed, but `page_compression = \"{algorithm}\"`; this server may not know \
-                 how (MySQL from 5.7, MariaDB from 10.1), or the tables are older"
+                "`linktable` is not page-compressed, but `page_compression = \"{algorithm}\"`; the server may not \
+                 support it (MySQL from 5.7, MariaDB from 10.1), or the tables are older"
             ),
         });
         questions.push(Question {
@@ -55,7 +55,7 @@ pub(super) fn questions(parameters: &Parameters, settings: &Settings) -> Vec<Que
             ),
             row_wanted: false,
             otherwise: format!(
-                "the server compresses pages with another algorithm than {algorithm}; set \
+                "the server does not compress pages with {algorithm}; set \
                  `innodb_compression_algorithm = \"{algorithm}\"`"
             ),
         });
@@ -63,7 +63,7 @@ pub(super) fn questions(parameters: &Parameters, settings: &Settings) -> Vec<Que
     questions
 }
 
-/// Asks on a client's connection.
+/// Runs the queries on a client's connection.
 pub(super) async fn ask(
     conn: &mut ClientConnection,
     questions: &[Question],
@@ -78,7 +78,7 @@ pub(super) async fn ask(
     Ok(())
 }
 
-/// Asks on a connection for administration.
+/// Runs the queries on a connection for administration.
 pub(super) fn ask_blocking(
     connection: &mut Connection,
     questions: &[Question],

@@ -1,4 +1,4 @@
-//! The three tables. Knows columns, keys and how they are stored; the rows come from [`super::population`].
+//! The three tables: columns, keys and storage; the rows come from [`super::population`].
 
 use dbduel_driver::Dialect;
 use dbduel_record::plan::Parameters;
@@ -13,9 +13,9 @@ const LINKS: &str = "id1 BIGINT UNSIGNED NOT NULL DEFAULT 0, id2 BIGINT UNSIGNED
     link_type BIGINT UNSIGNED NOT NULL DEFAULT 0, visibility TINYINT NOT NULL DEFAULT 0, \
     data VARCHAR(255) NOT NULL DEFAULT '', time BIGINT UNSIGNED NOT NULL DEFAULT 0, \
     version INT UNSIGNED NOT NULL DEFAULT 0, PRIMARY KEY (link_type, id1, id2)";
-/// The index that answers a list without looking into the table.
+/// The index that covers the query for a list.
 const LISTS: &str = "id1_type (id1, link_type, visibility, time, id2, version, data)";
-/// Columns of bytes and what stores them in PostgreSQL, whose texts must be valid in the encoding of the database.
+/// Columns of bytes and their types in PostgreSQL, whose texts must be valid in the encoding of the database.
 const BYTES: [(&str, &str); 2] = [("VARCHAR(255)", "BYTEA"), ("MEDIUMTEXT", "BYTEA")];
 const COUNTS: &str = "id BIGINT UNSIGNED NOT NULL DEFAULT 0, link_type BIGINT UNSIGNED NOT NULL DEFAULT 0, \
     count INT UNSIGNED NOT NULL DEFAULT 0, time BIGINT UNSIGNED NOT NULL DEFAULT 0, \
@@ -95,7 +95,7 @@ fn definitions(dialect: Dialect, body: &str) -> String {
     }
 }
 
-/// What stands behind the closing parenthesis of MySQL's CREATE TABLE.
+/// Options after the closing parenthesis of MySQL's CREATE TABLE.
 fn mysql_options(resolved: Resolved<'_>) -> String {
     let engine = resolved.text("engine");
     let mut options = format!("ENGINE = {engine} DEFAULT CHARACTER SET latin1");

@@ -17,37 +17,37 @@ use super::shuffle::Shuffle;
 use super::targets::{MultigetSizes, Targets};
 use crate::parameters::Resolved;
 
-/// Seeds of the rankings, the original's: by degree (and by correlated access), by access that has nothing to
-/// do with degree, and by access to nodes.
+/// Seeds of the rankings, the original's: by degree (and by correlated access), by access uncorrelated with degree,
+/// and by access to nodes.
 const DEGREE_SEED: u64 = 20_343_988_438_726_021;
 const UNCORRELATED_SEED: u64 = 53_238_253_823_453;
 const NODE_SEED: u64 = 4_766_565_305_853_767_165;
 
-/// Length of every motif in the original program, whatever its configuration says, bytes.
+/// Length of every motif in the original program, which ignores its configuration, bytes.
 const MOTIF_AS_RUN: usize = 512;
 
 /// The first link type; the others follow.
 pub(super) const LINK_TYPE: u64 = 123_456_789;
 /// The type of all nodes.
 pub(super) const NODE_TYPE: u64 = 2_048;
-/// Links that a list returns at most.
+/// Maximum number of links that a list returns.
 pub(super) const LIST_LIMIT: u64 = 10_000;
 
-/// Faults of the original program that can be repeated.
+/// Faults of the original program that can be reproduced.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Bugs {
-    /// Link writes take the blend of link reads.
+    /// Link writes use the blend of link reads.
     pub write_blend: bool,
     /// The remainder of the split over types is too large, which adds 6.6 % of links.
     pub degree_split: bool,
-    /// A multiget asks for one link too many, and never for one.
+    /// A multiget asks for one link too many, and never for a single one.
     pub multiget_size: bool,
-    /// The length of motifs is not read.
+    /// The configured length of motifs is ignored.
     pub motif_length: bool,
 }
 
 impl Bugs {
-    /// None when a word is unknown.
+    /// Parses the list; `None` when a word is unknown.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut bugs = Bugs::default();
         for word in text
@@ -99,12 +99,11 @@ pub(super) struct Settings {
     pub protocol: Protocol,
 }
 
-/// The last settings that were made: all clients of a contender ask for the same ones, and sums over many
-/// ranks are in them.
+/// The most recent settings: all clients of a contender request the same ones, which contain sums over many ranks.
 static LAST: Mutex<Option<(Parameters, Arc<Settings>)>> = Mutex::new(None);
 
 impl Settings {
-    /// Reads resolved parameters.
+    /// Converts resolved parameters.
     pub(super) fn of(parameters: &Parameters) -> Arc<Self> {
         let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
         match &*last {
@@ -210,7 +209,7 @@ fn payload_rule(resolved: Resolved<'_>, prefix: &str, motif_as_run: bool) -> Pay
     }
 }
 
-/// What follows the packages of a class name, in lower case.
+/// Last part of a class name, in lower case.
 pub(super) fn short(name: &str) -> String {
     name.rsplit('.')
         .next()
@@ -219,7 +218,7 @@ pub(super) fn short(name: &str) -> String {
         .to_ascii_lowercase()
 }
 
-/// How many links nodes have; none when there is no function of that name.
+/// Law of the nodes' links; `None` when there is no function of that name.
 pub(super) fn law(resolved: Resolved<'_>) -> Option<Law> {
     let (default, config) = (
         resolved.count("nlinks_default"),
@@ -249,7 +248,7 @@ pub(super) fn law(resolved: Resolved<'_>) -> Option<Law> {
     })
 }
 
-/// The rule about ids that this access function is; none when it is a distribution.
+/// The rule about ids of this access function; `None` when it is a distribution.
 pub(super) fn access_function(resolved: Resolved<'_>, prefix: &str) -> Option<AccessFunction> {
     let config = resolved.count(&format!("{prefix}_config"));
     match short(resolved.text(&format!("{prefix}_function"))).as_str() {
@@ -261,7 +260,7 @@ pub(super) fn access_function(resolved: Resolved<'_>, prefix: &str) -> Option<Ac
     }
 }
 
-/// What access distributions are made of.
+/// Data shared by the access distributions.
 struct Rankings<'a> {
     resolved: Resolved<'a>,
     start: u64,

@@ -1,8 +1,8 @@
-//! Which id has which rank: a permutation without a table.
+//! Mapping between ids and ranks: a permutation without a table.
 //!
-//! The ranks are dealt to groups, and each group is a ring that is turned by a number of its own. So
-//! neighbouring ranks lie on unrelated ids, and both directions are computed. The turns come from the
-//! generator of the Java library, so that the hot ids are those of the original program.
+//! The ranks are dealt to groups, and each group is a ring rotated by its own number. So neighbouring ranks lie on
+//! unrelated ids, and both directions are computed. The rotations come from the generator of the Java library, so that
+//! the hot ids are those of the original program.
 
 /// Groups; fewer when there are fewer ids.
 const GROUPS: u64 = 1_024;
@@ -29,13 +29,13 @@ impl Shuffle {
         }
     }
 
-    /// The place of a rank.
+    /// The position of a rank.
     #[inline]
     pub(super) fn place(&self, rank: u64) -> u64 {
         self.turn(rank, |length, turn| turn % length)
     }
 
-    /// The rank of a place.
+    /// The rank of a position.
     #[inline]
     pub(super) fn rank(&self, place: u64) -> u64 {
         self.turn(place, |length, turn| length - turn % length)

@@ -1,4 +1,4 @@
-//! The parameters: the original program's, by their names, and ours.
+//! The parameters: the original program's, by their names, and dbduel's.
 
 use super::degrees::DEGREE_MAX;
 use crate::parameters::ParameterSpec;
@@ -8,20 +8,22 @@ const fn percent(name: &'static str, default: f64, about: &'static str) -> Param
     number(name, 0.0, 100.0, default, about)
 }
 
-const FUNCTION: &str = "How ids are chosen for this: ZipfDistribution, UniformDistribution, GeometricDistribution \
-                        (class names of the original are understood), REAL, ROUND_ROBIN, or, by a rule about ids, \
+const FUNCTION: &str = "Distribution of these ids: ZipfDistribution, UniformDistribution, GeometricDistribution \
+                        (class names of the original are accepted), REAL, ROUND_ROBIN, or, by a rule about ids, \
                         RECIPROCAL, MULTIPLE, POWER or PERFECT_POWER.";
-const GENERATOR: &str = "How these payloads are made: MotifDataGenerator or UniformDataGenerator.";
+const GENERATOR: &str = "Generator of these payloads: MotifDataGenerator or UniformDataGenerator.";
 const FIRST_BYTE: &str = "First byte of the alphabet of these payloads.";
 const LAST_BYTE: &str = "Last byte of the alphabet of these payloads.";
-const UNIQUENESS: &str = "Share of pieces of these payloads that are new and not from the motif.";
+const UNIQUENESS: &str =
+    "Share of pieces of these payloads that are random instead of copied from the motif.";
 const MOTIF: &str = "Length of the text that pieces of these payloads are copied from, bytes.";
 const PROBABILITY: &str = "Success probability of this geometric distribution.";
 
-const SHAPE: &str = "Exponent of this Zipf distribution; anything but 1.";
-const CONFIG: &str = "Of these multiples, to this base or to this power, where the function is MULTIPLE, POWER or PERFECT_POWER.";
+const SHAPE: &str = "Exponent of this Zipf distribution; must not be 1.";
+const CONFIG: &str =
+    "Multiple, base or exponent, where the function is MULTIPLE, POWER or PERFECT_POWER.";
 
-/// How payloads of one use are made.
+/// Parameters of the payloads of one use.
 macro_rules! payload {
     ($prefix:literal, bytes: $first:literal..=$last:literal, uniqueness: $share:literal, motif: $motif:literal) => {
         [
@@ -62,8 +64,7 @@ macro_rules! payload {
     };
 }
 
-/// How nodes are chosen for one use. Which functions there are is checked later, so that names of classes can
-/// be given.
+/// Parameters of the choice of nodes for one use. Function names are checked later, so that class names can be given.
 macro_rules! access {
     ($prefix:literal, $function:literal, shape: $shape:literal) => {
         [
@@ -97,7 +98,7 @@ pub(super) fn specs() -> Vec<ParameterSpec> {
     .concat()
 }
 
-/// What the graph is like.
+/// Parameters of the graph.
 const GRAPH: &[ParameterSpec] = &[
     integer("startid1", 1, i64::MAX / 4, 1, "Id of the first node."),
     integer(
@@ -105,7 +106,7 @@ const GRAPH: &[ParameterSpec] = &[
         2,
         i64::MAX / 4,
         10_000_001,
-        "Id behind the last node; a million nodes take about 1 GB.",
+        "Id after the last node; a million nodes take about 1 GB.",
     ),
     switch(
         "generate_nodes",
@@ -117,7 +118,7 @@ const GRAPH: &[ParameterSpec] = &[
         1,
         64,
         2,
-        "Types that a node's links are split over.",
+        "Number of types that a node's links are split over.",
     ),
     text(
         "nlinks_func",
@@ -131,21 +132,21 @@ const GRAPH: &[ParameterSpec] = &[
         0,
         DEGREE_MAX as i64,
         0,
-        "Links of every node with `nlinks_func = CONST`, and at least with a rule about ids.",
+        "Links of every node with `nlinks_func = CONST`; fewest links of a node with a rule about ids.",
     ),
     integer(
         "nlinks_config",
         1,
         i64::MAX / 4,
         1,
-        "Of these multiples, to this power or to this base, where `nlinks_func` is MULTIPLES, PERFECT_SQUARES or EXPONENTIAL.",
+        "Multiple, exponent or base, where `nlinks_func` is MULTIPLES, PERFECT_SQUARES or EXPONENTIAL.",
     ),
     number(
         "nlinks_mean",
         0.0,
         1e9,
         4.1,
-        "Links of a node in the mean, where `nlinks_func` is a distribution.",
+        "Mean number of links of a node, where `nlinks_func` is a distribution.",
     ),
     number(
         "nlinks_shape",
@@ -160,8 +161,8 @@ const GRAPH: &[ParameterSpec] = &[
         1,
         DEGREE_MAX as i64,
         DEGREE_MAX as i64,
-        "Links that no node has more of, and the hottest of the published sample has, whatever the number of nodes; \
-         less for small graphs.",
+        "Most links of a node. The default is the largest out-degree of the published sample, used for any number \
+         of nodes; set less for small graphs.",
     ),
     integer(
         "randomid2max",
@@ -193,7 +194,7 @@ const GRAPH: &[ParameterSpec] = &[
     ),
 ];
 
-/// How often which operation comes.
+/// Parameters of the mix of operations.
 const MIX: &[ParameterSpec] = &[
     percent(
         "addlink",
@@ -208,7 +209,7 @@ const MIX: &[ParameterSpec] = &[
     percent(
         "updatelink",
         8.012_212_5,
-        "Percent of operations that write a link again.",
+        "Percent of operations that update a link.",
     ),
     percent(
         "countlink",
@@ -233,7 +234,7 @@ const MIX: &[ParameterSpec] = &[
     percent(
         "updatenode",
         7.366_437,
-        "Percent of operations that write a node.",
+        "Percent of operations that update a node.",
     ),
     percent(
         "deletenode",
@@ -252,27 +253,27 @@ const MIX: &[ParameterSpec] = &[
     ),
 ];
 
-/// How often ids have nothing to do with out-degrees.
+/// Shares of accesses that are uncorrelated with out-degrees.
 const BLENDS: &[ParameterSpec] = &[
     percent(
         "read_uncorr_blend",
         99.5,
-        "Percent of link reads whose ids have nothing to do with out-degrees.",
+        "Percent of link reads whose ids are uncorrelated with out-degrees.",
     ),
     percent(
         "write_uncorr_blend",
         95.0,
-        "Percent of link writes whose ids have nothing to do with out-degrees.",
+        "Percent of link writes whose ids are uncorrelated with out-degrees.",
     ),
 ];
 
-/// What a multiget asks for, how tables are filled and stored, how statements travel; the first word of a choice
-/// is its default.
+/// Parameters of multigets, of filling and storing tables, and of the protocol; the first word of a choice is its
+/// default.
 const OTHERS: &[ParameterSpec] = &[
     text(
         "link_multiget_dist",
         "GeometricDistribution",
-        "How many links `getlink` asks for: GeometricDistribution, UniformDistribution, or nothing for always one.",
+        "Number of links that `getlink` asks for: GeometricDistribution, UniformDistribution, or empty for always one.",
     ),
     integer(
         "link_multiget_dist_min",
@@ -286,7 +287,7 @@ const OTHERS: &[ParameterSpec] = &[
         2,
         1_001,
         128,
-        "One more than `getlink` asks for at most.",
+        "Most links that `getlink` asks for, plus one.",
     ),
     number("link_multiget_dist_prob", 1e-6, 1.0, 0.382, PROBABILITY),
     integer(
@@ -299,14 +300,14 @@ const OTHERS: &[ParameterSpec] = &[
     choice(
         "index",
         &["after", "before"],
-        "Whether the index of the lists is built after the rows are in, or with the table.",
+        "Whether the index of the lists is built after loading or created with the table.",
     ),
     integer(
         "partitions",
         1,
         1_024,
         16,
-        "Partitions of the table of links, by key; 1 means none. PostgreSQL has them from version 11 on.",
+        "Partitions of the table of links, by key; 1 means none. PostgreSQL supports them from version 11 on.",
     ),
     ENGINE,
     ROW_FORMAT,
@@ -320,7 +321,7 @@ const OTHERS: &[ParameterSpec] = &[
     choice(
         "page_compression",
         &["none", "zlib", "lz4", "lzo", "lzma", "bzip2", "snappy"],
-        "Page compression of the tables. MySQL is told with the table; MariaDB has one algorithm for the server, \
+        "Page compression of the tables. MySQL sets it per table; MariaDB has one algorithm for the server, \
          which must be set to this one.",
     ),
     text(

@@ -1,21 +1,20 @@
-//! Which link of a node an operation is about.
+//! Choice of the link of a node for an operation.
 //!
-//! Links point to the ids behind their node, so a range of these ids sets how many of the draws meet a link
-//! that was loaded.
+//! Links point to the ids after their node, so the range of drawn ids sets how many draws hit a loaded link.
 
 use dbduel_client::random::Random;
 
 use crate::parameters::Resolved;
 
-/// Attempts to draw an id that a multiget does not have yet; then it is asked for twice.
+/// Attempts to draw an id that is new in a multiget; after that it is requested twice.
 const DISTINCT_ATTEMPTS: u32 = 100;
 
-/// How links are aimed at.
+/// How links are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Targets {
     /// When not 0, links point to any id below it.
     pub random_below: u64,
-    /// Whether clients keep to ids of their own.
+    /// Whether clients use disjoint ids.
     pub apart: bool,
 }
 
@@ -27,8 +26,7 @@ pub(super) struct Member {
 }
 
 impl Targets {
-    /// An id that link `(id1, id2)` exists for with about this probability, of a node with so many
-    /// loaded links.
+    /// An id for which link `(id1, id2)` exists with about this probability, of a node with so many loaded links.
     #[inline]
     pub(super) fn draw(
         self,
@@ -49,7 +47,7 @@ impl Targets {
         id2 - id2 % member.clients + member.client
     }
 
-    /// So many ids for one multiget, different ones if there are enough.
+    /// Ids for one multiget, distinct if there are enough.
     pub(super) fn draw_several(
         self,
         id1: u64,
@@ -83,7 +81,7 @@ fn range(loaded: u64, hit_probability: f64) -> u64 {
     ((loaded as f64 / hit_probability).ceil() as u64).max(1)
 }
 
-/// How many links a multiget asks for.
+/// Distribution of the number of links in a multiget.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum MultigetSizes {
     One,

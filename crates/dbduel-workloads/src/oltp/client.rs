@@ -16,17 +16,17 @@ use super::per_table::PerTable;
 use super::{Options, Script};
 use crate::sbtest::{C_LENGTH, PAD_LENGTH, fill_groups};
 
-/// Numbers tried for one row. With [`beyond`] they reach from the first number to the last.
+/// Maximum number of numbers tried for one row. With [`beyond`] they reach from the first number to the last.
 const ATTEMPTS_MAX: u32 = 64;
 
-/// Where to go on in the sequence of numbers when one of them is taken. An earlier run has then drawn the
-/// same sequence from its beginning, so all clients leap ahead together, by half of what lies behind.
+/// Where to continue in the sequence of numbers when one of them is taken. An earlier run has then drawn the same
+/// sequence from its beginning, so all clients skip ahead together, by half of the numbers passed.
 fn beyond(place: u32) -> u32 {
     place.saturating_add(place / 2).saturating_add(1)
 }
 
-/// The statement that inserts a row. Where the server numbers the rows, MySQL wants a number of 0, PostgreSQL and
-/// SQLite none.
+/// The statement that inserts a row. Where the server assigns ids, MySQL expects an id of 0, PostgreSQL and SQLite
+/// none.
 fn insert_sql(dialect: Dialect, options: &Options) -> &'static str {
     let is_numbered_by_server = options.script == Script::Insert && options.sbtest.auto_inc;
     match dialect {
@@ -37,8 +37,8 @@ fn insert_sql(dialect: Dialect, options: &Options) -> &'static str {
     }
 }
 
-/// The key of a row that was just deleted is taken when another client has put the row back meanwhile, which the DELETE did not
-/// see: PostgreSQL passes over a row that was deleted while it waited. sysbench begins such a transaction again.
+/// A deleted row's key is taken when another client has inserted the row again meanwhile, which the DELETE did not
+/// see: PostgreSQL skips a row that was deleted while it waited. sysbench restarts such a transaction.
 #[cold]
 fn taken_by_another(error: StatementError) -> StatementError {
     match error {
@@ -182,7 +182,8 @@ impl Client for OltpClient {
 }
 
 impl OltpClient {
-    /// One kind of statement; none when transactions do not use it, because servers limit the number of prepared statements.
+    /// Prepares one kind of statement; nothing when transactions do not use it, because servers limit the number of
+    /// prepared statements.
     async fn prepare_each(
         conn: &mut ClientConnection,
         options: &Options,

@@ -31,7 +31,7 @@ pub(super) struct Oltp {
     about: &'static str,
 }
 
-/// What a transaction consists of.
+/// Statements of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Script {
     PointSelect,
@@ -48,7 +48,7 @@ impl Oltp {
     pub(super) const POINT_SELECT: Self = Oltp {
         script: Script::PointSelect,
         name: "oltp-point-select",
-        about: "One query by primary key, without a transaction around it.",
+        about: "One query by primary key, outside a transaction.",
     };
     pub(super) const READ_ONLY: Self = Oltp {
         script: Script::ReadOnly,
@@ -68,22 +68,22 @@ impl Oltp {
     pub(super) const UPDATE_INDEX: Self = Oltp {
         script: Script::UpdateIndex,
         name: "oltp-update-index",
-        about: "One update of an indexed column, committed by itself.",
+        about: "One update of an indexed column, in autocommit.",
     };
     pub(super) const UPDATE_NON_INDEX: Self = Oltp {
         script: Script::UpdateNonIndex,
         name: "oltp-update-non-index",
-        about: "One update of a column without index, committed by itself.",
+        about: "One update of a column without index, in autocommit.",
     };
     pub(super) const INSERT: Self = Oltp {
         script: Script::Insert,
         name: "oltp-insert",
-        about: "One insert, always sent as text, committed by itself; the tables grow.",
+        about: "One insert, always sent as text, in autocommit; the tables grow.",
     };
     pub(super) const DELETE: Self = Oltp {
         script: Script::Delete,
         name: "oltp-delete",
-        about: "One delete by primary key, committed by itself; the tables run empty.",
+        about: "One delete by primary key, in autocommit; the tables run out of rows.",
     };
 }
 
@@ -139,8 +139,8 @@ impl Workload for Oltp {
         let resolved = Resolved(parameters);
         let is_numbered = self.script == Script::Insert && resolved.switch("auto_inc");
         if dialect == Dialect::Sqlite && is_numbered && resolved.switch("secondary") {
-            let why = "cannot be on where SQLite numbers the rows, which it does by their primary key; \
-                       say `auto_inc = false`";
+            let why = "cannot be on with `auto_inc` on SQLite, which numbers rows by their primary key; \
+                       set `auto_inc = false`";
             return Err(ParameterError {
                 parameter: "secondary".to_owned(),
                 why: why.to_owned(),
@@ -189,7 +189,7 @@ fn tables(sbtest: &Sbtest, dialect: Dialect, parameters: &Parameters, rows: u64)
         .collect()
 }
 
-/// How many statements of each kind a transaction has.
+/// Statements of each kind in a transaction.
 #[derive(Debug, Clone, Copy)]
 struct Counts {
     point_selects: u64,
@@ -202,13 +202,13 @@ struct Counts {
     delete_inserts: u64,
 }
 
-/// All about the workload that its clients have in common.
+/// State common to all clients.
 #[derive(Clone)]
 pub(super) struct Options {
     script: Script,
     sbtest: Sbtest,
     tables: u64,
-    /// Largest id that is drawn.
+    /// Largest id drawn.
     id_max: i64,
     range_size: i64,
     transactional: bool,

@@ -9,7 +9,7 @@ use dbduel_client::random::Random;
 pub(super) struct PerTable(Vec<Statement>);
 
 impl PerTable {
-    /// For tables 1 to `tables`; `#` in the statement stands for the number of the table.
+    /// Prepares the statement for tables 1 to `tables`; `#` in it stands for the number of the table.
     ///
     /// # Errors
     /// The server's error, or a lost connection.

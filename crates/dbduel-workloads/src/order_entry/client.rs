@@ -24,9 +24,9 @@ pub(super) struct Terminal {
     client: u32,
     random: Random,
     mix: Mix,
-    /// What is typed in while the terminal waits.
+    /// The transaction whose input is typed while the terminal waits.
     next: Option<Class>,
-    /// What the user thinks about.
+    /// The transaction after which the user thinks.
     previous: Option<Class>,
     new_order: NewOrder,
     payment: Payment,
@@ -118,8 +118,7 @@ impl Client for Terminal {
         class
     }
 
-    /// The input stays the same when an attempt is repeated, so that conflicts do not change the mix of
-    /// inputs.
+    /// The input is kept when an attempt is repeated, so that conflicts do not change the mix of inputs.
     async fn transaction(
         &mut self,
         class: Class,
@@ -139,7 +138,7 @@ impl Client for Terminal {
     }
 }
 
-/// Refuses data that the settings cannot be used with.
+/// Refuses data that do not fit the settings.
 async fn check_facts(
     conn: &mut ClientConnection,
     settings: &Settings,

@@ -1,9 +1,10 @@
-//! The consistency conditions of TPC-C 3.3.2, and the numbers of rows that no transaction changes, as queries that return
-//! what violates them.
+//! The consistency conditions of TPC-C 3.3.2, and the numbers of rows that no transaction changes, as queries that
+//! return their violations.
 //!
-//! Each query covers a few warehouses and reads their rows by primary key where there is one. Where two sides must agree
-//! they are united and summed up, so that a missing side is found as well. Conditions 7, 10 and 12 join orders with their
-//! lines and condition 2 looks up two maxima for each district, all by primary key. Sums are exact: all money is DECIMAL.
+//! Each query covers a few warehouses and reads their rows by primary key where there is one. Where two sides must
+//! agree they are united and summed, so that a missing side is found as well. Conditions 7, 10 and 12 join orders with
+//! their lines and condition 2 looks up two maxima for each district, all by primary key. Sums are exact: all money is
+//! DECIMAL.
 
 use std::ops::RangeInclusive;
 
@@ -15,8 +16,8 @@ use super::settings::Settings;
 use crate::sql::join_in_order;
 use crate::verification::{Moment, Verification, VerifyError, check_condition, on_one_state};
 
-/// Warehouses per query: few enough for temporary tables that fit into memory, many enough that the
-/// history, which has no index, is not read too often.
+/// Warehouses per query: few enough for temporary tables that fit into memory, and enough that the history, which has
+/// no index, is not read too often.
 const WAREHOUSES_PER_QUERY: u64 = 5;
 
 /// A condition. `{join}` joins two tables in the order in which they are written, `{first}` and `{last}` stand for a range of warehouses; a query without them runs once. `{delivered}`
@@ -33,13 +34,13 @@ struct Query {
 const QUERIES: &[Query] = &[
     Query {
         name: "rows-of-warehouse",
-        about: "There are as many warehouses as were filled in.",
+        about: "The number of warehouses is the number loaded.",
         fresh_only: false,
         sql: "SELECT COUNT(*) AS found, {warehouses} AS expected FROM warehouse HAVING COUNT(*) <> {warehouses}",
     },
     Query {
         name: "rows-of-item",
-        about: "There are as many items as were filled in.",
+        about: "The number of items is the number loaded.",
         fresh_only: false,
         sql: "SELECT COUNT(*) AS found, {items} AS expected FROM item HAVING COUNT(*) <> {items}",
     },
@@ -63,7 +64,7 @@ const QUERIES: &[Query] = &[
     },
     Query {
         name: "rows-of-customer",
-        about: "A district has as many customers as were filled in.",
+        about: "The number of customers of a district is the number loaded.",
         fresh_only: false,
         sql: "SELECT w, d, SUM(n) AS found, {customers} AS expected FROM (\
               SELECT d_w_id AS w, d_id AS d, 0 AS n FROM district WHERE d_w_id BETWEEN {first} AND {last} \
@@ -73,7 +74,7 @@ const QUERIES: &[Query] = &[
     },
     Query {
         name: "condition-1",
-        about: "A warehouse has taken what its districts have taken.",
+        about: "The year-to-date amount of a warehouse is the sum of its districts'.",
         fresh_only: false,
         sql: "SELECT w, SUM(l) AS w_ytd, SUM(r) AS districts FROM (\
               SELECT w_id AS w, w_ytd AS l, 0 AS r FROM warehouse WHERE w_id BETWEEN {first} AND {last} \
@@ -101,7 +102,7 @@ const QUERIES: &[Query] = &[
     },
     Query {
         name: "condition-4",
-        about: "The orders of a district have as many lines as they say together.",
+        about: "The number of lines of a district is the sum of its orders' line counts.",
         fresh_only: false,
         sql: "SELECT w, d, SUM(l) AS said, SUM(r) AS found FROM (\
               SELECT o_w_id AS w, o_d_id AS d, SUM(o_ol_cnt) AS l, 0 AS r FROM orders \
@@ -124,7 +125,7 @@ const QUERIES: &[Query] = &[
     },
     Query {
         name: "condition-6",
-        about: "An order has as many lines as it says.",
+        about: "The number of lines of an order is its line count.",
         fresh_only: false,
         sql: "SELECT w, d, o, SUM(l) AS said, SUM(r) AS found FROM (\
               SELECT o_w_id AS w, o_d_id AS d, o_id AS o, o_ol_cnt AS l, 0 AS r FROM orders \
@@ -143,7 +144,7 @@ const QUERIES: &[Query] = &[
     },
     Query {
         name: "condition-8",
-        about: "A warehouse has taken what the history of its payments says.",
+        about: "The year-to-date amount of a warehouse is the sum of its payments in the history.",
         fresh_only: false,
         sql: "SELECT w, SUM(l) AS w_ytd, SUM(r) AS paid FROM (\
               SELECT w_id AS w, w_ytd AS l, 0 AS r FROM warehouse WHERE w_id BETWEEN {first} AND {last} \
@@ -153,7 +154,7 @@ const QUERIES: &[Query] = &[
     },
     Query {
         name: "condition-9",
-        about: "A district has taken what the history of its payments says.",
+        about: "The year-to-date amount of a district is the sum of its payments in the history.",
         fresh_only: false,
         sql: "SELECT w, d, SUM(l) AS d_ytd, SUM(r) AS paid FROM (\
               SELECT d_w_id AS w, d_id AS d, d_ytd AS l, 0 AS r FROM district \
@@ -164,7 +165,7 @@ const QUERIES: &[Query] = &[
     },
     Query {
         name: "condition-10",
-        about: "A customer's balance is what was delivered less what was paid.",
+        about: "A customer's balance is the amount delivered minus the amount paid.",
         fresh_only: false,
         sql: "SELECT w, d, c, SUM(l) AS c_balance, SUM(r) AS delivered_less_paid FROM (\
               SELECT c_w_id AS w, c_d_id AS d, c_id AS c, c_balance AS l, 0 AS r FROM customer \
@@ -189,7 +190,7 @@ const QUERIES: &[Query] = &[
     },
     Query {
         name: "condition-12",
-        about: "What a customer owes and has paid is what was delivered.",
+        about: "A customer's balance plus payments is the amount delivered.",
         fresh_only: false,
         sql: "SELECT w, d, c, SUM(l) AS owed_and_paid, SUM(r) AS delivered FROM (\
               SELECT c_w_id AS w, c_d_id AS d, c_id AS c, c_balance + c_ytd_payment AS l, 0 AS r FROM customer \
@@ -201,7 +202,7 @@ const QUERIES: &[Query] = &[
     },
 ];
 
-/// Counts by name, each a query that returns one number.
+/// Queries for counts, by name, each returning one number.
 fn count_queries() -> [(&'static str, String); 3] {
     [
         (
@@ -219,7 +220,7 @@ fn count_queries() -> [(&'static str, String); 3] {
     ]
 }
 
-/// Checks all conditions that must hold at this moment, on one state of the data even if others change it.
+/// Checks all conditions that must hold at this moment, on one snapshot of the data even if others change them.
 pub(super) fn verify(
     connection: &mut Connection,
     settings: &Settings,

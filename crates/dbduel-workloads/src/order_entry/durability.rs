@@ -1,8 +1,8 @@
-//! Are all acknowledged New-Orders in the table of orders?
+//! Checks that all acknowledged New-Orders are in the table of orders.
 //!
-//! The specification's test of durability (TPC-C 3.5): the log of the clients against the data after a
-//! crash. Orders are never deleted, so each that was acknowledged must be there, until new orders take the
-//! numbers of lost ones; hence before any further load.
+//! The specification's test of durability (TPC-C 3.5): the log of the clients compared with the data after a crash.
+//! Orders are never deleted, so each acknowledged one must exist, until new orders take the numbers of lost ones;
+//! hence before any further load.
 
 use dbduel_client::commit_log::parse_series;
 use dbduel_driver::{Connection, QueryError};
@@ -38,7 +38,7 @@ pub(super) fn verify_commits(
     Ok(commit_check)
 }
 
-/// How many orders of the range are there.
+/// Number of the range's orders that exist.
 fn orders(
     connection: &mut Connection,
     [warehouse, district]: [u32; 2],
@@ -51,7 +51,7 @@ fn orders(
     number(connection, &sql)
 }
 
-/// Orders that were not there when the tables were filled.
+/// Orders added since the tables were filled.
 fn entered(connection: &mut Connection, settings: &Settings) -> Result<u64, QueryError> {
     let filled = settings.population.customers;
     number(
@@ -60,7 +60,7 @@ fn entered(connection: &mut Connection, settings: &Settings) -> Result<u64, Quer
     )
 }
 
-/// The first order of the range that is not there, in words.
+/// The first missing order of the range, in words.
 fn first_lost(
     connection: &mut Connection,
     [warehouse, district]: [u32; 2],

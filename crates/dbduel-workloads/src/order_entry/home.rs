@@ -1,4 +1,4 @@
-//! Where a terminal stands, and how it picks customers.
+//! A terminal's warehouse and district, and its choice of customers.
 
 use dbduel_client::random::Random;
 use dbduel_driver::{ClientConnection, Group, Statement, StatementError, Value};
@@ -8,7 +8,7 @@ use super::values::{LastName, between, percent};
 use crate::rows::{Fields, add, each, unusable};
 use crate::sql::statement;
 
-/// Customers out of a hundred that are named instead of numbered.
+/// Percent of customers that are found by name instead of number.
 const BY_NAME_PERCENT: u64 = 60;
 
 /// A terminal's warehouse and district, counted from 1.
@@ -27,7 +27,7 @@ impl Home {
         }
     }
 
-    /// Anywhere.
+    /// A random warehouse and district.
     pub(super) fn draw(random: &mut Random, warehouses: u64) -> Self {
         Home {
             warehouse: between(random, 1, warehouses),
@@ -41,7 +41,7 @@ impl Home {
     }
 }
 
-/// One of the ten districts.
+/// A random one of the ten districts.
 pub(super) fn any_district(random: &mut Random) -> u64 {
     between(random, 1, DISTRICTS)
 }
@@ -55,7 +55,7 @@ pub(super) fn other_warehouse(random: &mut Random, home: u64, warehouses: u64) -
     if other < home { other } else { other + 1 }
 }
 
-/// How a customer is picked.
+/// How a customer is identified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pick {
     Number(u64),
@@ -72,14 +72,14 @@ impl Pick {
     }
 }
 
-/// Finds a picked customer by number or by name, with the same columns.
+/// Finds a customer by number or by name, with the same columns.
 pub(super) struct FindCustomer {
     by_number: Statement,
     by_name: Statement,
 }
 
 impl FindCustomer {
-    /// `tail` is `" FOR UPDATE"` or nothing.
+    /// Prepares the statements; `tail` is `" FOR UPDATE"` or empty.
     pub(super) async fn prepare(
         conn: &mut ClientConnection,
         columns: &str,

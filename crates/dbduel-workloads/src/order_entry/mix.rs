@@ -1,4 +1,4 @@
-//! Which transaction a terminal does next, and how long its user takes.
+//! A terminal's next transaction, and its waits.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use dbduel_record::order_entry::CONSTRAINTS;
 
 use super::settings::MixRule;
 
-/// Think times are cut at this many times their mean (TPC-C 5.2.5.4).
+/// Think times are truncated at this multiple of their mean (TPC-C 5.2.5.4).
 const THINK_MAX: f64 = 10.0;
 
 /// A terminal's choice of transactions.
 #[derive(Debug)]
 pub(super) enum Mix {
-    /// Cards that are left, drawn from the end.
+    /// Remaining cards, drawn from the end.
     Deck(Vec<Class>),
     /// Percentages in the order of the classes.
     Weighted([u64; 5]),
@@ -28,7 +28,7 @@ impl Mix {
         }
     }
 
-    /// Takes a new deck, so that what follows depends on nothing that was before.
+    /// Takes a new deck, so that the following draws are independent of the earlier ones.
     pub(super) fn restart(&mut self) {
         if let Mix::Deck(cards) = self {
             cards.clear();
@@ -72,14 +72,14 @@ pub(super) fn keying(class: Class) -> Duration {
     Duration::from_secs_f64(CONSTRAINTS[class.0].keying_s)
 }
 
-/// Time that a user takes after a transaction.
+/// Think time after a transaction.
 pub(super) fn think(class: Class, random: &mut Random) -> Duration {
     let mean_s = CONSTRAINTS[class.0].think_mean_s;
     Duration::from_secs_f64(mean_s * random.exponential().min(THINK_MAX))
 }
 
-/// Where in its cycle a terminal is found when a slice begins: somewhere in the keying and thinking of an
-/// average transaction, or all terminals would start at once.
+/// First wait of a terminal when a slice begins: a random part of the keying and think time of an average transaction;
+/// otherwise all terminals would start at once.
 pub(super) fn first_wait(random: &mut Random) -> Duration {
     let cards: u32 = CONSTRAINTS.iter().map(|constraint| constraint.cards).sum();
     let deck_s: f64 = CONSTRAINTS

@@ -1,15 +1,15 @@
 //! Order entry, derived from TPC-C: five transactions of a wholesale supplier.
 //!
-//! The metric is NOPM, New-Orders per minute, which counts every completed New-Order: the one in
-//! a hundred that is rolled back on purpose too. Results are unaudited and not comparable with published
+//! The metric is NOPM, New-Orders per minute, which counts every completed New-Order, including the
+//! one in a hundred that is rolled back on purpose. Results are unaudited and not comparable with published
 //! TPC-C results.
 //!
-//! Follows the specification (revision 5.11) to the column, the constant and the step. What differs, on
-//! purpose: keying and think times are off unless asked for; Delivery runs in the client, so its latency is
+//! Follows the specification (revision 5.11) to the column, the constant and the step. Intended
+//! differences: keying and think times are off unless asked for; Delivery runs in the client, so its latency is
 //! that of the deferred part; dates of loading are a constant, so that all contenders hold the same rows.
 //!
 //! There is one file per transaction. Nothing here times, retries or counts; a New-Order that is rolled
-//! back on purpose ends well.
+//! back on purpose counts as committed.
 
 mod client;
 mod consistency;
@@ -46,7 +46,7 @@ use settings::Settings;
 #[derive(Debug)]
 pub(super) struct OrderEntry;
 
-/// How MySQL and MariaDB store the tables.
+/// Parameters of the storage of tables in MySQL and MariaDB.
 const TABLE_PARAMETERS: &[&str] = &["engine", "row_format", "character_set", "collation"];
 
 impl Workload for OrderEntry {

@@ -57,7 +57,7 @@ impl OrderStatus {
         })
     }
 
-    /// Makes the next input.
+    /// Draws the next input.
     pub(super) fn draw(&mut self, home: Home, random: &mut Random, settings: &Settings) {
         self.input = Some((
             Home {

@@ -1,4 +1,4 @@
-//! Whose tables are these, are they complete, and do they fit the parameters?
+//! Checks that the tables are this workload's, complete, and fit the parameters.
 //!
 //! Other tools use the same table names; their data are recognised and refused, with the reason.
 
@@ -17,7 +17,7 @@ use crate::verification::VerifyError;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnusableData {
     /// None of the tables exists.
-    #[error("there are no tables of order entry in this database; fill them with `--prepare`")]
+    #[error("there are no order-entry tables in this database; load them with `--prepare`")]
     Absent,
     /// A fill was interrupted.
     #[error("a fill of the tables was interrupted; with `--prepare`, {RESUME}")]
@@ -25,14 +25,14 @@ pub enum UnusableData {
     /// Another program made the tables.
     #[error("the tables were made by {tool}: {why}; use another database")]
     Foreign {
-        /// Which one.
+        /// The program.
         tool: &'static str,
         /// What is wrong with them.
         why: &'static str,
     },
     /// There are fewer warehouses than asked for.
     #[error(
-        "the data were filled with `warehouses = {filled}`, and {asked} are asked for; fill them again, or say \
+        "the data were loaded with `warehouses = {filled}`, but {asked} are requested; load them again, or set \
          `warehouses = {filled}`"
     )]
     Warehouses {
@@ -41,10 +41,10 @@ pub enum UnusableData {
         /// Warehouses of the parameters.
         asked: u64,
     },
-    /// The data were filled with another scale.
-    #[error("the data were filled with another `scale` than asked for; fill them again")]
+    /// The data were loaded with another scale.
+    #[error("the data were loaded with a different `scale`; load them again")]
     Scale,
-    /// The run's constant for last names does not go with the data's.
+    /// The run's constant for last names does not fit the data's.
     #[error("`nurand_last` cannot be {run} for data filled with {load}; {}", allowed_constants(*load))]
     LastNames {
         /// Constant of the data.
@@ -54,7 +54,7 @@ pub enum UnusableData {
     },
 }
 
-/// What the data say about themselves.
+/// Facts stored with the data.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Facts {
     pub warehouses: u64,
@@ -78,7 +78,7 @@ impl Facts {
         true
     }
 
-    /// Refuses data that the settings cannot be used with.
+    /// Refuses data that do not fit the settings.
     pub(super) fn check(&self, settings: &Settings) -> Result<(), UnusableData> {
         let Facts {
             warehouses: filled,
@@ -121,7 +121,7 @@ const SIGNATURES: &[Signature] = &[
         tool: "go-tpc",
         table: "orders",
         index: Some("idx_order"),
-        why: "the constant of its last names is not kept, so none that fits can be chosen for a run",
+        why: "the constant of its last names is not stored, so no valid one can be chosen for a run",
     },
     Signature {
         tool: "sysbench-tpcc",
@@ -158,7 +158,7 @@ pub(super) fn recognise(
     Ok(facts)
 }
 
-/// Finds out who made tables that have no facts.
+/// Identifies the program that made tables without facts.
 fn whose(
     connection: &mut Connection,
     tables: &BTreeSet<String>,
@@ -183,7 +183,7 @@ fn whose(
     if specified().any(|wanted| tables.iter().any(|name| name.eq_ignore_ascii_case(wanted))) {
         return Ok(UnusableData::Foreign {
             tool: "an unknown program",
-            why: "nothing tells what they hold",
+            why: "their content is unknown",
         });
     }
     Ok(UnusableData::Absent)
@@ -245,7 +245,7 @@ mod tests {
         }
         .to_string();
         let expected = "`nurand_last` cannot be 123 for data filled with 122; \
-                        it must lie 65 to 119, but not 96 or 112, away, as 37 does";
+                        the difference must be 65 to 119, but not 96 or 112; use 37, for example";
         assert_eq!(error, expected);
     }
 }

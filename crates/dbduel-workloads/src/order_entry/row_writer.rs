@@ -1,6 +1,4 @@
-//! Writes a row as a parenthesised SQL list, value by value.
-//!
-//! Knows the kinds of values that the specification has, and no table.
+//! Writes a row as a parenthesised SQL list, value by value, with the kinds of values of the specification.
 
 use std::fmt::Write as _;
 
@@ -11,7 +9,7 @@ use super::values::{append_alphanumerics, append_digits, append_letters, between
 /// The word in the data of a tenth of the items and of the stock.
 pub(super) const ORIGINAL: &str = "ORIGINAL";
 
-/// The values of a row in the making: every method appends one, or several of a kind.
+/// Appends the values of one row: every method appends one value, or several of a kind.
 pub(super) struct RowWriter<'a> {
     sql: &'a mut String,
     random: &'a mut Random,
@@ -19,7 +17,7 @@ pub(super) struct RowWriter<'a> {
 }
 
 impl<'a> RowWriter<'a> {
-    /// Begins a row behind what is there.
+    /// Begins a row after the existing text.
     pub(super) fn new(sql: &'a mut String, random: &'a mut Random) -> Self {
         RowWriter {
             sql,
@@ -28,7 +26,7 @@ impl<'a> RowWriter<'a> {
         }
     }
 
-    /// What the values are drawn from.
+    /// The source of the values.
     pub(super) fn random(&mut self) -> &mut Random {
         self.random
     }
@@ -64,7 +62,7 @@ impl<'a> RowWriter<'a> {
         }
     }
 
-    /// A uniform decimal between two, given in units of its last place.
+    /// A uniform decimal between two bounds, given in units of its last place.
     pub(super) fn decimal(&mut self, low: u64, high: u64, places: usize) {
         let value = between(self.random, low, high);
         let unit = 10_u64.pow(places as u32);
@@ -72,7 +70,7 @@ impl<'a> RowWriter<'a> {
         let _ = write!(self.sql, "{}.{:0places$}", value / unit, value % unit);
     }
 
-    /// A string of letters and digits, as the closure appends it.
+    /// A string of letters and digits, appended by the closure.
     pub(super) fn quoted(&mut self, append: impl FnOnce(&mut Random, &mut String)) {
         self.separate();
         self.sql.push('\'');
@@ -85,7 +83,7 @@ impl<'a> RowWriter<'a> {
         self.quoted(|random, sql| append_alphanumerics(random, low, high, sql));
     }
 
-    /// A string of so many letters.
+    /// A string of this many letters.
     pub(super) fn letters(&mut self, length: u64) {
         self.quoted(|random, sql| append_letters(random, length, sql));
     }

@@ -1,6 +1,6 @@
-//! The nine tables of the specification, and two of our own: facts about the data, and skipped deliveries.
+//! The nine tables of the specification, and two of dbduel: facts about the data, and skipped deliveries.
 //!
-//! Knows the columns and keys; the rows come from [`super::population`].
+//! Columns and keys; the rows come from [`super::population`].
 
 use dbduel_driver::Dialect;
 use dbduel_record::plan::Parameters;
@@ -11,11 +11,11 @@ use crate::Table;
 use crate::parameters::Resolved;
 use crate::sql::{self, Partitions};
 
-/// What a run must know about the data: a name and a number per row.
+/// Facts that a run needs about the data: a name and a number per row.
 pub(super) const FACTS: &str = "order_entry_facts";
 /// Deliveries that found a district without an undelivered order, by terminal.
 pub(super) const SKIPS: &str = "order_entry_skips";
-/// The fact that stands only after everything else is in place.
+/// The fact that is inserted after everything else is in place.
 pub(super) const COMPLETE: &str = "complete";
 
 /// A table's definition.
@@ -24,10 +24,10 @@ struct Definition {
     content: Content,
     /// Columns and primary key.
     body: &'static str,
-    /// The column that partitions are made by.
+    /// The partitioning column.
     warehouse: Option<&'static str>,
     columns: &'static str,
-    /// The secondary index that every implementation has.
+    /// The secondary index that all implementations have.
     index: Option<&'static str>,
 }
 
@@ -157,7 +157,7 @@ const DEFINITIONS: &[Definition] = &[
     },
 ];
 
-/// Child tables with their constraints, in an order in which each finds its parents.
+/// Child tables with their constraints, in an order in which the parents of each exist.
 const FOREIGN_KEYS: &[(&str, &str)] = &[
     (
         "district",
@@ -217,7 +217,7 @@ pub(super) fn tables(dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
         .collect()
 }
 
-/// Names of the tables, without those of our own.
+/// Names of the tables, without those of dbduel.
 pub(super) fn specified() -> impl Iterator<Item = &'static str> {
     DEFINITIONS
         .iter()
@@ -246,7 +246,7 @@ fn create(dialect: Dialect, definition: &Definition, parameters: Resolved<'_>) -
     )
 }
 
-/// What stands behind the closing parenthesis of MySQL's CREATE TABLE.
+/// Options after the closing parenthesis of MySQL's CREATE TABLE.
 fn mysql_options(parameters: Resolved<'_>) -> String {
     let mut options = format!(
         "ENGINE = {} DEFAULT CHARACTER SET {}",
@@ -262,7 +262,7 @@ fn mysql_options(parameters: Resolved<'_>) -> String {
     options + " " + parameters.text("create_table_options")
 }
 
-/// Units that a table is filled in: rows, except that the lines of an order are one.
+/// Units that a table is filled in: rows, except that all lines of an order are one.
 fn rows(content: Content, settings: &Settings) -> u64 {
     let Settings {
         warehouses,
@@ -283,7 +283,7 @@ fn rows(content: Content, settings: &Settings) -> u64 {
     }
 }
 
-/// What is done when all rows and indexes are there: foreign keys, then the mark that nothing is missing.
+/// Statements after all rows and indexes: foreign keys, then the mark of completeness.
 pub(super) fn post_load_sql(dialect: Dialect, parameters: &Parameters) -> Vec<String> {
     let mut statements = Vec::new();
     if Resolved(parameters).switch("foreign_keys") {

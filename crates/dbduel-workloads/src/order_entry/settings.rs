@@ -1,4 +1,4 @@
-//! The workload's parameters in their types, and what makes no sense together.
+//! The workload's parameters in their types, and checks of their combination.
 
 use dbduel_driver::{Dialect, Protocol};
 use dbduel_record::order_entry::{CLASSES, TERMINALS_PER_WAREHOUSE};
@@ -9,7 +9,7 @@ use crate::parameters::{ParameterError, Resolved};
 
 /// Items, and rows of stock per warehouse.
 const ITEMS: f64 = 100_000.0;
-/// Customers per district, and orders that it begins with.
+/// Customers per district, and initial orders.
 const CUSTOMERS: f64 = 3_000.0;
 /// Last names.
 const LAST_NAMES: u64 = 1_000;
@@ -21,14 +21,14 @@ const CUSTOMER_SPAN: f64 = 1_024.0;
 /// Districts of a warehouse.
 pub(super) const DISTRICTS: u64 = TERMINALS_PER_WAREHOUSE as u64;
 
-/// How many rows there are of everything that the scale changes.
+/// Numbers of rows that depend on the scale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Population {
     /// Items, and rows of stock per warehouse.
     pub items: u64,
-    /// Customers per district, and orders that it begins with.
+    /// Customers per district, and initial orders.
     pub customers: u64,
-    /// How many of these orders, the last ones, are not delivered yet.
+    /// Number of these orders, the last ones, that are not delivered yet.
     pub open_orders: u64,
     /// Different last names.
     pub last_names: u64,
@@ -65,10 +65,10 @@ pub(super) enum MixRule {
     Weighted([u64; 5]),
 }
 
-/// What clients set as the isolation of their transactions.
+/// Isolation that clients set for their transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Isolation {
-    /// Each product's own of those in which the second client that writes a row waits and goes on.
+    /// For each product the level at which the second client to write a row waits and continues.
     Product,
     ReadCommitted,
     RepeatableRead,
@@ -97,7 +97,7 @@ pub(super) struct Settings {
     pub mix: MixRule,
     /// Whether terminals keep their warehouse and district.
     pub bound: bool,
-    /// Whether terminals wait as people would.
+    /// Whether terminals wait for keying and think times.
     pub paced: bool,
     pub protocol: Protocol,
     pub isolation: Isolation,
@@ -112,7 +112,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Reads resolved parameters.
+    /// Converts resolved parameters.
     pub(super) fn new(parameters: &Parameters) -> Self {
         let resolved = Resolved(parameters);
         let scale = resolved.number("scale");
@@ -160,13 +160,13 @@ impl Settings {
         }
     }
 
-    /// The most clients that can have a district of their own; none when they need not.
+    /// Maximum number of clients that can have separate districts; `None` when they need not.
     pub(super) fn clients_max(&self) -> Option<u64> {
         self.bound.then_some(self.warehouses * DISTRICTS)
     }
 }
 
-/// Refuses parameters that make no sense together.
+/// Refuses invalid combinations of parameters.
 pub(super) fn check(parameters: &Parameters) -> Result<(), ParameterError> {
     let resolved = Resolved(parameters);
     let refuse = |parameter: &str, why: String| {
@@ -179,7 +179,7 @@ pub(super) fn check(parameters: &Parameters) -> Result<(), ParameterError> {
     let given = resolved.text("weights");
     if weights(given).is_none() {
         let why = format!(
-            "cannot be `{given}`; it takes five whole numbers, separated by commas, that sum up to 100: {}",
+            "cannot be `{given}`; it takes five whole numbers, separated by commas, that sum to 100: {}",
             CLASSES.join(", ")
         );
         return refuse("weights", why);
@@ -205,7 +205,7 @@ pub(super) fn check(parameters: &Parameters) -> Result<(), ParameterError> {
     Ok(())
 }
 
-/// Refuses what SQLite has nothing for.
+/// Refuses what SQLite does not support.
 pub(super) fn check_sqlite(parameters: &Parameters) -> Result<(), ParameterError> {
     let resolved = Resolved(parameters);
     let (parameter, why) = if resolved.text("protocol") == "grouped" {
@@ -216,12 +216,12 @@ pub(super) fn check_sqlite(parameters: &Parameters) -> Result<(), ParameterError
     } else if resolved.count("partitions") > 1 {
         (
             "partitions",
-            "cannot be above 1 on SQLite, whose tables have none",
+            "cannot be above 1 on SQLite, which has no partitions",
         )
     } else if resolved.switch("foreign_keys") {
         (
             "foreign_keys",
-            "cannot be on with SQLite, which adds none to tables that exist",
+            "cannot be on with SQLite, which cannot add foreign keys to existing tables",
         )
     } else {
         return Ok(());
@@ -233,10 +233,10 @@ pub(super) fn check_sqlite(parameters: &Parameters) -> Result<(), ParameterError
     })
 }
 
-/// Which constants a run may use, as the end of a sentence.
+/// Constants that a run may use, as the end of a sentence.
 pub(super) fn allowed_constants(load: u64) -> String {
     let example = if load >= 85 { load - 85 } else { load + 85 };
-    format!("it must lie 65 to 119, but not 96 or 112, away, as {example} does")
+    format!("the difference must be 65 to 119, but not 96 or 112; use {example}, for example")
 }
 
 /// The weights in the order of the classes.

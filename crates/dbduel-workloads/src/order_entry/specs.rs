@@ -1,4 +1,4 @@
-//! The workload's parameters: names, defaults and what they mean.
+//! The workload's parameters: names, defaults and descriptions.
 
 use crate::parameters::ParameterSpec;
 use crate::specs::{ENGINE, ROW_FORMAT, choice, integer, number, switch, text};
@@ -17,7 +17,7 @@ pub(super) const SPECS: &[ParameterSpec] = &[
         0.01,
         1.0,
         1.0,
-        "Share of the specification's items, customers and orders; below 1 only for trying things out.",
+        "Share of the specification's items, customers and orders; below 1 for trials only.",
     ),
     switch(
         "foreign_keys",
@@ -63,19 +63,19 @@ pub(super) const SPECS: &[ParameterSpec] = &[
     switch(
         "keying_and_think_times",
         false,
-        "Whether terminals wait as people would; then a terminal needs about 21 s for a transaction.",
+        "Whether terminals wait for keying and thinking; a transaction then takes a terminal about 21 s.",
     ),
     choice(
         "protocol",
         &["prepared", "text", "grouped"],
-        "How statements travel: prepared, as text, or with all that are known together in one round trip, as text on MySQL \
+        "How statements are sent: prepared, as text, or with all that are known together in one round trip, as text on MySQL \
          and MariaDB, prepared on PostgreSQL.",
     ),
     choice(
         "isolation",
         &["product", "read-committed", "repeatable-read"],
         "Isolation that clients set for their transactions; `product` is repeatable read on MySQL and MariaDB, and read \
-         committed on PostgreSQL, where repeatable read fails where InnoDB waits.",
+         committed on PostgreSQL, whose repeatable read fails where InnoDB's waits.",
     ),
     integer(
         "nurand_last_load",

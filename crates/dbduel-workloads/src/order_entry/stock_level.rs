@@ -1,4 +1,4 @@
-//! Stock-Level (TPC-C 2.8): how many items of the district's last twenty orders run short.
+//! Stock-Level (TPC-C 2.8): number of items of the district's last twenty orders with low stock.
 
 use dbduel_client::random::Random;
 use dbduel_driver::{ClientConnection, Statement, StatementError, Value};
@@ -8,7 +8,7 @@ use super::settings::Settings;
 use super::values::between;
 use crate::rows::one;
 
-/// Orders that are looked at.
+/// Number of last orders.
 const ORDERS: u64 = 20;
 
 /// The transaction: its statements and its next input.
@@ -40,14 +40,14 @@ impl StockLevel {
         })
     }
 
-    /// Makes the next input. The district is the terminal's own, unlike in the other transactions.
+    /// Draws the next input. The district is the terminal's own, unlike in the other transactions.
     pub(super) fn draw(&mut self, home: Home, random: &mut Random) {
         self.home = home;
         self.threshold = between(random, 10, 20);
     }
 
-    /// Counts the items. Each of the two queries is a database transaction of its own: the specification
-    /// asks for no more than committed data that are no older than the start.
+    /// Counts the items. Each of the two queries is a separate database transaction: the specification asks only for
+    /// committed data that are no older than the start.
     pub(super) async fn stock_level(
         &mut self,
         conn: &mut ClientConnection,

@@ -1,6 +1,6 @@
 //! The specification's random values: non-uniform numbers, last names, strings.
 //!
-//! Knows no table. Clause numbers are those of TPC-C revision 5.11.
+//! Clause numbers are those of TPC-C revision 5.11.
 
 use dbduel_client::random::Random;
 
@@ -10,7 +10,7 @@ pub(super) fn between(random: &mut Random, low: u64, high: u64) -> u64 {
     low + random.below(high - low + 1)
 }
 
-/// True in so many of a hundred cases.
+/// True in this percentage of cases.
 #[inline]
 pub(super) fn percent(random: &mut Random, share: u64) -> bool {
     random.below(100) < share
@@ -77,7 +77,7 @@ impl LastName {
 const LETTERS: &[u8; 52] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const ALPHANUMERICS: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-/// Characters taken from one draw: few enough that the bias, 62^8 / 2^64, cannot be seen.
+/// Characters taken from one draw: few enough that the bias, 62^8 / 2^64, is negligible.
 const CHARACTERS_PER_DRAW: usize = 8;
 
 fn append(random: &mut Random, alphabet: &[u8], length: u64, out: &mut String) {
@@ -93,7 +93,7 @@ fn append(random: &mut Random, alphabet: &[u8], length: u64, out: &mut String) {
     }
 }
 
-/// Appends so many letters.
+/// Appends this many letters.
 pub(super) fn append_letters(random: &mut Random, length: u64, out: &mut String) {
     append(random, LETTERS, length, out);
 }
@@ -104,7 +104,7 @@ pub(super) fn append_alphanumerics(random: &mut Random, low: u64, high: u64, out
     append(random, ALPHANUMERICS, length, out);
 }
 
-/// Appends so many digits.
+/// Appends this many digits.
 pub(super) fn append_digits(random: &mut Random, length: u64, out: &mut String) {
     append(random, b"0123456789", length, out);
 }
@@ -128,7 +128,7 @@ impl Permutation {
         }
     }
 
-    /// Where `index`, which is below the count, goes.
+    /// Image of `index`, which is below the count.
     pub(super) fn at(&self, index: u64) -> u64 {
         let mut value = index;
         loop {
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(all.len(), 1000);
     }
 
-    /// The distribution, counted out over all pairs of uniform numbers.
+    /// The distribution, counted over all pairs of uniform numbers.
     fn exact(distribution: &NonUniform) -> Vec<f64> {
         let NonUniform {
             mask,

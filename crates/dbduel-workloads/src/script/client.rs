@@ -11,19 +11,19 @@ use dbduel_lua::{Context, Event, Resume, RetryDeadline, ScriptError, Session};
 
 use super::settings::{Server, classes, find, settings, written_options};
 
-/// The class of transactions in which no function of a class was called.
+/// The class of transactions that called no function of a class.
 const UNNAMED: usize = 0;
 
 /// The stream of events of one client.
 pub(super) struct ScriptClient {
     session: Session,
-    /// What the script last asked for has not been answered; this is the answer.
+    /// The pending answer to the script's last request.
     resume: Option<Resume>,
-    /// An event has begun, so the next question for one means that it is done.
+    /// An event has begun, so the next request for one means that it is done.
     in_event: bool,
     /// Some of the script's functions are classes.
     has_classes: bool,
-    /// What went wrong when the class was looked for.
+    /// An error raised while the class was determined.
     failure: Option<ScriptError>,
 }
 
@@ -53,7 +53,7 @@ impl Client for ScriptClient {
         self.session.seed(begin.seed);
     }
 
-    /// Lets the script compute up to its first statement, or up to the function that is the name of a class.
+    /// Runs the script up to its first statement, or up to the function that names a class.
     fn draw(&mut self) -> Class {
         if !self.has_classes {
             return Class(UNNAMED);
@@ -124,7 +124,7 @@ impl Client for ScriptClient {
                     return Err(self.failure(*error));
                 }
                 Event::Abandon | Event::Finished | Event::Done(_) => {
-                    return Err(ended("left its loop of events; under load it must go on"));
+                    return Err(ended("left its event loop; under load it must not end"));
                 }
             }
         }
@@ -132,7 +132,7 @@ impl Client for ScriptClient {
 }
 
 impl ScriptClient {
-    /// An error of the server fails the transaction; a broken connection or a fault of the script ends the client.
+    /// A server's error fails the transaction; a broken connection or an error of the script ends the client.
     fn failure(&mut self, error: ScriptError) -> StatementError {
         if let Some(lost) = self.session.take_lost() {
             return lost.into();
@@ -147,7 +147,7 @@ impl ScriptClient {
     }
 }
 
-/// The client's session, ready for its loop of events.
+/// Opens the client's session, ready for its event loop.
 async fn open(
     conn: &mut ClientConnection,
     client_context: &ClientContext,

@@ -1,4 +1,4 @@
-//! The script's own commands make its tables and take them away.
+//! The script's own commands that make and drop its tables.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use crate::OwnData;
 use crate::fill::{FillError, FillReport, FillWatch, Place};
 use crate::parameters::Resolved;
 
-/// Pause between two looks at whether the work is still wanted.
+/// Pause between two checks for cancellation.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Longest wait for a command that was told to end.
+/// Longest wait for a command to end after cancellation.
 const ENDING: Duration = Duration::from_secs(10);
 
 impl OwnData for Script {
@@ -51,9 +51,9 @@ impl OwnData for Script {
     }
 }
 
-/// Runs a command on a thread of its own. When time is up or the work is not wanted any more, nothing is sent to the
-/// server any more and the connections are closed before this returns, so that what comes next meets no half of it; only a
-/// script that computes without asking for anything is left behind.
+/// Runs a command on a separate thread. After a timeout or cancellation nothing more is sent to the server, and the
+/// connections are closed before this returns, so that later work meets no half of it; only a script that computes
+/// without a request is left running.
 fn run(
     command: &'static str,
     parameters: &Parameters,
@@ -104,7 +104,7 @@ fn run(
             }
             Ok(Err(error)) => return Err(failed(&error)),
             Err(RecvTimeoutError::Disconnected) => {
-                let why = "it panicked; this is a fault of dbduel".to_owned();
+                let why = "it panicked; this is a bug in dbduel".to_owned();
                 return Err(FillError::Script { command, why });
             }
             Err(RecvTimeoutError::Timeout) if watch.cancel.is_set() => {

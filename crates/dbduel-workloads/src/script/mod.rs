@@ -1,7 +1,7 @@
 //! A script written for sysbench as a workload: its `event` is the transaction, its `prepare` fills the tables.
 //!
-//! Knows no particular script. What the script declares as its options become parameters with the prefix `options.`;
-//! the digest of all its files is a parameter too, so that a plan cannot be carried out with another script.
+//! The options that the script declares become parameters with the prefix `options.`; the digest of all its files is a
+//! parameter too, so that a plan cannot run with another script.
 
 mod client;
 mod data;
@@ -26,7 +26,7 @@ use settings::{classes, find, ignored_errors, settings};
 /// Name of the workload; an experiment names the script instead.
 pub const NAME: &str = "script";
 
-/// The class of transactions that call none of the functions that are classes.
+/// The class of transactions that call no function of a class.
 const OTHER: &str = "other";
 
 /// The workload.
@@ -42,7 +42,7 @@ impl Workload for Script {
         "A script written for sysbench, run unmodified: its event is the transaction."
     }
 
-    /// Those that do not depend on the script.
+    /// Parameters that do not depend on the script.
     fn parameters(&self) -> Vec<ParameterSpec> {
         let text = |name, default, about| ParameterSpec {
             name,
@@ -60,7 +60,7 @@ impl Workload for Script {
             text(
                 "script",
                 "",
-                "The script: a file, or the name of one that sysbench installed.",
+                "The script: a file, or the name of one installed with sysbench.",
             ),
             text(
                 "digest",
@@ -74,23 +74,23 @@ impl Workload for Script {
                     max: 65_536,
                 },
                 default: Default::Integer(1),
-                about: "What the script is told as the number of clients.",
+                about: "Number of clients that the script sees.",
             },
             text(
                 "classes",
                 "",
-                "Functions of the script, each a class of transactions: those in which it is called.",
+                "Functions of the script, each a class of transactions: those that call it.",
             ),
             text(
                 "ignore_errors",
                 "1213,1020,1205",
-                "MySQL's errors after which an event is tried again, or `all`. With PostgreSQL they are always 40P01, 23505 and 40001.",
+                "MySQL errors after which an event is retried, or `all`. With PostgreSQL they are always 40P01, 23505 and 40001.",
             ),
             ParameterSpec {
                 name: "statements",
                 kind: Kind::Choice(&["prepared", "text"]),
                 default: Default::Text("prepared"),
-                about: "How prepared statements travel.",
+                about: "How prepared statements are sent.",
             },
             ParameterSpec {
                 name: "rand_type",
@@ -129,7 +129,7 @@ impl Workload for Script {
         ]
     }
 
-    /// Runs the script's top level to learn what it declares.
+    /// Runs the script's top level to find its options.
     fn resolve(&self, given: &Parameters) -> Result<Parameters, ParameterError> {
         self.resolve_with(given, ScriptAccess::Full)
     }
@@ -138,17 +138,17 @@ impl Workload for Script {
         self.resolve_with(given, ScriptAccess::Confined)
     }
 
-    /// What a script does not have for a server it refuses itself.
+    /// The script itself refuses servers that it does not support.
     fn speaks(&self, dialect: Dialect) -> bool {
         dialect != Dialect::Sqlite
     }
 
-    /// Only the script knows them, and only by making them.
+    /// Empty: only the script can make its tables.
     fn tables(&self, _dialect: Dialect, _parameters: &Parameters) -> Vec<Table> {
         Vec::new()
     }
 
-    /// Without functions that are classes there is one class. With them, `other` is for transactions that call none.
+    /// Without class functions there is one class. With them, `other` is for transactions that call none.
     fn classes(&self, parameters: &Parameters) -> Vec<String> {
         let named = classes(parameters);
         let rest = if named.is_empty() {
@@ -165,7 +165,7 @@ impl Workload for Script {
 }
 
 impl Clients for Script {
-    /// A script may sleep or compute in C.
+    /// A script may block its thread: it may sleep, or compute in C.
     fn blocks_threads(&self) -> bool {
         true
     }
@@ -187,7 +187,7 @@ impl Script {
             .partition(|(name, _)| name.starts_with(OPTION));
         let mut resolved = check_all(self, &fixed)?;
         ignored_errors(Resolved(&resolved)).map_err(|word| {
-            let why = format!("holds `{word}`; it takes numbers of errors, or `all`");
+            let why = format!("contains `{word}`; it takes error numbers, or `all`");
             refuse("ignore_errors", why)
         })?;
         let (script, mut host) = load(&resolved, access)?;
@@ -200,13 +200,11 @@ impl Script {
         let names = classes(&resolved);
         for (place, name) in names.iter().enumerate() {
             if [ALL_CLASSES, OTHER].contains(&name.as_str()) || names[..place].contains(name) {
-                let why = format!(
-                    "cannot name `{name}`, which stands for something else or is there twice"
-                );
+                let why = format!("cannot name `{name}`, which is reserved or listed twice");
                 return Err(refuse("classes", why));
             }
             if !host.defines(name) {
-                let why = format!("names `{name}`, which is no global function of the script");
+                let why = format!("names `{name}`, which is not a global function of the script");
                 return Err(refuse("classes", why));
             }
         }
@@ -222,7 +220,7 @@ impl Script {
             let is_parameter = self.parameters().iter().any(|one| one.name == name);
             let why = match is_parameter {
                 true => format!(
-                    "is no option of the script; write `{name}` itself, outside of `options`"
+                    "is not an option of the script; write `{name}` itself, outside of `options`"
                 ),
                 false => format!("cannot be used: {error}"),
             };
@@ -253,7 +251,7 @@ impl Script {
             return Err(refuse(
                 "digest",
                 format!(
-                    "is {wanted}, but the script's files now have {found}; the plan was made for others"
+                    "is {wanted}, but the script's files now have {found}; the plan was made for other files"
                 ),
             ));
         }
@@ -287,7 +285,7 @@ fn load(
     Ok((script, host))
 }
 
-/// What a script's top level defines.
+/// Definitions of a script's top level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outline {
     /// Whether it has transactions.
@@ -314,7 +312,7 @@ pub fn outline(script: &str, access: ScriptAccess) -> Result<Outline, ParameterE
     })
 }
 
-/// The script and all that it requires while it is loaded, for resolved parameters.
+/// The script and all files that it requires while it is loaded, for resolved parameters.
 ///
 /// # Errors
 /// When the script cannot be found or loaded.
@@ -324,7 +322,7 @@ pub fn files(parameters: &Parameters) -> Result<Vec<ScriptFile>, ScriptError> {
     Ok(script.files())
 }
 
-/// The name of the script's file, without directories; none for another workload.
+/// The name of the script's file, without directories; `None` for another workload.
 #[must_use]
 pub fn file_name(workload: &PlannedWorkload) -> Option<&str> {
     let path = workload.parameters.get("script")?.as_str()?;
@@ -332,7 +330,7 @@ pub fn file_name(workload: &PlannedWorkload) -> Option<&str> {
     (workload.name == NAME).then_some(name)
 }
 
-/// An option's value as a command line has it.
+/// An option's value as on a command line.
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

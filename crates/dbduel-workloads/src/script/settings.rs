@@ -1,4 +1,4 @@
-//! From the parameters of a plan to what a script is run with.
+//! Settings of a script run, from the parameters of a plan.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,17 +17,17 @@ use serde_json::Value;
 
 use crate::parameters::Resolved;
 
-/// What the names of the script's own options begin with among the parameters.
+/// Prefix of the script's own options among the parameters.
 pub const OPTION: &str = "options.";
 
-/// Longest stretch in which a client computes: shorter than a slice waits for its last transactions, so that a script which
-/// does not come back is told with its line.
+/// Longest time that a client computes without a request: shorter than a slice's wait for its last transactions, so
+/// that a script that hangs is reported with its line.
 const COMPUTING: Duration = Duration::from_secs(10);
 
 /// Memory of one client.
 const MEMORY_BYTES: usize = 256 << 20;
 
-/// One server, as a contender has it.
+/// The server of a contender.
 pub(super) struct Server<'a> {
     pub(super) dialect: Dialect,
     pub(super) address: &'a Address,
@@ -41,7 +41,7 @@ pub(super) fn find(parameters: &Parameters) -> Result<Script, ScriptError> {
     Script::find(Resolved(parameters).text("script"))
 }
 
-/// BLAKE3 over the files, each with its name without directories and its length, hexadecimal.
+/// BLAKE3 over the files, each with its file name and its length, hexadecimal.
 #[must_use]
 pub fn digest(files: &[ScriptFile]) -> String {
     let mut hasher = blake3::Hasher::new();
@@ -53,7 +53,7 @@ pub fn digest(files: &[ScriptFile]) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-/// What a script is run with; without a server, when it is only to be looked at.
+/// Settings of a script; without a server, when it is only inspected.
 pub(super) fn settings(
     parameters: &Parameters,
     script: Script,
@@ -195,15 +195,15 @@ pub(super) fn classes(parameters: &Parameters) -> Vec<String> {
         .collect()
 }
 
-/// The errors after which an event is tried again.
+/// The errors after which an event is retried.
 ///
 /// # Errors
-/// The word that is no number of an error.
+/// The word that is not an error number.
 pub(super) fn ignored_errors(resolved: Resolved<'_>) -> Result<IgnoredErrors, String> {
     IgnoredErrors::read(resolved.text("ignore_errors").split(','))
 }
 
-/// The script's own options, as a command line would have them.
+/// The script's own options, as on a command line.
 pub(super) fn written_options(parameters: &Parameters) -> Vec<(String, Option<String>)> {
     let own = parameters
         .iter()

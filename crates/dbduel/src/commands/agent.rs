@@ -20,7 +20,7 @@ use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::home;
 
-/// Between two looks at signals of an agent that takes no cells.
+/// Interval between checks for signals in an agent that takes no cells.
 const POLL: Duration = Duration::from_millis(100);
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 
@@ -51,10 +51,10 @@ pub struct Arguments {
     until_empty: bool,
 }
 
-/// Answers questions of the fleet and works, drives load or runs servers, until a signal ends it.
+/// Answers questions of the fleet and takes cells, drives load or runs servers until a signal ends it.
 ///
 /// # Errors
-/// When NATS cannot be reached, the fleet is of another version, or a record cannot be delivered.
+/// When NATS cannot be reached, the fleet has another version, or a record cannot be delivered.
 pub fn agent(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
     let home = home::find(home)?;
     let machine = || fs::read_to_string(HOST_NAME).unwrap_or_default();
@@ -89,7 +89,8 @@ pub fn agent(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
         (_, Some(Service::Servers { .. })) => (Offer::Servers, "runs servers"),
         _ => (
             Offer::Nothing,
-            "takes no cells, drives no load and runs no servers; --work, --load or --servers makes it",
+            "takes no cells, drives no load and runs no servers; choose with --work, --load or \
+             --servers",
         ),
     };
     let start = || -> Result<Agent> {
@@ -129,7 +130,7 @@ pub fn agent(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Refuses an address on which servers cannot listen, or which is none that other machines can be given.
+/// Refuses an address that no server can listen on, and the unspecified one, which other machines cannot reach.
 fn check_address(address: IpAddr) -> Result<()> {
     const REMEDY: &str =
         "give an address of this machine by which the load hosts and the orchestrator reach it";

@@ -14,14 +14,14 @@ use super::nats::NatsArguments;
 use crate::console;
 use crate::exit::Exit;
 
-/// What `dbduel archive` does.
+/// Verbs of `dbduel archive`.
 #[derive(Debug, Subcommand)]
 pub enum Action {
-    /// Store records; those that are there already stay as they are.
+    /// Store records; records already in the archive are left unchanged.
     Push(PushArguments),
     /// List the index: question, contenders, workload, verdicts, machine.
     List(ListArguments),
-    /// Fetch records, which every verb that reads records takes.
+    /// Fetch records, for any verb that reads records.
     Get(GetArguments),
 }
 
@@ -40,7 +40,7 @@ pub struct PushArguments {
 pub struct ListArguments {
     #[command(flatten)]
     nats: NatsArguments,
-    /// Only records with this text in their line, whatever the case of its letters.
+    /// List only records whose entry contains this text; case does not matter.
     #[arg(long, value_name = "TEXT")]
     find: Option<String>,
     /// Print JSON.
@@ -51,17 +51,17 @@ pub struct ListArguments {
 /// Options of `dbduel archive get`.
 #[derive(Debug, Args)]
 pub struct GetArguments {
-    /// First digits of digests as `archive list` shows them, or of the digest that a report cites; `all` means every record.
+    /// First digits of a digest, from `archive list` or from a report; `all` fetches every record.
     #[arg(required = true, value_name = "DIGEST")]
     digests: Vec<String>,
     #[command(flatten)]
     nats: NatsArguments,
-    /// Directory in which the directories of records are created; those that are there are left alone.
+    /// Directory in which the records' directories are created; existing ones are left unchanged.
     #[arg(long, default_value = "results", value_name = "DIR")]
     results: PathBuf,
 }
 
-/// Does what was asked of the archive.
+/// Stores, lists or fetches records.
 ///
 /// # Errors
 /// When NATS cannot be reached, a record cannot be read, or the store is full.
@@ -121,7 +121,9 @@ fn list(arguments: &ListArguments) -> Result<()> {
     }
     let mut text: String = records.iter().map(line).collect();
     if records.is_empty() {
-        text.push_str("no records; `dbduel archive push DIR` and agents of a fleet store some\n");
+        text.push_str(
+            "no records; `dbduel archive push DIR` and the agents of a fleet store them\n",
+        );
     }
     Ok(console::print(&text)?)
 }

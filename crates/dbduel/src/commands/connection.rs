@@ -1,4 +1,4 @@
-//! The servers that `load`, `check` and `audit` are given on the command line: options, and connections to them.
+//! Server options of `load`, `check` and `audit`, and connections to these servers.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use dbduel_driver::{ConnectOptions, Connection, Credentials, TlsMode};
 
 use dbduel_lab::login::{self, PasswordSource};
 
-/// A server that runs already.
+/// Options for a running server.
 #[derive(Debug, Args)]
 pub struct Server {
     /// Server address: tcp://user@host:3306, unix:/path/to/socket or unix://user@/path/to/socket for MySQL and MariaDB, with
@@ -24,7 +24,7 @@ pub struct Server {
     pub password_file: Option<PathBuf>,
 }
 
-/// TLS on the way to a server that runs already.
+/// TLS options for a running server.
 #[derive(Debug, Args)]
 pub struct Tls {
     /// TLS mode. Only verify-ca and verify-identity authenticate the server; without them an impostor can obtain the password
@@ -55,17 +55,17 @@ pub enum TlsUse {
     VerifyIdentity,
 }
 
-/// Where it listens and what to log in with.
+/// Address and credentials of the server.
 ///
 /// # Errors
-/// When the address is none, or the password file cannot be read.
+/// When the address is invalid, or the password file cannot be read.
 pub fn endpoint(server: &Server) -> Result<(ServerAddress, Credentials)> {
     let address = ServerAddress::parse(&server.address)?;
     let credentials = login::credentials(&address, server.password_file.as_deref(), None)?;
     Ok((address, credentials))
 }
 
-/// How much TLS; the command line sees to it that a mode which needs an authority has one.
+/// The TLS mode. The command line requires a CA for the modes that need one.
 pub fn tls(asked: &Tls) -> TlsMode {
     let ca = asked.ca.clone().unwrap_or_default();
     match asked.mode {
@@ -77,10 +77,10 @@ pub fn tls(asked: &Tls) -> TlsMode {
     }
 }
 
-/// A connection to the server of `load` or `check`. A refusal comes with a word on where to look.
+/// Connects to the server of `load` or `check`. The error of a refused login says where to look.
 ///
 /// # Errors
-/// When there is none.
+/// When the connection fails.
 pub fn connect(
     address: &Address,
     credentials: &Credentials,

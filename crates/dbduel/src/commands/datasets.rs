@@ -12,7 +12,7 @@ use crate::console;
 use crate::exit::Exit;
 use crate::home;
 
-/// What `dbduel datasets` does.
+/// Verbs of `dbduel datasets`.
 #[derive(Debug, Subcommand)]
 pub enum Action {
     /// List the snapshots.
@@ -27,15 +27,15 @@ pub enum Action {
         #[arg(required = true)]
         ids: Vec<String>,
     },
-    /// Remove snapshots that were used longest ago, until the others fit.
+    /// Remove the least recently used snapshots until the others fit into the limit.
     Prune {
-        /// What the others may take, such as "10 GiB".
+        /// Space for the snapshots that stay, such as "10 GiB".
         #[arg(long, value_name = "SIZE", value_parser = size)]
         keep: u64,
     },
 }
 
-/// Lists or removes.
+/// Lists or removes snapshots.
 ///
 /// # Errors
 /// When a snapshot does not exist or cannot be removed.
@@ -56,7 +56,7 @@ pub fn datasets(home: Option<PathBuf>, verb: Action) -> Result<Exit> {
                 writeln!(text, "{:>8} MiB  {id}", description.bytes >> 20)?;
             }
             if list.is_empty() {
-                text.push_str("no snapshots; a contest keeps one of the data that it loads\n");
+                text.push_str("no snapshots; a contest stores one of each dataset that it loads\n");
             }
         }
         Action::Remove { ids } => {

@@ -16,21 +16,21 @@ pub struct Arguments {
     /// Threads that drive clients.
     #[arg(long)]
     pub threads: u32,
-    /// Microseconds that each wait of a thread polls before it sleeps.
+    /// Microseconds that a waiting thread polls before it sleeps.
     #[arg(long, default_value_t = 0)]
     pub busy_poll_us: u32,
-    /// Processors to stay on, separated by commas.
+    /// Processors to run on, separated by commas.
     #[arg(long, value_delimiter = ',', num_args = 0..)]
     pub cores: Vec<String>,
     /// Number of this load host, from 0.
     #[arg(long, default_value_t = 0)]
     pub host: u32,
-    /// Load hosts in all.
+    /// Number of load hosts.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub hosts: u32,
 }
 
-/// Obeys orders until standard input ends.
+/// Executes orders until standard input ends.
 ///
 /// # Errors
 /// When the load cannot be driven at all.
@@ -41,11 +41,11 @@ pub fn drive(arguments: &Arguments) -> Result<Exit> {
         .filter(|core| !core.is_empty())
         .map(|core| {
             core.parse()
-                .with_context(|| format!("`{core}` is no processor number"))
+                .with_context(|| format!("`{core}` is not a processor number"))
         })
         .collect::<Result<Vec<u32>>>()?;
     keep_in_memory();
-    let input = take_standard_input().context("cannot set standard input aside for orders")?;
+    let input = take_standard_input().context("could not reserve standard input for orders")?;
     let input = std::io::BufReader::new(input);
     let threads = Threads {
         count: arguments.threads,

@@ -1,9 +1,10 @@
 //! `--fail-if`: rules that turn the figures of a contest into an exit code, for use in continuous
 //! integration.
 //!
-//! A rule compares with the interval, never with the point. `slower than 3 %` is hit when the whole interval lies beyond: the
-//! regression is proved. It is not the case when none of the interval does. Else it is undecided, which is no success;
-//! `possibly slower than 3 %` is hit then, too: the regression is not excluded.
+//! A rule is compared with the interval, never with the point estimate. `slower than 3 %` matches when the whole
+//! interval lies beyond the limit: the regression is shown. It does not match when no part of the interval does.
+//! Otherwise it is undecided, which is not a success; `possibly slower than 3 %` matches then, too: the regression is
+//! not excluded.
 
 use std::str::FromStr;
 
@@ -23,13 +24,13 @@ use super::run::exit_of;
 pub struct FailIf {
     /// As it was typed.
     text: String,
-    /// True for a rule that is hit unless it is excluded.
+    /// True for `possibly`: the rule matches unless it is excluded.
     is_possibility_enough: bool,
-    /// Beyond it the rule is hit.
+    /// Limit beyond which the rule matches.
     limit: Limit,
 }
 
-/// What a figure says of a rule, or all of them together: the gravest.
+/// Result of a rule for one figure, or for several: the gravest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Answer {
     IsNot,
@@ -37,8 +38,9 @@ enum Answer {
     Is,
 }
 
-const EXPECTED: &str = "expected such as `slower than 3 %`, `possibly slower than 3 %`, `p99 higher than 10 %`; \
-     quantities beside throughput: p50, p95, p99, cpu, written";
+const EXPECTED: &str = "expected a rule such as `slower than 3 %`, `possibly slower than 3 %`, \
+                        `p99 higher than 10 %`; quantities beside throughput: p50, p95, p99, cpu, \
+                        written";
 
 impl FromStr for FailIf {
     type Err = String;
@@ -90,13 +92,13 @@ pub fn quantity_named(name: &str) -> Option<Quantity> {
 }
 
 impl FailIf {
-    /// The limits of these rules, which a contest is to decide.
+    /// The limits of these rules, for a contest to decide.
     #[must_use]
     pub fn limits(rules: &[FailIf]) -> Vec<Limit> {
         rules.iter().map(|rule| rule.limit).collect()
     }
 
-    /// What is known of the rule, and of each contender at each load level that this answer is about, a sentence fragment.
+    /// The rule's gravest result, and a sentence fragment for each contender and load level that has it.
     fn answer(&self, summary: &Summary) -> (Answer, Vec<String>) {
         let mut answers = Vec::new();
         for duel in &summary.duels {
@@ -107,9 +109,9 @@ impl FailIf {
                 if self.limit.standing(ratio) == Standing::Open {
                     place += match ratio.and_then(Figure::interval) {
                         Some(_) => {
-                            ", on both sides of the limit; a larger budget makes it narrower"
+                            ", with the limit inside the interval; a larger budget narrows it"
                         }
-                        None => "; a larger budget may give it one",
+                        None => "; a larger budget may give one",
                     };
                 }
                 // In long turns the answer is another one, so none is known.
@@ -149,8 +151,8 @@ fn described(ratio: &Figure) -> String {
     }
 }
 
-/// What a contest means for a script: that of its verdicts without rules; with rules whether one is hit, and else whether all
-/// are known not to be. No rule can be trusted when a duel is void.
+/// Exit code of a contest. Without rules, or with a void duel, it is that of the verdicts. With rules: whether one
+/// matches, else whether one is undecided.
 #[must_use]
 pub fn exit(summary: &Summary, rules: &[FailIf]) -> Exit {
     let plain = exit_of(summary);
@@ -165,7 +167,7 @@ pub fn exit(summary: &Summary, rules: &[FailIf]) -> Exit {
     }
 }
 
-/// Whether a rule is open that more blocks may decide.
+/// True when more blocks may decide a rule.
 #[must_use]
 pub fn has_open(summary: &Summary, rules: &[FailIf]) -> bool {
     let comparisons = summary.duels.iter().flat_map(|duel| &duel.comparisons);
@@ -177,7 +179,7 @@ pub fn has_open(summary: &Summary, rules: &[FailIf]) -> bool {
     })
 }
 
-/// Says on standard error which rules are hit, and where.
+/// Prints each rule's result to standard error, and where it applies.
 pub fn explain(summary: &Summary, rules: &[FailIf]) {
     let is_void = exit_of(summary) == Exit::Void;
     for rule in rules {
@@ -185,8 +187,8 @@ pub fn explain(summary: &Summary, rules: &[FailIf]) {
         let places = places.join("; ");
         console::status_line(&match answer {
             _ if is_void => format!("`{text}` is unknown: a duel is void"),
-            Answer::IsNot => format!("`{text}` is not the case"),
-            Answer::Is => format!("`{text}` is the case: {places}"),
+            Answer::IsNot => format!("`{text}` does not match"),
+            Answer::Is => format!("`{text}` matches: {places}"),
             Answer::Undecided => format!("`{text}` is undecided: {places}"),
         });
     }

@@ -1,4 +1,4 @@
-//! Parts that a build may be without, and what it answers where they are asked for.
+//! Optional parts of a build, and the errors of a build without them.
 
 use dbduel_record::Plan;
 
@@ -33,14 +33,14 @@ pub fn check(plan: &Plan) -> Result<(), BuiltWithout> {
     #[cfg(not(feature = "fleet"))]
     if plan.hosts.is_some() {
         return Err(BuiltWithout::new(
-            "`[hosts]` has the load come from other machines",
+            "`[hosts]` drives the load from other machines",
             "fleet",
         ));
     }
     #[cfg(not(feature = "fleet"))]
     if let Some(contender) = plan.contenders.iter().find(|one| one.host.is_some()) {
         let what = format!(
-            "`host` has contender `{}` run on another machine",
+            "`host` runs contender `{}` on another machine",
             contender.name
         );
         return Err(BuiltWithout::new(what, "fleet"));
@@ -56,7 +56,7 @@ pub fn check(plan: &Plan) -> Result<(), BuiltWithout> {
     Ok(())
 }
 
-/// Verbs that this build is without.
+/// Verbs that this build lacks.
 #[cfg(not(all(feature = "crash-test", feature = "fleet")))]
 #[derive(Debug, clap::Subcommand)]
 pub enum AbsentVerb {
@@ -78,7 +78,7 @@ pub enum AbsentVerb {
     Archive(Words),
 }
 
-/// What stands behind such a verb.
+/// Arguments of such a verb.
 #[cfg(not(all(feature = "crash-test", feature = "fleet")))]
 #[derive(Debug, clap::Args)]
 pub struct Words {
@@ -88,7 +88,7 @@ pub struct Words {
 
 #[cfg(not(all(feature = "crash-test", feature = "fleet")))]
 impl AbsentVerb {
-    /// Why it cannot be done.
+    /// The error for such a verb.
     #[must_use]
     pub fn refusal(&self) -> BuiltWithout {
         let (name, feature) = match self {

@@ -23,10 +23,10 @@ pub struct Arguments {
     /// Records, or directories of records.
     #[arg(required = true, value_name = "DIR")]
     pub records: Vec<PathBuf>,
-    /// Quantity to follow: p50, p95, p99, cpu or written [default: throughput].
+    /// Quantity to examine: p50, p95, p99, cpu or written [default: throughput].
     #[arg(long, value_name = "QUANTITY", value_parser = quantity)]
     pub quantity: Option<Quantity>,
-    /// Smallest reported change of the ratio.
+    /// Smallest change of the ratio to report.
     #[arg(long, default_value = "1 %", value_name = "SHARE", value_parser = share)]
     pub magnitude: f64,
     /// Print JSON.
@@ -39,7 +39,7 @@ fn quantity(text: &str) -> Result<Quantity, String> {
         .ok_or_else(|| format!("expected p50, p95, p99, cpu or written, found `{text}`"))
 }
 
-/// Reads, follows and prints.
+/// Reads the records and prints the change points of their ratios.
 ///
 /// # Errors
 /// When a directory cannot be read or holds no record.
@@ -66,7 +66,7 @@ pub fn history(arguments: &Arguments) -> Result<Exit> {
         quantity: arguments.quantity,
         magnitude: arguments.magnitude,
     };
-    let history = follow(records, &question).context("`--magnitude` is not usable")?;
+    let history = follow(records, &question).context("`--magnitude` is out of range")?;
     if arguments.json {
         console::print_json(&history)?;
     } else {
@@ -95,7 +95,7 @@ pub(super) fn records_in(place: &Path) -> Result<Vec<PathBuf>> {
         .collect();
     if found.is_empty() {
         bail!(
-            "`{}` is no record and holds none; name records or a directory of results",
+            "`{}` is not a record and contains none; name records or a directory of results",
             place.display()
         );
     }

@@ -22,16 +22,16 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// An event stream ends after this long; the browser then opens another.
 const STREAM_MAX: Duration = Duration::from_secs(3600);
 
-/// After a connection that could not be accepted, such as for want of file descriptors.
+/// Pause after a failed accept, for example without free file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// An answer.
+/// Reply to a request.
 pub enum Reply {
     /// A text of this media type.
     Text(&'static str, String),
     /// A stream that sends a number whenever it has changed.
     Events {
-        /// Between two looks at the number.
+        /// Interval between two reads of the number.
         every: Duration,
         /// The number.
         state: Box<dyn Fn() -> u64>,
@@ -57,10 +57,10 @@ impl Loopback {
 /// Why an address is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotLoopback {
-    /// It is no address.
-    #[error("this is no address with a port; write it like 127.0.0.1:9464 or [::1]:9464")]
+    /// The text is not an address with a port.
+    #[error("this is not an address with a port; write it like 127.0.0.1:9464 or [::1]:9464")]
     Unreadable,
-    /// Others can reach it.
+    /// Other machines can reach it.
     #[error(
         "other machines can reach this address, and there is no password; use 127.0.0.1 or [::1], and a \
          tunnel from elsewhere"
@@ -160,7 +160,7 @@ impl Drop for Place {
     }
 }
 
-/// A stream whose bytes must all have come by a time, however slowly they drip.
+/// A stream with one deadline for all of its reads.
 struct Patient<'s> {
     stream: &'s TcpStream,
     until: Instant,
@@ -186,20 +186,25 @@ fn answer(
     stream.set_write_timeout(Some(TIMEOUT))?;
     let request = Request::read(&stream, timeout)?;
     let Some(request) = request else {
-        return send(&mut stream, "400 Bad Request", "This is no request.");
+        return send(
+            &mut stream,
+            "400 Bad Request",
+            "The request could not be parsed.",
+        );
     };
     if request.method != "GET" {
         return send(
             &mut stream,
             "405 Method Not Allowed",
-            "Only reading is possible.",
+            "Only GET is supported.",
         );
     }
     if !request.is_local || token.is_some_and(|token| !is_same(&request.token, token)) {
         return send(
             &mut stream,
             "403 Forbidden",
-            "Only requests to a loopback name of this machine are answered; an address with a token must be opened with it.",
+            "Only requests to a loopback name of this machine are answered, and only with the \
+             token of the printed address where it has one.",
         );
     }
     match reply(&request.path) {
@@ -262,8 +267,8 @@ impl Request {
     }
 }
 
-/// True for names of this machine alone, with or without a port. A page elsewhere that has its own name
-/// point here must not read ours.
+/// True for names of this machine alone, with or without a port. This keeps out a foreign page whose own name resolves
+/// to this machine (DNS rebinding).
 fn is_own_name(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
@@ -276,7 +281,7 @@ fn is_own_name(host: &str) -> bool {
             .is_ok_and(|address| address.is_loopback())
 }
 
-/// Compares without telling by its time how much was right.
+/// Compares in a time that does not depend on where the texts differ.
 fn is_same(one: &str, other: &str) -> bool {
     let differences = one
         .bytes()

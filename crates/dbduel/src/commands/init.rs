@@ -27,51 +27,52 @@ pub struct Arguments {
     /// The experiment file to write.
     #[arg(default_value = "duel.toml", value_name = "FILE")]
     pub file: PathBuf,
-    /// A server, as `dbduel servers list` shows them, or the address of a running one. Give two or more; with one, the second
-    /// contender is that server with other settings, which you write.
+    /// A server of `dbduel servers list`, or the address of a running one. Give two or more; with one, the second
+    /// contender is the same server with other settings, which you add to the file.
     #[arg(long = "server", value_name = "SERVER")]
     pub servers: Vec<String>,
-    /// Workload, as `dbduel workloads` lists them.
+    /// Workload; `dbduel workloads` lists the names.
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
-    /// Connections; several numbers, separated by commas, make a duel each.
+    /// Connections; several numbers, separated by commas, give one duel each.
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub clients: Vec<u32>,
-    /// Replace a file that is there.
+    /// Overwrite an existing file.
     #[arg(long)]
     pub force: bool,
 }
 
-/// The workload of those who name none.
+/// Default workload.
 const WORKLOAD: &str = "oltp-read-write";
-/// Connections where no number is given.
+/// Default number of connections.
 const CLIENTS: u32 = 16;
 
 /// Why no experiment was written.
 #[derive(Debug, thiserror::Error)]
 pub enum InitError {
-    /// None is named and no person can be asked.
+    /// No server was named, and there is no terminal to ask on.
     #[error(
-        "which servers? Give `--server` twice, such as `dbduel init --server mariadb-11.8 --server mysql-8.0.33`; \
-         `dbduel servers list` shows the known ones"
+        "no server was named; give `--server` twice, such as `dbduel init --server mariadb-11.8 \
+         --server mysql-8.0.33`; `dbduel servers list` shows the known ones"
     )]
     NoServers,
-    /// The file is there.
-    #[error("`{}` is there already; name another file, or replace it with `--force`", .0.display())]
+    /// The file exists.
+    #[error("`{}` exists already; name another file, or overwrite it with `--force`", .0.display())]
     FileExists(PathBuf),
 }
 
-/// What an experiment is made of.
+/// Choices for the new experiment.
 struct Choice {
     servers: Vec<ServerName>,
     workload: &'static dyn Workload,
     clients: Vec<u32>,
 }
 
-/// Writes the experiment and says what to do next.
+/// Writes the experiment and prints the next commands.
 ///
 /// # Errors
-/// When a server or workload is not known, servers are missing and no person can be asked, or the file is there already.
+/// When a server or workload is unknown, no server was named and there is no terminal to ask on, or the file exists
+/// already.
 pub fn init(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
     let choice = choose(arguments)?;
     let path = &arguments.file;
@@ -90,14 +91,14 @@ pub fn init(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
     }
     let shown = path.display();
     console::print(&format!(
-        "wrote `{shown}`; next:\n  dbduel run {shown} --plan    # what it will do, fetch and store\n  \
-         dbduel audit {shown} --dry   # whether it is fair by its file\n  dbduel run {shown}\n"
+        "wrote `{shown}`; next:\n  dbduel run {shown} --plan    # show what it will do, fetch and store\n  \
+         dbduel audit {shown} --dry   # check fairness from the file alone\n  dbduel run {shown}\n"
     ))?;
     Ok(Exit::Done)
 }
 
-/// What makes servers equal that promise or do different things as they come; `None` where nothing has to be set, or dbduel
-/// knows of fewer than two servers what they are set to before they are fetched.
+/// Settings that make servers with different defaults equal in what they promise and do; `None` when nothing has to be
+/// set, or when fewer than two servers have defaults that are known before fetching.
 fn equalised(plan: &Plan, home: &Home) -> Result<Option<Fix>> {
     let Some(case) = planned::foreseen(plan, home)? else {
         return Ok(None);
@@ -109,10 +110,10 @@ fn equalised(plan: &Plan, home: &Home) -> Result<Option<Fix>> {
     Ok((!fix.settings.is_empty()).then_some(fix))
 }
 
-/// What was set, and what no setting makes equal, for the terminal.
+/// Terminal text on the settings added and the differences that remain.
 fn equality(fix: &Fix) -> String {
     let mut text = format!(
-        "As they come, the servers differ in what they promise or do: {} {} set alike.\n",
+        "By default the servers differ in what they promise or do: {} {} made equal.\n",
         fix.settings.len(),
         match fix.settings.len() {
             1 => "setting is",
@@ -127,7 +128,7 @@ fn equality(fix: &Fix) -> String {
     text
 }
 
-/// Options, and answers where options are missing and a person can be asked.
+/// Choices from the options; asks for missing ones on a terminal.
 fn choose(arguments: &Arguments) -> Result<Choice> {
     let is_asked = io::stdin().is_terminal() && io::stderr().is_terminal();
     let mut servers = arguments
@@ -169,7 +170,7 @@ fn choose(arguments: &Arguments) -> Result<Choice> {
     })
 }
 
-/// The clients that a workload with its default parameters needs, or a usual number of which all have work.
+/// The number of clients that the workload requires with its default parameters, else the default up to its maximum.
 fn usual_clients(workload: &dyn Workload) -> u32 {
     let parameters = parameters::resolve(workload, &Default::default()).unwrap_or_default();
     let most = workload.clients_max(&parameters).unwrap_or(u64::MAX);
@@ -187,7 +188,7 @@ fn counts(answer: &str) -> Result<Vec<u32>, String> {
     parts.map(number).collect()
 }
 
-/// Asks until the answer is understood; an empty one is the default.
+/// Asks until the answer is valid; an empty answer means the default.
 fn ask<T>(
     question: &str,
     default: &str,
@@ -223,7 +224,8 @@ fn experiment(choice: &Choice, equal: &[RemedySetting]) -> Result<String> {
     let mut text = String::new();
     writeln!(
         text,
-        "# Made by `dbduel init`. `dbduel run FILE --plan` says what it does, `dbduel audit FILE --dry` whether it is fair."
+        "# Made by `dbduel init`. `dbduel run FILE --plan` shows what it does, `dbduel audit FILE \
+         --dry` whether it is fair."
     )?;
     let question = match names.as_slice() {
         [only] => format!("What does the changed setting cost on {only}?"),
@@ -252,8 +254,8 @@ fn experiment(choice: &Choice, equal: &[RemedySetting]) -> Result<String> {
     if let [only] = names.as_slice() {
         writeln!(
             text,
-            "\n# The same server with other settings; without any, the contest shows what chance does.\n[contenders.changed]\n\
-             like = {}\n{}",
+            "\n# The same server with other settings; without any, the contest compares equal \
+             servers.\n[contenders.changed]\nlike = {}\n{}",
             quoted(only),
             settings_of("changed", &servers[0], equal)
         )?;
@@ -296,8 +298,8 @@ fn settings_of(name: &str, server: &ServerName, equal: &[RemedySetting]) -> Stri
     match own.is_empty() {
         true => example_of(server).to_owned(),
         false => format!(
-            "# So that the contenders are equal: without these, `dbduel audit FILE --dry` says in what they differ.\n\
-             settings = {{ {} }}",
+            "# These make the contenders equal; without them `dbduel audit FILE --dry` lists the \
+             differences.\nsettings = {{ {} }}",
             own.join(", ")
         ),
     }
@@ -317,7 +319,8 @@ fn example_of(server: &ServerName) -> &'static str {
     "# settings = { innodb_buffer_pool_size = \"1G\", innodb_flush_log_at_trx_commit = 1 }"
 }
 
-/// The part of a server's name by which people know it: of a path, an archive or an image the last one, of an address all but the scheme.
+/// The part of a server's name that identifies it: the last component of a path, archive or image, or an address
+/// without its scheme.
 fn distinctive_part(server: &ServerName) -> &str {
     let written = server.written.as_str();
     if matches!(server.meaning, Meaning::Running(_)) {
@@ -331,7 +334,7 @@ fn distinctive_part(server: &ServerName) -> &str {
     bare.unwrap_or(last)
 }
 
-/// A name for each contender: its server's, as far as a folder can have it.
+/// A name for each contender: that of its server, reduced to characters allowed in a folder name.
 fn contender_names(servers: &[ServerName]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for server in servers {

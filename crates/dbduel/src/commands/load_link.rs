@@ -20,23 +20,23 @@ pub struct Arguments {
     /// Threads of each load process.
     #[arg(long)]
     threads: u32,
-    /// Microseconds that each wait of a thread polls before it sleeps.
+    /// Microseconds that a waiting thread polls before it sleeps.
     #[arg(long, default_value_t = 0)]
     busy_poll_us: u32,
-    /// What people call the contest.
+    /// Name of the contest in messages.
     #[arg(long)]
     contest: String,
-    /// Identity of the process that conducts it.
+    /// Identity of the orchestrating process.
     #[arg(long)]
     orchestrator: String,
 }
 
-/// Obeys orders until standard input ends.
+/// Executes orders until standard input ends.
 ///
 /// # Errors
 /// When the answers cannot be written.
 pub fn load_link(arguments: &Arguments) -> Result<Exit> {
-    let input = take_standard_input().context("cannot set standard input aside for orders")?;
+    let input = take_standard_input().context("could not reserve standard input for orders")?;
     let name = format!("dbduel run, load of {}", arguments.contest);
     let nats = match arguments.nats.connect_within(&name, NATS_TIMEOUT) {
         Ok(nats) => nats,

@@ -1,4 +1,4 @@
-//! The command line: a file per verb, with its options and what it does.
+//! The command line: a file per verb, with its options and its code.
 
 #[cfg(feature = "fleet")]
 pub mod agent;
@@ -52,7 +52,8 @@ use dbduel_judge::IDENTITY;
 
 use crate::exit::Exit;
 
-/// Runs fair benchmark duels between database servers and reports which is faster, by how much, and with what certainty.
+/// Runs fair benchmark duels between database servers and reports which is faster, by how much, and with what
+/// certainty.
 #[derive(Debug, Parser)]
 #[command(name = "dbduel", version = IDENTITY, after_help = EXIT_CODES, arg_required_else_help = true)]
 pub struct CommandLine {
@@ -117,7 +118,7 @@ enum Verb {
     Datasets(datasets::Action),
     /// List workloads and their parameters.
     Workloads(workloads::Arguments),
-    /// Offer this machine to a fleet: say what it is, and with --work run its contests.
+    /// Offer this machine to a fleet, and run its contests with --work.
     #[cfg(feature = "fleet")]
     Agent(agent::Arguments),
     /// Run contests on many machines: submit, status, agents, fetch.
@@ -131,7 +132,7 @@ enum Verb {
     /// The load process; `run` starts it and sends orders on standard input.
     #[command(hide = true)]
     Drive(drive::Arguments),
-    /// The load process of a contest with load hosts; `run` starts it in the place of `drive`.
+    /// The load process of a contest with load hosts; `run` starts it instead of `drive`.
     #[command(hide = true)]
     #[cfg(feature = "fleet")]
     LoadLink(load_link::Arguments),
@@ -149,7 +150,7 @@ enum Verb {
 }
 
 impl CommandLine {
-    /// Does what was asked.
+    /// Runs the verb.
     ///
     /// # Errors
     /// Those of the verb.

@@ -7,10 +7,10 @@ use anyhow::Result;
 use clap::Args;
 use dbduel_fleet::{Nats, NatsAccess, NatsAddress};
 
-/// A nats-server that was killed is back within this time, for a contest that is under way.
+/// Time for a killed nats-server to come back during a contest.
 pub const NATS_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Where NATS is and who logs in.
+/// Address of NATS, and the login.
 #[derive(Debug, Args)]
 pub struct NatsArguments {
     /// Address of nats-server, such as `nats://127.0.0.1:4222`. Other machines need `tls://` and --creds.
@@ -30,13 +30,13 @@ pub struct OptionalNatsArguments {
     login: NatsLogin,
 }
 
-/// Who logs in, and whose certificates are trusted.
+/// Credentials and trusted CAs.
 #[derive(Debug, Clone, Args)]
 struct NatsLogin {
-    /// File of NATS credentials.
+    /// NATS credentials file.
     #[arg(long, value_name = "FILE")]
     creds: Option<PathBuf>,
-    /// File of certificates (PEM) of authorities beside those of this machine, for `tls://`.
+    /// PEM file of CA certificates to trust in addition to those of this machine, for `tls://`.
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
 }
@@ -50,7 +50,7 @@ impl NatsArguments {
         self.connect_within(name, Duration::ZERO)
     }
 
-    /// As [`NatsArguments::connect`], again and again for `timeout` while nothing answers.
+    /// As [`NatsArguments::connect`], retried for `timeout` while nothing answers.
     ///
     /// # Errors
     /// As [`NatsArguments::connect`].
@@ -67,7 +67,7 @@ impl NatsArguments {
 }
 
 impl OptionalNatsArguments {
-    /// Where NATS is, if it was said.
+    /// Access to NATS, if an address was given.
     ///
     /// # Errors
     /// When the address is refused.

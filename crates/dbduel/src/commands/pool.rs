@@ -23,7 +23,7 @@ pub struct Arguments {
     pub json: bool,
 }
 
-/// Reads, pools and prints.
+/// Reads the records, pools them and prints the result.
 ///
 /// # Errors
 /// When a record cannot be read, or two of them are not the same duel.
@@ -35,7 +35,7 @@ pub fn run(arguments: &Arguments) -> Result<Exit> {
             records.push(PoolRecord::of(dir.display().to_string(), &record));
         }
     }
-    let pool = pool(records)?.context("there is no record to pool")?;
+    let pool = pool(records)?.context("there are no records to pool")?;
     if arguments.json {
         console::print_json(&pool)?;
     } else {

@@ -1,4 +1,4 @@
-//! `dbduel quickstart`: a shipped first experiment, on SQLite or on the server at hand.
+//! `dbduel quickstart`: a shipped first experiment, on SQLite or on an installed server.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use crate::home;
 /// Options of `dbduel quickstart`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// What contends.
+    /// Product to run it on.
     #[arg(value_enum, default_value_t = Product::Sqlite, value_name = "PRODUCT")]
     pub product: Product,
     /// Directory in which the record's directory is created.
@@ -24,15 +24,14 @@ pub struct Arguments {
     pub results: PathBuf,
 }
 
-/// What a first experiment is about.
+/// Product of a first experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Product {
     /// A rollback journal against a write-ahead log, in a minute and with nothing but dbduel.
     Sqlite,
-    /// What a durable commit costs, in two minutes: on the MariaDB or MySQL that is installed here, or on a MariaDB that is
-    /// fetched.
+    /// Cost of a durable commit, in two minutes: on an installed MariaDB or MySQL, else on a fetched MariaDB.
     Mariadb,
-    /// What a durable commit costs, in two minutes: on the PostgreSQL that is installed here, or on one that is fetched.
+    /// Cost of a durable commit, in two minutes: on an installed PostgreSQL, else on a fetched one.
     Postgresql,
 }
 
@@ -44,7 +43,7 @@ struct OnServers {
     text: &'static str,
     /// The server that it names, fetched where none is installed.
     fetched: &'static str,
-    /// The installed servers that can take its place: those that have its settings.
+    /// The installed servers that can replace it: those that have its settings.
     installed: &'static [&'static str],
 }
 
@@ -82,12 +81,12 @@ pub fn quickstart(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> 
 }
 
 impl OnServers {
-    /// The experiment on an installed server where there is one.
+    /// The experiment on an installed server if there is one, else on the fetched one.
     fn on_server_at_hand(&self, home: &Home) -> Result<String> {
         for name in self.installed {
             if let Ok(build) = install::install(&ServerName::parse(name)?, home, &Silent) {
                 console::status_line(&format!(
-                    "using the server that is installed here: {}",
+                    "using the installed server {}",
                     build.daemon.display()
                 ));
                 return Ok(self.text.replace(self.fetched, name));
@@ -97,11 +96,11 @@ impl OnServers {
             .iter()
             .any(|server| server.id == self.fetched);
         let what = match is_here {
-            true => "was fetched earlier and is used",
-            false => "is fetched and unpacked privately",
+            true => "was fetched earlier and is used instead",
+            false => "is fetched and unpacked privately instead",
         };
         console::status_line(&format!(
-            "no such server is installed here; {} {what}",
+            "no suitable server is installed; {} {what}",
             self.fetched
         ));
         Ok(self.text.to_owned())

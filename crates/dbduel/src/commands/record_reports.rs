@@ -1,4 +1,4 @@
-//! The reports in a record's directory: all that follow from it, and no others.
+//! Writes the reports of a record into its directory, and removes stale ones.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::console;
 /// Permissions of a report, before the process's mask.
 const FILE_MODE: u32 = 0o666;
 
-/// Writes the record's reports, prints the terminal one if that `is_shown`, and gives their summary.
+/// Writes the record's reports, prints the terminal one if `is_shown`, and returns their summary.
 ///
 /// # Errors
 /// When the record cannot be read or written.
@@ -29,9 +29,8 @@ pub fn write(record: &Path, is_shown: bool) -> Result<Summary> {
     derive(&Record::open(record)?, &writer, is_shown)
 }
 
-/// Writes the record's reports where one is missing, or where they tell of less than the record has, as after a
-/// process was killed before it had written all. A record that is being written gets its reports from its writer. True when
-/// reports were written.
+/// Writes the record's reports when one is missing or they cover less than the record, as after a kill before all were
+/// written. Leaves a record that is being written to its writer. True when reports were written.
 ///
 /// # Errors
 /// When the record cannot be read, or a report cannot be written.
@@ -50,7 +49,7 @@ pub fn write_missing(record: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// True when every report is there, and the one that is written last tells of the journal's last entry.
+/// True when every report exists, and the one written last covers the journal's last entry.
 fn is_complete(evidence: &Record, record: &Path) -> bool {
     let mut names = report::FORMATS
         .iter()
@@ -66,12 +65,11 @@ pub(super) fn covers_until_ms(record: &Path) -> Option<u64> {
     document["summary"]["run"]["ended_ms"].as_u64()
 }
 
-/// The report that is written after all others; a test holds that it is the last of the formats.
+/// The report that is written last; a test checks that it is the last of the formats.
 const LAST_WRITTEN: &str = "report.json";
 
-/// Makes all reports of a record again from what is in it, and changes nothing else there: not even a torn last
-/// line, which the next run on the record completes. The record is held since before it was read. Gives the names
-/// of what was written.
+/// Rewrites all reports of a record and changes nothing else there, not even a torn last line, which is left to the
+/// next run on the record. `held` must be taken before the record is read. Returns the names of the written files.
 ///
 /// # Errors
 /// When a report cannot be written.
@@ -87,7 +85,7 @@ pub fn make_again(held: &Held, summary: &Summary, findings: &[Finding]) -> Resul
     Ok(files.into_iter().map(|file| file.name).collect())
 }
 
-/// As [`write()`], of a record that was read, by a writer that is there.
+/// As [`write()`], for a record already read and its open writer.
 ///
 /// # Errors
 /// When a report cannot be written.
@@ -117,7 +115,7 @@ fn options() -> report::Options {
     }
 }
 
-/// The reports that are files, each after what it links to, so that one that is there is whole.
+/// The report files, each after the files that it links to, so that an existing report is complete.
 fn files(summary: &Summary, findings: &[Finding], options: &report::Options) -> Vec<ExtraFile> {
     let mut files = Vec::new();
     for format in report::FORMATS {
@@ -133,7 +131,7 @@ fn files(summary: &Summary, findings: &[Finding], options: &report::Options) -> 
     files
 }
 
-/// Removes charts of earlier reports that the record, which has grown since, no longer gives.
+/// Removes charts of earlier reports that the record, grown since, no longer has.
 fn remove_stale(record: &Path, files: &[ExtraFile]) -> Result<()> {
     let listed = || format!("could not list `{}`", record.display());
     for entry in fs::read_dir(record).with_context(listed)? {

@@ -1,4 +1,4 @@
-//! `dbduel report`: a record rendered again, on any machine.
+//! `dbduel report`: renders a record again, on any machine.
 //!
 //! By default it prints the terminal report and rewrites the report files beside the data.
 
@@ -47,12 +47,12 @@ pub enum ReportFormat {
     Html,
     /// Markdown, for code forges and wikis.
     Markdown,
-    /// Print JSON.
+    /// JSON document.
     Json,
 }
 
 impl ReportFormat {
-    /// Its name in the table of formats.
+    /// Name in the table of formats.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ impl ReportFormat {
     }
 }
 
-/// Renders.
+/// Renders the report.
 ///
 /// # Errors
 /// When there is no record or the output cannot be written.
@@ -115,7 +115,8 @@ pub fn report(arguments: &Arguments) -> Result<Exit> {
     Ok(fail_if::exit(&summary, &arguments.fail_if))
 }
 
-/// Makes the record's files again, and says which, or why not: the report itself was given all the same.
+/// Rewrites the report files of the record and returns the status line: which files, or why none. The report itself is
+/// shown in both cases.
 fn made_again(held: Result<Held, RecordError>, summary: &Summary, findings: &[Finding]) -> String {
     let made = held.map_err(anyhow::Error::from).and_then(|held| {
         let names = record_reports::make_again(&held, summary, findings)?;
@@ -125,7 +126,7 @@ fn made_again(held: Result<Held, RecordError>, summary: &Summary, findings: &[Fi
             held.dir().display()
         ))
     });
-    made.unwrap_or_else(|error| format!("wrote no page beside the data: {error:#}"))
+    made.unwrap_or_else(|error| format!("could not rewrite the reports beside the data: {error:#}"))
 }
 
 /// The reports by name, and how many charts go with them: `report.html, report.md with 9 charts and report.json`.
@@ -150,7 +151,7 @@ fn listed(names: &[String]) -> String {
     report::words::joined_texts(&reports)
 }
 
-/// Writes to the file that was named, or to standard output.
+/// Writes to the file of --output, or to standard output.
 fn put(arguments: &Arguments, text: &str) -> Result<Exit> {
     match &arguments.output {
         Some(path) => fs::write(path, text)
@@ -160,7 +161,7 @@ fn put(arguments: &Arguments, text: &str) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What the report must contain, section by section, and where the record has it.
+/// The disclosure checklist, section by section, and where the record has each item.
 fn disclosure(items: &[Item]) -> String {
     let mut text = String::new();
     let mut section = "";
@@ -256,7 +257,7 @@ mod tests {
         let writer = RecordWriter::open(dir, 1).unwrap();
         let said = terminal_text(dir);
         assert!(
-            said.starts_with("wrote no page beside the data: "),
+            said.starts_with("could not rewrite the reports beside the data: "),
             "{said}"
         );
         assert!(!dir.join("report.html").exists());

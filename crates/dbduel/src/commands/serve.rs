@@ -18,7 +18,7 @@ use crate::home;
 /// Options of `dbduel serve`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Where servers listen for clients.
+    /// Address on which servers listen for clients.
     #[arg(long)]
     address: IpAddr,
     /// Where hosts share data and servers, if they do.
@@ -26,14 +26,14 @@ pub struct Arguments {
     nats: OptionalNatsArguments,
 }
 
-/// Obeys orders until standard input ends or a signal ends it, and ends the servers.
+/// Executes orders until standard input ends or a signal arrives, then ends the servers.
 ///
 /// # Errors
 /// When the answers cannot be written.
 pub fn serve(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
     let home = home::find(home)?;
     interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
-    let input = take_standard_input().context("cannot set standard input aside for orders")?;
+    let input = take_standard_input().context("could not reserve standard input for orders")?;
     // A process of an earlier contest that was killed may have left servers.
     let console = Console::new();
     clear_leftovers(&home, &console);

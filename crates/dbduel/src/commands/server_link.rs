@@ -17,10 +17,10 @@ pub struct Arguments {
     /// Name of the agent.
     #[arg(long)]
     host: String,
-    /// What people call the contest.
+    /// Name of the contest in messages.
     #[arg(long)]
     contest: String,
-    /// Identity of the process that conducts it.
+    /// Identity of the orchestrating process.
     #[arg(long)]
     orchestrator: String,
 }
@@ -30,7 +30,7 @@ pub struct Arguments {
 /// # Errors
 /// When the answers cannot be written.
 pub fn server_link(arguments: &Arguments) -> Result<Exit> {
-    let input = take_standard_input().context("cannot set standard input aside for orders")?;
+    let input = take_standard_input().context("could not reserve standard input for orders")?;
     let name = format!("dbduel run, servers of {}", arguments.contest);
     let nats = match arguments.nats.connect_within(&name, NATS_TIMEOUT) {
         Ok(nats) => nats,

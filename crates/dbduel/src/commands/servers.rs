@@ -12,10 +12,10 @@ use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::home;
 
-/// What `dbduel servers` does.
+/// Verbs of `dbduel servers`.
 #[derive(Debug, Subcommand)]
 pub enum Action {
-    /// List known and present servers.
+    /// List known and installed servers.
     List {
         /// Print JSON.
         #[arg(long)]
@@ -35,7 +35,7 @@ pub enum Action {
     },
 }
 
-/// Lists, installs or removes.
+/// Lists, installs or removes servers.
 ///
 /// # Errors
 /// When a name is unknown, or something cannot be fetched or removed.

@@ -17,7 +17,7 @@ pub struct Arguments {
     pub words: Vec<String>,
 }
 
-/// Runs the words behind `dbduel sysbench`, and prints what sysbench would.
+/// Runs the arguments of `dbduel sysbench`, with the output of sysbench.
 pub fn sysbench(words: &[String]) -> Exit {
     Exit::Sysbench(dbduel_sysbench::sysbench(words))
 }

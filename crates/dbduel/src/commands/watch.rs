@@ -35,11 +35,11 @@ pub struct Arguments {
     pub port: u16,
 }
 
-/// Between two looks at the journal.
+/// Interval between two reads of the journal's size.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// A page is rendered no more often than this: rendering takes processor time beside the contest.
 const RENEW_EVERY: Duration = Duration::from_secs(10);
-/// One that took long to make stays for so many times as long.
+/// A page stays for at least this many times its rendering time.
 const RENEW_REST: u32 = 20;
 
 /// The page of a cell, as the page of its sweep links to it.
@@ -48,15 +48,15 @@ const PAGE: &str = "report.html";
 /// Length of the token that a reader's address must have: 128 bits.
 const TOKEN_BYTES: usize = 16;
 
-/// Follows the record until the user has enough.
+/// Serves the report until the user ends it.
 ///
 /// # Errors
-/// When there is no record, or the address cannot be listened on.
+/// When there is no record, or it cannot listen on the port.
 pub fn watch(arguments: &Arguments) -> Result<Exit> {
     interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
     let address = serve(&arguments.record, arguments.port)?;
     console::print(&format!(
-        "{address}\nCtrl-C ends this; the contest goes on.\n"
+        "{address}\nCtrl-C stops the server; the contest continues.\n"
     ))?;
     while interrupt::urgency() == Urgency::None {
         std::thread::sleep(Duration::from_millis(100));
@@ -68,7 +68,7 @@ pub fn watch(arguments: &Arguments) -> Result<Exit> {
 /// ends; gives the address with its token.
 ///
 /// # Errors
-/// When there is neither, or the port cannot be listened on.
+/// When there is neither, or it cannot listen on the port.
 pub fn serve(dir: &Path, port: u16) -> Result<String> {
     let pages = Arc::new(Pages::new(dir)?);
     let token = secret(TOKEN_BYTES)?;
@@ -90,7 +90,7 @@ struct Pages {
 struct Page {
     html: String,
     journal_bytes: u64,
-    /// It is not rendered again before.
+    /// Earliest time at which it is rendered again.
     stays_until: Instant,
 }
 
@@ -127,7 +127,8 @@ impl Pages {
         }
     }
 
-    /// What a path is about, and the file that it asks for. A sweep's page links to those of its cells.
+    /// The record or sweep that a path is about, and the file that it asks for. A sweep's page links to those of its
+    /// cells.
     fn subject<'p>(&self, path: &'p str) -> Option<(PathBuf, &'p str)> {
         let path = path.strip_prefix('/')?;
         let Some((folder, file)) = path.rsplit_once('/') else {
@@ -146,7 +147,7 @@ impl Pages {
         self.sweep.as_ref().filter(|_| dir == self.dir)
     }
 
-    /// What has been written to the journals behind a page.
+    /// Size of the journals behind a page, bytes.
     fn journal_bytes(&self, dir: &Path) -> u64 {
         let of_record =
             |record: &Path| fs::metadata(record.join(EVENTS)).map_or(0, |metadata| metadata.len());
@@ -196,8 +197,8 @@ fn page_of_record(record: &Path) -> Result<String> {
     Ok(format.render(&summary, &findings, &options).text)
 }
 
-/// The page with a script that asks for it again when what it is about has grown beyond what it shows, and gives its
-/// links the token. The browser keeps the place on the page.
+/// The page with a script that reloads it when the journals have grown beyond `journal_bytes`, and adds the token to
+/// its links. The browser keeps the scroll position.
 fn followed(html: &str, journal_bytes: u64) -> String {
     let wait_ms = RENEW_EVERY.as_millis();
     let script = format!(

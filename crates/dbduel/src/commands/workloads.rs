@@ -1,4 +1,4 @@
-//! `dbduel workloads`: what the clients can do, and its parameters.
+//! `dbduel workloads`: lists the workloads and their parameters.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::exit::Exit;
 /// Options of `dbduel workloads`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Show this one with its parameters.
+    /// Show this workload with its parameters.
     pub name: Option<String>,
     /// Print JSON.
     #[arg(long)]

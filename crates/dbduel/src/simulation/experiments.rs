@@ -87,7 +87,7 @@ pub fn draw(random: &mut RandomStream) -> String {
     text
 }
 
-/// Draws what is to be decided as well: mostly nothing.
+/// Draws rules of `--fail-if`: mostly none.
 pub fn draw_rules(random: &mut RandomStream) -> Vec<FailIf> {
     let count = [0, 0, 1, 2][random.below(4)];
     let one = |random: &mut RandomStream| {

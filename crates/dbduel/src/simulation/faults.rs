@@ -1,4 +1,4 @@
-//! What may strike a contest, drawn from a seed.
+//! Faults that may strike a contest, drawn from a seed.
 
 use dbduel_stats::random::RandomStream;
 
@@ -7,7 +7,7 @@ use dbduel_testkit::faulty_files::Fault as FileFault;
 /// Kinds of faults: eleven that strike at a call, and four at a change of a file.
 pub const KINDS: usize = 15;
 
-/// What strikes at a call.
+/// A fault that strikes at a call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fault {
     /// A server is killed. Its connections break, or stay with what it leaves behind and answer nothing.
@@ -17,7 +17,7 @@ pub enum Fault {
     },
     /// A server answers nothing for so long, under load.
     ServerStalls { server: usize, seconds: f64 },
-    /// A server does not come up when it is started next.
+    /// The next start of a server fails.
     ServerDoesNotStart { server: usize },
     /// The load process is killed.
     LoadDies,
@@ -25,7 +25,7 @@ pub enum Fault {
     LoadStalls { seconds: f64 },
     /// The next answer of the load process cannot be understood.
     LoadAnswersGarbage,
-    /// A server lets no client in when one comes next.
+    /// A server refuses the next client.
     ClientsRefused,
     /// The user interrupts.
     Interrupt,
@@ -55,8 +55,9 @@ impl Fault {
         }
     }
 
-    /// Whether a contest may fail after it. It strikes the next start, answer or connection where it `had_effect` only then. What is not
-    /// here is survived whatever the moment, as long as it comes no more often than servers may be started again.
+    /// True when a contest may fail after it. A fault on the next start, answer or connection counts only if it
+    /// `had_effect`. A contest survives all other faults at any moment, as long as they are no more frequent than the
+    /// restarts of servers that it allows.
     pub fn may_end_it(self, had_effect: bool) -> bool {
         match self {
             Self::ServerDies { .. } | Self::LoadDies | Self::ClockStep { .. } => false,
@@ -105,7 +106,7 @@ pub fn kind_of(fault: FileFault) -> &'static str {
     }
 }
 
-/// What strikes one process of a contest.
+/// Faults that strike one process of a contest.
 #[derive(Debug, Clone, Default)]
 pub struct Strikes {
     /// At calls with these numbers.
@@ -115,7 +116,7 @@ pub struct Strikes {
 }
 
 impl Strikes {
-    /// Up to two strikes of a process that would make about so many calls and changes of files.
+    /// Up to two strikes on a process that would make about `calls` calls and `changes` changes of files.
     pub fn draw(random: &mut RandomStream, calls: usize, changes: usize) -> Self {
         let mut strikes = Self::default();
         for _ in 0..=random.below(2) {

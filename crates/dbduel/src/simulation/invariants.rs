@@ -1,4 +1,4 @@
-//! What holds after every process of a contest, and at its end.
+//! Invariants after every process of a contest, and at its end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use crate::commands::{record_reports, verify};
 use crate::exit::Exit;
 use crate::referee::Judge;
 
-/// Load beyond the budget that is none of the contest's fault, seconds: the last turn of a block may be longer than planned.
+/// Tolerated load beyond the budget, seconds: the last turn of a block may be longer than planned.
 const TOLERANCE_S: f64 = 0.5;
 
-/// Says why a promise is broken, unless it holds.
+/// Returns the reason as an error, unless the condition holds.
 macro_rules! ensure {
     ($holds:expr, $($why:tt)+) => {
         match $holds {
@@ -116,7 +116,7 @@ pub fn of_the_end(simulation: &Simulation, in_full: bool) -> Result<(), String> 
     Ok(())
 }
 
-/// No slice was begun twice, and none of a block of which an earlier process had begun one or a slice was lost.
+/// No slice was begun twice, and none in a block that an earlier process had begun or that had lost a slice.
 fn begun_once(record: &Record) -> Result<(), String> {
     let mut slices = BTreeSet::new();
     let (mut past, mut own) = (BTreeSet::new(), BTreeSet::new());
@@ -159,7 +159,8 @@ fn stamped_as_time_passed(own: &[Stamped], passed: Duration) -> Result<(), Strin
     Ok(())
 }
 
-/// A resumed contest expects of its warm-ups what the longest so far took; they may take as long as they may.
+/// Load stays within the budget. A resumed contest plans warm-ups as long as the longest so far; they may take up to
+/// their cap.
 fn within_budget(record: &Record, delayed_s: f64) -> Result<(), String> {
     let used_s = record.used_s();
     let schedule = &record.plan.schedule;
@@ -177,7 +178,7 @@ fn within_budget(record: &Record, delayed_s: f64) -> Result<(), String> {
     Ok(())
 }
 
-/// What the contest says to have decided, the judge of its record finds decided.
+/// The judge of the record agrees with the decisions of the contest.
 fn decided_as_judged(record: &Record, rules: &[FailIf]) -> Result<(), String> {
     let plan = &record.plan;
     let judge = Judge {

@@ -19,7 +19,7 @@ use dbduel_record::statements::StatementExample;
 use super::pass_s;
 use super::world::{Clients, Shared, World};
 
-/// How long the last transactions of a slice go on after its ordered end, seconds.
+/// Time that the last transactions of a slice take after its ordered end, seconds.
 const DRAINED_S: f64 = 0.002;
 /// A wait of the load process for an answer beyond what was ordered, seconds.
 const GRACE_S: f64 = 15.0;
@@ -40,7 +40,7 @@ pub struct SimulatedLoad {
     failure: Option<String>,
 }
 
-/// What a slice counted.
+/// Counts of a slice.
 #[derive(Default)]
 struct Counted {
     ok: u64,
@@ -79,7 +79,7 @@ impl SimulatedLoad {
         position.expect("the plan has this contender")
     }
 
-    /// What keeps the clients of a contender from a server's answer.
+    /// Reason why a contender's clients get no answer from a server, if any.
     fn obstacle(&self, order: &SliceOrder) -> Option<String> {
         let number = self.server(&order.contender);
         let mut world = self.world.0.borrow_mut();
@@ -138,7 +138,7 @@ impl SimulatedLoad {
         None
     }
 
-    /// Lets the clients work for `seconds`; what comes of that.
+    /// Lets the clients work for `seconds`. Returns the tick and its mean latency, seconds.
     fn work(&self, order: &SliceOrder, seconds: f64, offset_s: f64) -> (Tick, f64) {
         let number = self.server(&order.contender);
         let mut world = self.world.0.borrow_mut();
@@ -236,7 +236,7 @@ impl SimulatedLoad {
         Ok(self.answer(order, counted, drained_s, open_ns))
     }
 
-    /// Lets time pass in which nothing is done, because of a fault.
+    /// Lets time pass without work, because of a fault.
     fn delay(&self, seconds: f64) {
         pass_s(seconds);
         self.world.0.borrow_mut().delayed_s += seconds;

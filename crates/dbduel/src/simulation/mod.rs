@@ -51,9 +51,9 @@ use load::SimulatedLoad;
 use server::SimulatedServer;
 use world::{Killed, Shared, World};
 
-/// Of so many contests one is verified and reported in full.
+/// One contest of this many is verified and reported in full.
 const REPORTED_EVERY: u64 = 10;
-/// An experiment that is refused with so much has another mistake, seconds.
+/// Largest budget tried, seconds: an experiment refused with it has another mistake.
 const BUDGET_S_MAX: f64 = 10_000.0;
 /// Processes with faults that one contest may have; the one after them ends it.
 const PROCESSES_WITH_FAULTS: u32 = 2;
@@ -101,7 +101,7 @@ enum End {
     Panicked(String),
 }
 
-/// What a simulation came to.
+/// Result of a simulation.
 #[derive(Debug, Default)]
 struct Outcome {
     processes: u32,
@@ -115,13 +115,13 @@ struct Simulation {
     random: RandomStream,
     folder: tempfile::TempDir,
     text: String,
-    /// What the user wants to have decided, too.
+    /// Rules of `--fail-if`.
     rules: Vec<FailIf>,
     plan: Planned,
     world: Shared,
     /// The records as the process before left them.
     seen: BTreeMap<PathBuf, Record>,
-    /// What happened, for the one who reads of a failure.
+    /// Events for the report of a failure.
     log: Vec<String>,
     struck: Vec<&'static str>,
     /// A process was struck in a way after which it may fail.
@@ -293,7 +293,7 @@ impl Simulation {
         }
     }
 
-    /// Runs it; says of a failure all that is needed to find its cause.
+    /// Runs it; the error of a failure contains all that is needed to find its cause.
     fn run(mut self) -> Result<Outcome, String> {
         self.conduct().map_err(|why| {
             let mut text = format!("seed {}: {why}\n", self.seed);
@@ -318,7 +318,7 @@ fn in_memory() -> PathBuf {
     }
 }
 
-/// What an experiment is of.
+/// A planned contest or sweep.
 #[derive(Clone)]
 enum Planned {
     Duel(Box<Plan>),
@@ -350,7 +350,7 @@ fn plan(path: &Path, text: &str) -> Result<(Planned, Vec<Contender>)> {
     Ok((Planned::Sweep, contenders.unwrap_or_default()))
 }
 
-/// How a contest ended, as its exit code says it.
+/// Exit code for the end of a contest.
 fn conducted(reason: EndReason) -> Result<Exit> {
     Ok(match reason {
         EndReason::Decided => Exit::Done,
@@ -360,7 +360,7 @@ fn conducted(reason: EndReason) -> Result<Exit> {
     })
 }
 
-/// What a panic says.
+/// Message of a panic.
 fn said(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<String>().cloned();
     let text = text.or_else(|| payload.downcast_ref::<&str>().map(|&text| text.to_owned()));

@@ -82,7 +82,7 @@ impl SimulatedServer {
 }
 
 impl Drop for SimulatedServer {
-    /// As a running server is ended with what holds it; a killed process ends nothing.
+    /// Ends a running server, as dropping a real one does; a killed process ends nothing.
     fn drop(&mut self) {
         let mut world = self.world.0.borrow_mut();
         if !world.is_killed() {

@@ -23,17 +23,18 @@ const CALL: Duration = Duration::from_millis(1);
 const SHOWN_MAX: usize = 40;
 /// Throughput of one client on a machine without noise, transactions per second.
 const RATE_PER_S: f64 = 400.0;
-/// Alike, nearly alike, and far apart.
+/// Relative speeds: equal, nearly equal, and far apart.
 const SPEEDS: [f64; 5] = [1.0, 1.0, 1.03, 1.2, 0.5];
 /// How a server without warm caches is slower, and how fast that fades under load.
 const COLD_SHARE: f64 = 0.4;
 const WARM_S: f64 = 0.5;
 
-/// What a kill unwinds with: nothing of a killed process runs after it.
+/// Panic payload of a kill: nothing of a killed process runs after it.
 #[derive(Debug)]
 pub struct Killed;
 
-/// What a contest may not do, whatever strikes it. Kept, because a contest would take an error for that of a server.
+/// Violations of rules that hold under every fault. Collected, because a contest would take an error for that of a
+/// server.
 #[derive(Debug, Default)]
 pub struct Breaches(pub Vec<String>);
 
@@ -53,7 +54,7 @@ pub struct ServerState {
     pub was_driven_dead: bool,
     /// How often it was started.
     pub starts: u32,
-    /// It ran when what holds it was dropped, which ends it: the contest did not stop it.
+    /// It was running when its handle was dropped, which ends it: the contest did not stop it.
     pub was_dropped: bool,
     /// How often it will refuse to start.
     pub refusals: u32,
@@ -79,7 +80,7 @@ pub struct Clients {
     pub is_under_load: bool,
 }
 
-/// What strikes the load next.
+/// Faults that strike the load next.
 #[derive(Debug, Default)]
 pub struct LoadState {
     /// Load processes that run.
@@ -110,7 +111,7 @@ pub struct World {
     faults: Vec<(usize, Fault)>,
     /// Faults that have struck.
     pub struck: Vec<Fault>,
-    /// What was to strike the next start, answer or connection has struck one.
+    /// True when a fault on the next start, answer or connection has struck one.
     pub had_effect: bool,
     /// The last calls, and what struck.
     log: VecDeque<String>,
@@ -151,7 +152,7 @@ impl World {
         }
     }
 
-    /// A process begins in which these faults will strike, at the calls with these numbers. Servers that the one before left behind
+    /// Begins a process that these faults strike at the calls with these numbers. Servers left behind by the one before
     /// have been ended.
     pub fn begin(&mut self, files: &Arc<FaultyFiles>, faults: Vec<(usize, Fault)>) {
         self.files = Arc::clone(files);
@@ -181,7 +182,7 @@ impl World {
         self.is_killed || self.files.is_over()
     }
 
-    /// What happened last.
+    /// The last calls and faults.
     pub fn last(&self) -> String {
         Vec::from_iter(self.log.iter().cloned()).join("\n")
     }

@@ -212,7 +212,7 @@ fn gibibytes(text: &str) -> Option<f64> {
 
 /// The seconds that a plan asks for which is refused for want of time.
 fn asked_for(said: &str) -> Option<u64> {
-    let (_, rest) = said.split_once("give it ")?;
+    let (_, rest) = said.split_once("use a budget of ")?;
     let (number, rest) = rest.split_once(' ')?;
     let factor = match rest.split_whitespace().next()? {
         "s" => 1.0,

@@ -30,7 +30,7 @@ fn after_a_kill_the_next_start_ends_the_orphans_and_goes_on() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
     assert_eq!(
-        said.matches("that an earlier run had left behind").count(),
+        said.matches("left behind by an earlier run").count(),
         2,
         "{said}"
     );

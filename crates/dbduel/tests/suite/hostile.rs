@@ -155,7 +155,7 @@ fn a_manifest_names_nothing_outside_of_its_record() {
         command.arg("verify").arg(&record);
         let output = ended(command);
         assert_eq!(output.status.code(), Some(4), "{}", said(&output));
-        let refusal = format!("names `{path}`, which is no path inside of the record");
+        let refusal = format!("names `{path}`, which is not a path inside the record");
         assert!(said(&output).contains(&refusal), "{}", said(&output));
         assert!(!said(&output).contains("digest of"), "{}", said(&output));
     }
@@ -185,7 +185,7 @@ fn times_of_a_plan_that_are_none_are_refused_before_anything_waits_for_them() {
             let output = ended(command);
             let said = said(&output);
             assert_eq!(output.status.code(), Some(1), "{key}: {said}");
-            let refusal = format!("`{table}.{key}` is {seconds:e}, and a time is from 0 to 1e9 s");
+            let refusal = format!("`{table}.{key}` is {seconds:e}; a time must be from 0 to 1e9 s");
             assert!(said.contains(&refusal), "{said}");
         }
     }

@@ -396,7 +396,7 @@ fn images_that_cannot_be_had_or_trusted_are_refused() {
         &closed,
         &[
             "connection refused",
-            "reachable from here",
+            "is reachable",
             "skopeo copy docker://",
         ],
     );
@@ -441,11 +441,7 @@ fn images_that_cannot_be_had_or_trusted_are_refused() {
     std::fs::write(&blob, &bytes).unwrap();
     let downloads = private.join("downloads/oci");
     let _ = std::fs::remove_dir_all(&downloads);
-    refused(
-        &private,
-        &oci("files:1"),
-        &["other bytes than its manifest names"],
-    );
+    refused(&private, &oci("files:1"), &["do not match the manifest"]);
     let damaged = dir.path().join("damaged");
     layout(&damaged, &layers);
     let hex = digests[1].strip_prefix("sha256:").unwrap();
@@ -459,7 +455,7 @@ fn images_that_cannot_be_had_or_trusted_are_refused() {
     refused(
         &private,
         &on_disk(&dir.path().join("files")),
-        &["is no OCI image layout"],
+        &["is not an OCI image layout"],
     );
     refused(
         &private,
@@ -482,7 +478,7 @@ fn images_that_cannot_be_had_or_trusted_are_refused() {
     refused(
         &private,
         &on_disk(&hostile),
-        &["could not unpack the layer", "leads out of it"],
+        &["could not unpack the layer", "leads outside of it"],
     );
     assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
 }

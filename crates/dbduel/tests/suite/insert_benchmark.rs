@@ -62,7 +62,7 @@ fn slices_of_fixed_work_have_a_longest_time_and_no_guard() {
         "slice = \"5 s\"\n",
         "",
         &workload,
-        "the longest time of one with `slice`",
+        "set their time limit with `slice`",
     );
     refused(
         "slice = \"5 s\"\n",

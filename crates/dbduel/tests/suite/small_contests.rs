@@ -78,7 +78,7 @@ fn mariadb_is_killed_with_the_lab_resumed_and_its_record_can_be_trusted() {
     let said = killed_and_resumed(&lab, || {
         assert_eq!(servers_left().len(), 2, "both servers are orphans now");
     });
-    let ended = said.matches("that an earlier run had left behind").count();
+    let ended = said.matches("left behind by an earlier run").count();
     assert_eq!(ended, 2, "{said}");
 
     let dir = lab.record_dir();

@@ -99,19 +99,19 @@ fn workloads_that_cannot_share_tables_are_refused() {
         "table_size = 10\n",
         "table_size = 3_000\n",
         "30:8",
-        "is filled with 2000 rows and would need 3000",
+        "has 2000 rows, but needs 3000",
     );
     check(
         "table_size = 10\n",
         "tables = 3\n",
         "30:8",
-        "have no `sbtest3`",
+        "there is no table `sbtest3`",
     );
     check(
         "table_size = 10\n",
         "secondary = true\n",
         "30:8",
-        "filled in another form",
+        "has a different definition",
     );
     check(
         "tables = 2\n",
@@ -293,7 +293,7 @@ range_size = 10
     assert_eq!(other["steps"][0], "sbtestN: range k_N");
     assert_eq!(claims.len(), 1, "{claims:?}");
     assert!(
-        claims[0].contains("`checked-later` has another plan than `pushed`"),
+        claims[0].contains("`checked-later` has a different plan from `pushed`"),
         "{claims:?}"
     );
 

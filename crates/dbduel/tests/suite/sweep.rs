@@ -313,12 +313,12 @@ fn mistakes_in_swept_settings_are_said_with_line_and_column() {
     check(
         "settings.innodb-flush-log-at-trx-commit = [0, 1]",
         "21:10",
-        "contender `first` has a value of its own",
+        "contender `first` sets its own value",
     );
     check(
         &of("second", "settings.innodb_flush_log_at_trx_commit = [0, 1]"),
         "21:28",
-        "contender `second` has a value of its own",
+        "contender `second` sets its own value",
     );
     check(
         &of("secnod", "settings.back_log = [50, 60]"),

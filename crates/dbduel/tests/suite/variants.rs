@@ -90,14 +90,14 @@ fn variants_that_cannot_compete_are_refused_at_their_places() {
         variants,
         "general_log_file = [\"own.log\", \"/tmp/else.log\"]",
         "6:45",
-        "variant `general_log_file`: it cannot be set so",
+        "variant `general_log_file`: invalid value",
     );
     check_refused(
         DUEL,
         "[schedule]\n",
         "[schedule]\nepochs = 3\n",
         "6:14",
-        "variants and `epochs` cannot stand in one experiment",
+        "variants cannot be combined with `epochs`",
     );
     check_refused(
         DUEL,

@@ -1,4 +1,5 @@
-//! Rules about what the comparison of facts leaves out: what no side shows, one side alone has, or no fact covers.
+//! Rules about settings outside the comparison of facts: shown by no side, present on one side only, or covered by no
+//! fact.
 
 use dbduel_record::event::Severity;
 

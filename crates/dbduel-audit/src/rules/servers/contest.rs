@@ -1,4 +1,4 @@
-//! Rules about the contest as a whole: what only shows when contenders are seen together.
+//! Rules about the contest as a whole, for problems that a single contender does not show.
 
 use dbduel_record::event::Severity;
 use dbduel_text::percent;
@@ -16,7 +16,7 @@ const IN_MEMORY_MAX: f64 = 0.9;
 const ON_DISK_MIN: f64 = 1.2;
 /// Sizes of one dataset that differ by no more than this share are one size (a rule of thumb).
 const SIZE_SWING: f64 = 0.1;
-/// Rates that differ by more than this factor are told (a rule of thumb).
+/// Rates that differ by more than this factor are reported (a rule of thumb).
 const RATE_RATIO: f64 = 2.0;
 /// Rates closer than this many standard deviations may be one (a rule of thumb). More than the usual two or three:
 /// deadlocks come in clusters.
@@ -67,7 +67,7 @@ pub fn data_against_pool(case: &Case) -> Vec<Finding> {
                     severity,
                     &[one, two],
                     claim,
-                    "Choose a data or pool size that puts all sides into one class.",
+                    "Choose a data or pool size that puts all sides into the same class.",
                 )
                 .of(kind),
             )
@@ -119,7 +119,7 @@ pub fn rollbacks(case: &Case) -> Vec<Finding> {
     )
 }
 
-/// So many of so many.
+/// A count and its total.
 #[derive(Clone, Copy)]
 struct Rate {
     count: f64,

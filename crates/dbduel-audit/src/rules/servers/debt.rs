@@ -130,9 +130,7 @@ fn postgresql_unseen(contender: &Contender<'_>) -> Option<Vec<String>> {
             .is_some_and(|dead| dead > 0.0)
         && let Some(period) = awake_s("autovacuum_naptime")
     {
-        unseen.push(format!(
-            "autovacuum (looked for every {period} of its load)"
-        ));
+        unseen.push(format!("autovacuum (checked every {period} of its load)"));
     }
     Some(unseen)
 }

@@ -7,7 +7,7 @@ use crate::evidence::ServerEvidence;
 use crate::finding::{Finding, FindingKind, quoted};
 use crate::{Case, Product, Stage};
 
-/// What to do about evidence that is missing.
+/// Remedy for missing evidence.
 const PUBLISH: &str = "Publish them with the figures.";
 
 pub fn missing_dumps(case: &Case) -> Vec<Finding> {

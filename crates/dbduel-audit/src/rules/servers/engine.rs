@@ -18,7 +18,7 @@ const CHECKPOINT_AGE_MAX: f64 = 0.75;
 const SCAN_BUDGET_FREE: f64 = 16_384.0;
 /// A depth up to this is usual (a rule of thumb), pages per instance and second.
 const SCAN_DEPTH_USUAL: f64 = 4096.0;
-/// Fewer waits than this, in a whole run, are told and no bias (a rule of thumb): they come in bursts.
+/// Fewer waits than this, in a whole run, are reported but are no bias (a rule of thumb): they come in bursts.
 const WAITS_MIN: f64 = 500.0;
 
 pub fn redo_too_small(contender: &Contender<'_>) -> Option<Hit> {
@@ -430,7 +430,7 @@ pub fn compression_missing(contender: &Contender<'_>) -> Option<Hit> {
         return Some(
             Hit::new(
                 what,
-                "The file system or device cannot; compare allocated blocks of the table files.",
+                "The file system or device does not support it; compare allocated blocks of the table files.",
             )
             .from(contender, &["innodb_use_trim"]),
         );

@@ -9,7 +9,7 @@ use crate::value::Value;
 
 /// Share of cache look-ups that may miss (a rule of thumb).
 const MISS_SHARE_MAX: f64 = 0.01;
-/// Fewer overflows than this, in a whole run, are told and no bias (a rule of thumb).
+/// Fewer overflows than this, in a whole run, are reported but are no bias (a rule of thumb).
 const OVERFLOWS_MIN: f64 = 100.0;
 /// Share of connections that may need a new thread (a rule of thumb).
 const NEW_THREAD_SHARE_MAX: f64 = 0.1;
@@ -262,10 +262,10 @@ pub fn counters_lost(contender: &Contender<'_>) -> Option<Hit> {
     let lost = contender.server().stints_lost;
     (lost > 0).then(|| {
         let what = match lost {
-            1 => "lost the counters of one of its stints by ending; rates are of the others"
+            1 => "lost the counters of one stint when it ended; rates cover the other stints"
                 .to_owned(),
             many => format!(
-                "lost the counters of {many} of its stints by ending; rates are of the others"
+                "lost the counters of {many} stints when it ended; rates cover the other stints"
             ),
         };
         let mut hit = Hit::new(
@@ -277,7 +277,7 @@ pub fn counters_lost(contender: &Contender<'_>) -> Option<Hit> {
     })
 }
 
-/// Variables that show what the engine adapts by itself, not what it was set to.
+/// Variables that show what the engine adapts by itself, not the configured value.
 const ADAPTED: &[&str] = &["innodb_thread_sleep_delay"];
 
 pub fn changed(contender: &Contender<'_>) -> Option<Hit> {

@@ -1,6 +1,6 @@
-//! What can be wrong with one server alone, or with the contest as a whole.
+//! Problems of one server alone, or of the contest as a whole.
 //!
-//! Whether what a rule finds of a server is bias or merely makes the result less relevant depends on the other servers, and is
+//! A problem of a server is bias or only makes the result less relevant, depending on the other servers; that is
 //! decided here. Limits called a rule of thumb are heuristics and stand in the claim beside the number.
 
 pub mod compared;
@@ -32,7 +32,7 @@ use crate::{Case, Contest};
 /// A measured value that is less than this many times its limit, on one side alone, is no bias (a rule of thumb).
 const EXCESS_MIN: f64 = 2.0;
 
-/// How far a gauge of one server swings within a run (a rule of thumb): so many times less does its excess count.
+/// How far a gauge of one server swings within a run (a rule of thumb): its excess is divided by this.
 const GAUGE_SWING: f64 = 2.0;
 
 /// One contender of a case.
@@ -42,14 +42,14 @@ pub struct Contender<'a> {
     pub index: usize,
 }
 
-/// What is wrong with a contender.
+/// A problem of a contender.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
     /// What is wrong, a clause that follows the contender's name, with the numbers in it.
     pub what: String,
-    /// What it rests on.
+    /// The evidence for it.
     pub from: Vec<Read>,
-    /// What to do.
+    /// Suggested action.
     pub remedy: String,
     /// Settings that would help.
     pub set: Vec<(String, String)>,
@@ -183,7 +183,7 @@ impl<'a> Contender<'a> {
         self.fact(fact)?.number()
     }
 
-    /// What a variable says, as a switch.
+    /// Value of a variable, as a switch.
     pub(super) fn switch(&self, variable: &str) -> Option<bool> {
         Value::read(self.server().variables.get(variable)?).switch()
     }

@@ -11,7 +11,7 @@ use crate::{Case, Stage};
 /// Options and files that a claim names; the evidence has all of them.
 const NAMED: usize = 3;
 
-/// One finding for each contender whose server does not take its option file.
+/// One finding for each contender whose server rejects its option file.
 pub fn refused(case: &Case) -> Vec<Finding> {
     let contenders = case.contenders.iter();
     contenders
@@ -56,7 +56,7 @@ fn refused_by(server: &ServerEvidence, stage: Stage) -> Finding {
         .resting_on([evidence])
 }
 
-/// Says for which product the file is, when all that is refused is of one other.
+/// Names the product that the file is for, when all refused options belong to one other product.
 fn whose_file(server: &ServerEvidence) -> String {
     let mut products = server
         .refused
@@ -71,7 +71,7 @@ fn whose_file(server: &ServerEvidence) -> String {
     }
 }
 
-/// One finding for each contender whose option file includes what is not at hand.
+/// One finding for each contender whose option file includes a missing file.
 pub fn incomplete(case: &Case) -> Vec<Finding> {
     let contenders = case.contenders.iter();
     contenders

@@ -1,4 +1,4 @@
-//! A rule about power cuts before the contest, and what they left.
+//! A rule about power cuts before the contest, and the commits that they lost.
 
 use dbduel_record::event::Severity;
 use dbduel_text::counts;
@@ -13,16 +13,19 @@ pub fn disproved(contender: &Contender<'_>) -> Option<Hit> {
         return None;
     }
     let what = format!(
-        "claims that commits survive a power cut and did not keep them in {} of {}: {} of {} were gone, and {} left wrong data \
+        "claims that commits survive a power cut but failed in {} of {}: {} of {} were lost, and {} left wrong data \
          or a server that did not start; {}",
         proof.cuts_with_loss + proof.cuts_corrupt,
         counts::things(proof.cuts.into(), "cut"),
         counts::of(proof.lost),
         counts::things(proof.acknowledged, "acknowledged commit"),
         counts::things(proof.cuts_corrupt.into(), "cut"),
-        proof.example.as_deref().unwrap_or("no cut was described")
+        proof
+            .example
+            .as_deref()
+            .unwrap_or("no example was recorded")
     );
-    let remedy = "`dbduel crash-test` with this experiment keeps an image of such a disk and the order of its writes.";
+    let remedy = "Run `dbduel crash-test` with this experiment: it keeps an image of such a disk and the order of its writes.";
     let mut hit = Hit::new(what, remedy);
     hit.severity = Some(Severity::Void);
     Some(hit)

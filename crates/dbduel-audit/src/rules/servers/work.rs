@@ -1,4 +1,4 @@
-//! Why contenders differ: work per transaction by the servers' counters.
+//! Work per transaction by the servers' counters, as a possible cause of a difference.
 //!
 //! Counters that differ are evidence, not a proved cause; counters that do not differ leave a result
 //! without any.
@@ -14,12 +14,12 @@ use crate::{Case, Product, Stage};
 
 /// Less work per transaction than this explains nothing (a rule of thumb).
 const WORK_MIN: f64 = 0.01;
-/// What differs by more than this factor may explain a result (a rule of thumb).
+/// A difference by more than this factor may explain a result (a rule of thumb).
 pub const TELLING_RATIO: f64 = 1.2;
 /// A margin beyond this needs a cause (a rule of thumb).
 const MARGIN: f64 = 1.1;
 
-/// Counters that are work, with what a unit of them is.
+/// Counters of work, with their units.
 const WORK: &[(&str, &str)] = &[
     ("innodb_data_reads", "data reads"),
     ("innodb_data_writes", "data writes"),
@@ -47,7 +47,7 @@ const POSTGRESQL_WORK: &[(&str, &str)] = &[
     ("deadlocks", "deadlocks"),
 ];
 
-/// Kinds of work with how much of each one transaction took.
+/// Work per transaction, by kind.
 type Profile = Vec<(&'static str, f64)>;
 
 pub fn unexplained(case: &Case) -> Vec<Finding> {
@@ -96,10 +96,10 @@ pub fn unexplained(case: &Case) -> Vec<Finding> {
     explained.collect()
 }
 
-/// What a result without a cause leaves open.
+/// How to read a result without a known cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Doubt {
-    /// Nothing: another resource differs with it.
+    /// Nothing open: another resource differs with it.
     None,
     /// It is not known whether there is a difference at all.
     Unknown,
@@ -141,7 +141,7 @@ fn without_counters(one: &ServerEvidence, two: &ServerEvidence) -> Finding {
     Finding::new(Severity::Doubt, &[], claim, remedy).of(FindingKind::Undisclosed)
 }
 
-/// Whose counters a server keeps.
+/// The family of counters that a server keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Counts {
     OfMySql,

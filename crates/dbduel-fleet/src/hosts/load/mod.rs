@@ -1,7 +1,8 @@
 //! The link to load hosts: a load process for the contest, whose threads are on other machines.
 //!
-//! It takes orders on standard input and answers on standard output as a load process does. Each order goes to the agents of
-//! all load hosts, and the answer is the sum of theirs. A host that is out of reach ends it, by name.
+//! It takes orders on standard input and answers on standard output as a load process does. Each order goes to the
+//! agents of all load hosts, and the answer is the sum of theirs. A host that is out of reach ends the link with an
+//! error that names it.
 
 pub(super) mod permitted;
 mod slice;
@@ -25,10 +26,10 @@ use super::{
 /// Time for an answer beyond what its order allows the load process.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What falls into the link's inbox.
+/// An event in the link's inbox.
 type Event = super::Event<Order>;
 
-/// Which hosts, and what their load processes are.
+/// The hosts, and the options of their load processes.
 #[derive(Debug)]
 pub struct LinkConfig {
     /// Names of agents, in the order of the plan.
@@ -37,11 +38,11 @@ pub struct LinkConfig {
     pub asker: Asker,
     /// Threads of each load process.
     pub threads: u32,
-    /// How long each wait of a thread polls before it sleeps, microseconds.
+    /// Time that a waiting thread polls before it sleeps, microseconds.
     pub busy_poll_us: u32,
 }
 
-/// Attaches to all hosts and obeys the orders on `input` until it ends.
+/// Attaches to all hosts and passes on the orders on `input` until it ends.
 ///
 /// # Errors
 /// When the answers cannot be written.
@@ -82,15 +83,15 @@ pub fn run(
     Ok(())
 }
 
-/// Says on `output` why there is no link.
+/// Writes to `output` why there is no link.
 ///
 /// # Errors
-/// When that cannot be written.
+/// When `output` cannot be written.
 pub fn refuse(mut output: impl Write, why: String) -> Result<()> {
     write_answer(&mut output, &Answer::Unreachable { why }).context("cannot write answers")
 }
 
-/// Attaches to all hosts. Always in the order of their names, so that of two orchestrators one gets them all.
+/// Attaches to all hosts, in the order of their names, so that one of two orchestrators gets them all.
 fn attach_all(
     nats: &Nats,
     config: &LinkConfig,
@@ -177,7 +178,7 @@ impl<O: Write> LoadLink<'_, O> {
             }
             if host.link.is_broken() {
                 return Err(Stop::Unreachable(format!(
-                    "load host `{}` does not take what is sent to it",
+                    "load host `{}` does not acknowledge its orders",
                     host.name
                 )));
             }
@@ -185,7 +186,7 @@ impl<O: Write> LoadLink<'_, O> {
         Ok(event)
     }
 
-    /// Ends the link since a host is not heard, or none is for want of NATS.
+    /// The stop for a silent host, or for all hosts when the connection to NATS is lost.
     fn out_of_reach(&self, host: &str, silent: Duration) -> Stop {
         out_of_reach(self.nats, &format!("load host `{host}`"), silent)
     }
@@ -199,7 +200,7 @@ impl<O: Write> LoadLink<'_, O> {
             }
             Ok(answer) => Ok(answer),
             Err(error) => Err(Stop::Unreachable(format!(
-                "load host `{name}` answered what is not understood: {error}"
+                "load host `{name}` sent an answer that is not understood: {error}"
             ))),
         }
     }
@@ -259,7 +260,7 @@ impl<O: Write> LoadLink<'_, O> {
                 other => {
                     let why = match other {
                         Answer::Refused { why } => why,
-                        other => format!("it answered out of turn: {other:?}"),
+                        other => format!("it sent an unexpected answer: {other:?}"),
                     };
                     let why = format!("load host `{}`: {why}", self.hosts[host].name);
                     self.close(contender)?;
@@ -300,7 +301,7 @@ impl<O: Write> LoadLink<'_, O> {
         })
     }
 
-    /// Lets the hosts go.
+    /// Releases the hosts.
     fn end(&self) {
         for host in &self.hosts {
             host.link.send(BYE.to_vec());

@@ -1,7 +1,8 @@
-//! What an agent lets its load process do: load on a server that listens on the network, by workloads of the program.
+//! Orders that an agent passes to its load process: load on a server that listens on the network, by built-in
+//! workloads.
 //!
-//! Every order is checked, whatever the orchestrator did: nothing that names a file, a program or a statement of the author's
-//! choice.
+//! Every order is checked, even if the orchestrator checked it: none may name a file, a program or a statement of the
+//! author's choice.
 
 use dbduel_driver::TlsMode;
 use dbduel_driver::address::Address;
@@ -11,12 +12,12 @@ use serde_json::Value;
 
 use crate::permitted::foreign_character;
 
-/// Refuses an order that an agent would not pass on, and what is no order.
+/// Refuses an order that an agent does not pass on, and a line that is not an order.
 ///
 /// # Errors
-/// Why; the order is not repeated, since it may hold a password.
+/// The reason; the order is not quoted, since it may hold a password.
 pub fn check(line: &[u8]) -> Result<(), String> {
-    let order = serde_json::from_slice(line).map_err(|error| format!("no order: {error}"))?;
+    let order = serde_json::from_slice(line).map_err(|error| format!("not an order: {error}"))?;
     match order {
         Order::Open(order) => check_open(&order),
         Order::Slice(_)
@@ -37,7 +38,9 @@ fn check_open(order: &OpenOrder) -> Result<(), String> {
         return Err("load hosts have no certificates for servers".to_owned());
     }
     if order.workload.name == script::NAME {
-        return Err("load hosts run no scripts, which may do all that a program may".to_owned());
+        return Err(
+            "load hosts run no scripts, because a script can do anything a program can".to_owned(),
+        );
     }
     for (what, text) in [("database", &order.database), ("account", &order.user)] {
         check_text(what, text)?;
@@ -56,7 +59,8 @@ fn check_open(order: &OpenOrder) -> Result<(), String> {
 fn check_text(what: &str, text: &str) -> Result<(), String> {
     match foreign_character(text) {
         Some(other) => Err(format!(
-            "load hosts take no {other:?} in `{what}`: it might be part of a path or of a statement"
+            "load hosts do not allow {other:?} in `{what}`: it might be part of a path or of a \
+             statement"
         )),
         None => Ok(()),
     }
@@ -108,6 +112,6 @@ mod tests {
         refused("/workload/parameters/engine", json!("/etc/x"), "'/'");
         refused("/workload/parameters", json!({ "config": "x" }), "no files");
         refused("/database", json!("x`y"), "'`'");
-        assert!(check(b"rm -rf /").unwrap_err().contains("no order"));
+        assert!(check(b"rm -rf /").unwrap_err().contains("not an order"));
     }
 }

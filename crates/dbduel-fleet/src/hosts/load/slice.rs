@@ -12,32 +12,33 @@ use dbduel_record::commits::CommitRange;
 use super::super::{OUT_OF_REACH_MAX, SILENCE_MAX, Stop, clock_subject};
 use super::{ANSWER_TIMEOUT, Event, LoadLink};
 
-/// From the order of a slice until it begins at least, beside the time that messages take: for the processes that pass it on.
+/// Least time from the order of a slice to its beginning, beside the time of messages: for the processes that pass it
+/// on.
 pub(super) const LEAD_MIN: Duration = Duration::from_millis(30);
 /// The longest such time, after hosts that began late.
 const LEAD_MAX: Duration = Duration::from_secs(1);
-/// Questions to each host, from whose quickest answer its clock is known.
+/// Questions to each host about its clock; the quickest answer counts.
 const CLOCK_QUESTIONS: usize = 5;
-/// Such an answer takes no longer, or is lost.
+/// Longest wait for such an answer.
 const CLOCK_TIMEOUT: Duration = Duration::from_secs(1);
-/// A host that begins so much later than agreed spoils the slice.
+/// A slice is lost when a host begins later than agreed by more than this.
 const LATE_MAX: Duration = Duration::from_millis(1);
-/// Share of a slice in which the load process of a host may have stalled.
+/// Largest share of a slice in which the load process of a host may stall.
 const STALLED_SHARE_MAX: f64 = 0.05;
-/// A host that sends so late, at the 99 % quantile, does not drive the load that was ordered, microseconds.
+/// Largest p99 lag of a host, microseconds; beyond it the host does not drive the ordered load.
 const LAG_US_MAX: f64 = 100_000.0;
 
 /// A host's monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct HostClock {
-    /// The clock there minus the one here.
+    /// The clock there minus the one here, nanoseconds.
     offset_ns: i64,
-    /// The true offset is no further from that.
+    /// Largest error of the offset, nanoseconds.
     uncertainty_ns: u64,
 }
 
 impl HostClock {
-    /// From one round trip. `None` when the answer is no time.
+    /// From one round trip. `None` when the answer is not a time.
     fn of(exchange: &Exchange) -> Option<Self> {
         let there: u64 = std::str::from_utf8(&exchange.answer).ok()?.parse().ok()?;
         let half_ns = u64::try_from(exchange.round_trip.as_nanos() / 2).ok()?;
@@ -57,33 +58,33 @@ impl HostClock {
     }
 }
 
-/// What came of a slice on one host.
+/// End of a slice on one host.
 #[derive(Debug)]
 enum HostEnd {
     Finished(Box<SliceAnswer>),
     Lost(String),
 }
 
-/// A slice on one host so far.
+/// Progress of a slice on one host.
 #[derive(Debug, Default)]
 struct HostSlice {
-    /// How much later than agreed it began.
+    /// Delay of its beginning against the agreed time.
     late: Option<Duration>,
-    /// The longest time in which it was not heard.
+    /// The longest time without a message from it.
     silent: Duration,
     end: Option<HostEnd>,
 }
 
-/// The pieces of a slice that are over, with the number of hosts that have said so.
+/// Sums of the finished ticks of a slice, with the number of hosts that reported each.
 #[derive(Debug, Default)]
 struct TickSums {
     sums: Vec<(Tick, usize)>,
-    /// Pieces of each host.
+    /// Ticks reported by each host.
     seen: Vec<usize>,
 }
 
 impl TickSums {
-    /// Adds the next piece of a host; returns it when all hosts have it.
+    /// Adds the next tick of a host; returns the sum when all hosts have reported it.
     fn add(&mut self, host: usize, hosts: usize, tick: &Tick) -> Option<Tick> {
         self.seen.resize(hosts, 0);
         let place = self.seen[host];
@@ -206,7 +207,7 @@ impl<O: Write> LoadLink<'_, O> {
         }
     }
 
-    /// Passes on what the hosts say of a slice until it is over on all of them.
+    /// Passes on the hosts' answers about a slice until it is over on all of them.
     fn gather_slice(
         &mut self,
         clocks: &[HostClock],
@@ -262,7 +263,8 @@ impl<O: Write> LoadLink<'_, O> {
                     }
                     other => {
                         let name = &self.hosts[host].name;
-                        let why = format!("load host `{name}` answered out of turn: {other:?}");
+                        let why =
+                            format!("load host `{name}` sent an unexpected answer: {other:?}");
                         return Err(Stop::Unreachable(why));
                     }
                 },
@@ -288,8 +290,7 @@ impl<O: Write> LoadLink<'_, O> {
     }
 }
 
-/// The lead of the next slice, after one that began so `late`. An order that was lost on its way and sent again is no reason to
-/// give all others more time.
+/// The lead of the next slice after one that began `late`. It does not grow for an order that was lost and sent again.
 fn next_lead(lead: Duration, two_round_trips: Duration, late: Duration) -> Duration {
     let is_resent = lead + two_round_trips + late >= Link::RESEND_AFTER;
     match late > LATE_MAX && !is_resent {
@@ -298,15 +299,15 @@ fn next_lead(lead: Duration, two_round_trips: Duration, late: Duration) -> Durat
     }
 }
 
-/// What was agreed about a slice.
+/// Agreed times of a slice.
 struct Agreed {
     /// Start of the measured part, nanoseconds of `CLOCK_MONOTONIC` here.
     open_ns: u64,
-    /// All hosts have answered by then.
+    /// Time by which all hosts must have answered.
     deadline: Instant,
 }
 
-/// Why a slice shows nothing of the server although the host answered.
+/// Reason why a slice says nothing about the server although the host answered.
 fn trouble(
     name: &str,
     late: Option<Duration>,

@@ -1,4 +1,4 @@
-//! The link to the agent of one server host: passes orders on, and answers back.
+//! The link to the agent of one server host: passes on orders and answers.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -53,10 +53,10 @@ pub fn run(
     }
 }
 
-/// Says on `output` why there is no link.
+/// Writes to `output` why there is no link.
 ///
 /// # Errors
-/// When that cannot be written.
+/// When `output` cannot be written.
 pub fn refuse(mut output: impl Write, why: String) -> Result<()> {
     write_answer(&mut output, &ServerAnswer::Unreachable { why }).context("cannot write answers")
 }
@@ -95,7 +95,7 @@ fn serve(
             Err(RecvTimeoutError::Timeout) => {}
         }
         if host.link.is_broken() {
-            let why = format!("{title} does not take what is sent to it");
+            let why = format!("{title} does not acknowledge its orders");
             return Err(Stop::Unreachable(why));
         }
         let silence = host.link.silent_for();

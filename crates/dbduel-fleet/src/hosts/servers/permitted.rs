@@ -1,7 +1,7 @@
-//! What a server host does for an orchestrator: servers of the catalogue, installed ones and, where its agent shares, those that
-//! are sent to it; and nothing else of the program.
+//! Orders that a server host accepts from an orchestrator: servers of the catalogue, installed ones and, if its agent
+//! shares, those that are sent to it.
 //!
-//! Every plan is checked, whatever the orchestrator did: no program, path or statement of the author's choice.
+//! Every plan is checked, even if the orchestrator checked it: no program, path or statement of the author's choice.
 
 use dbduel_experiment::{CLIENTS_MAX, STOP_PERIOD_S, STOPPED_SHARE, check_stalls};
 use dbduel_lab::server_host::orders::{ServerOrder, ServerTask};
@@ -11,17 +11,22 @@ use dbduel_server::{Meaning, ServerName};
 
 use crate::permitted::{check_plan_of, check_plan_workloads};
 
-/// Refuses an order that an agent would not pass on, and what is no order. `shares` says whether it takes servers from others.
+/// Refuses an order that an agent does not pass on, and a line that is not an order. `shares`: whether it accepts
+/// servers from others.
 ///
 /// # Errors
-/// Why.
+/// The reason.
 pub fn check(line: &[u8], shares: bool) -> Result<(), String> {
     let order: ServerOrder =
-        serde_json::from_slice(line).map_err(|error| format!("no order: {error}"))?;
+        serde_json::from_slice(line).map_err(|error| format!("not an order: {error}"))?;
     match &order.what {
         ServerTask::Prepare { plan, sent, .. } => {
             if sent.is_some() && !shares {
-                return Err("it takes no servers from others; start its agent with `--share`, or name a server of `dbduel servers list`".to_owned());
+                return Err(
+                    "it accepts no servers from others; start its agent with `--share`, or name a \
+                     server of `dbduel servers list`"
+                        .to_owned(),
+                );
             }
             check_plan(plan, order.contender, sent.is_some())
         }
@@ -237,6 +242,10 @@ mod tests {
         }
         // JSON has no such number.
         assert!(slow_down(0.5, f64::NAN).is_err());
-        assert!(check(b"rm -rf /", true).unwrap_err().contains("no order"));
+        assert!(
+            check(b"rm -rf /", true)
+                .unwrap_err()
+                .contains("not an order")
+        );
     }
 }

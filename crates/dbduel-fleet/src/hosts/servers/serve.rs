@@ -1,4 +1,4 @@
-//! The process on a server host that obeys the orders of a contest: `dbduel serve`.
+//! The process on a server host that executes the orders of a contest: `dbduel serve`.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -35,17 +35,17 @@ use anyhow::{Context as _, Result, bail};
 
 use super::super::write_answer;
 
-/// The most of a log that is sent, bytes of its end. A message has room for them where each needs six.
+/// Most bytes sent of the end of a log. A message has room for them even where each byte needs six.
 const LOG_BYTES_MAX: u64 = 8 << 20;
-/// A question that takes longer than this would disturb what it asks about.
+/// Timeout of a question to a server: a longer one would disturb the server.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time between two checks for signals.
 const POLL: Duration = Duration::from_millis(100);
 /// Longer than any turn.
 const SECONDS_MAX: f64 = 86_400.0;
 
-/// Obeys orders until the input ends or a signal comes, and then ends the servers. They listen for clients on `address`. The end
-/// of the input interrupts the order under way, as a signal does.
+/// Executes orders until the input ends or a signal arrives, then ends the servers. They listen for clients on
+/// `address`. The end of the input interrupts the current order, as a signal does.
 ///
 /// # Errors
 /// When the answers cannot be written, or a signal came.
@@ -89,7 +89,7 @@ pub fn serve(
         let answer = match serde_json::from_str(&line) {
             Ok(order) => host.obey(order).unwrap_or_else(failure),
             Err(error) => ServerAnswer::Failed {
-                why: format!("no order: {error}"),
+                why: format!("not an order: {error}"),
             },
         };
         write_answer(&mut output, &answer).context("cannot write answers")?;
@@ -113,7 +113,7 @@ fn failure(error: anyhow::Error) -> ServerAnswer {
     }
 }
 
-/// The part of a turn that counts, which begins so many seconds from now.
+/// The measured part of a turn, which begins `opens_in_s` seconds from now.
 fn measured_part(opens_in_s: f64, length_s: f64) -> Range<Instant> {
     let seconds = |seconds: f64| Duration::from_secs_f64(seconds.clamp(0.0, SECONDS_MAX));
     let now = Instant::now();
@@ -126,7 +126,7 @@ fn measured_part(opens_in_s: f64, length_s: f64) -> Range<Instant> {
 
 fn not_shared(key: &str, error: &anyhow::Error) {
     terminal::status_line(&format!(
-        "the data {key} are not shared with other hosts: {error:#}"
+        "could not share the data {key} with other hosts: {error:#}"
     ));
 }
 
@@ -148,11 +148,11 @@ fn end_of(log: &Path) -> io::Result<String> {
 struct Host<'h> {
     home: &'h Home,
     address: IpAddr,
-    /// Where data and servers are shared, if they are.
+    /// NATS for sharing data and servers, if the agent shares.
     nats: Option<NatsAccess>,
-    /// What samplers look at, beside the process.
+    /// Subject of the samplers, beside the process.
     subject: Subject,
-    /// By index of the plan's contenders.
+    /// Servers by index of the plan's contenders.
     servers: BTreeMap<usize, HostedServer>,
 }
 
@@ -245,7 +245,7 @@ impl Host<'_> {
         // A server that is prepared again has ended.
         self.servers.remove(&number);
         let contender = plan.contenders.get(number);
-        let contender = contender.context("the plan has no such contender")?;
+        let contender = contender.context("the plan does not have this contender")?;
         let name = match sent {
             Some(digest) => match shared::servers::fetch(self.nats.as_ref(), self.home, digest)? {
                 Some(name) => name,
@@ -312,7 +312,7 @@ impl HostedServer {
         self.start(restored, keeps_data)
     }
 
-    /// Whether contenders on other hosts may want its data.
+    /// True when contenders on other hosts may use its data.
     fn shares_data(&self) -> bool {
         let own = &self.plan.contenders[self.number].host;
         let mut others = self.plan.contenders.iter();
@@ -352,7 +352,7 @@ impl HostedServer {
             other => anyhow::Error::new(other),
         })?;
         let Address::Tcp { host, port } = server.client_address() else {
-            bail!("its server listens on no address");
+            bail!("its server listens on no TCP address");
         };
         let credentials = server.credentials();
         let started = StartedServer {
@@ -377,7 +377,7 @@ impl HostedServer {
         Ok(())
     }
 
-    /// Does something with the server; one that has died, before or meanwhile, is no error here.
+    /// Runs `act` on the server; a server that died before or meanwhile is not an error.
     fn unless_dead(
         &mut self,
         act: impl FnOnce(&mut Sandboxed) -> Result<()>,
@@ -391,7 +391,7 @@ impl HostedServer {
     fn watch(&mut self, subject: Subject) -> Result<()> {
         self.end_watch();
         let server = self.own.server.as_ref();
-        let server = server.context("the server does not run")?;
+        let server = server.context("the server is not running")?;
         let mut observer = std::mem::take(&mut self.observer);
         if observer.connection.is_none() {
             let statement = Duration::from_secs_f64(self.plan.limits.statement_s);

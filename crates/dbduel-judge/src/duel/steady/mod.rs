@@ -16,8 +16,8 @@
 //! tell the two apart; the same ratio of halves, taken of throughput relative to the other contenders of
 //! the block, tells what is the contender's own.
 //!
-//! Servers that were started anew are warmed up anew, and may be a little faster or slower than before for
-//! good: the first two looks are at the longest run of blocks between two starts. Knows no verdict.
+//! Restarted servers are warmed up again, and may stay a little faster or slower than before: the first two looks are
+//! at the longest run of blocks between two starts.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ use crate::evidence::Evidence;
 use crate::evidence::blocks::CompleteBlock;
 use crate::summary::{CellCourse, Figure, How, SteadyState, Transient};
 
-/// Probability that a run whose levels cost nothing to enter is told of one that does.
+/// Probability of reporting a cost of entering levels in a run without any.
 const ENTERED_ALPHA: f64 = 0.01;
 
 /// Fewer slices apart from the rest are outliers, which have a rule of their own.
@@ -95,7 +95,7 @@ pub(super) fn cell(
     slices
 }
 
-/// All that the slices of one cell say for themselves.
+/// The conclusions from the slices of one cell alone.
 pub(super) fn of_slices(slices: &CellSlices, alpha: f64) -> CellCourse {
     let transient = transient(&slices.own, alpha);
     let dropped = transient.map_or(0, |transient| transient.slices as usize);
@@ -139,7 +139,8 @@ fn transient(own: &[f64], alpha: f64) -> Option<Transient> {
     })
 }
 
-/// What an interval of a ratio shows about parts that are to agree within the tolerance of a cell.
+/// State of a cell from the interval of a ratio: its parts agree within the tolerance, they do not, or neither is
+/// shown.
 fn state(ratio: &Figure) -> SteadyState {
     if is_within(ratio, CellCourse::TOLERANCE) {
         SteadyState::Steady
@@ -166,8 +167,8 @@ pub(crate) fn is_beyond(ratio: &Figure, tolerance: f64) -> bool {
         .is_some_and(|(low, high)| low > most || high < 1.0 / most)
 }
 
-/// What entering the level costs, over blocks in which both slices of the contender follow a switch, so
-/// that the cost of the switch itself is on both sides.
+/// Cost of entering the level, over blocks in which both slices of the contender follow a switch, so that the cost of
+/// the switch itself is on both sides.
 fn entered(evidence: &Evidence<'_>, level: usize, contender: usize, alpha: f64) -> Figure {
     let before = levels_before(evidence);
     let differences: Vec<f64> = evidence.levels[level]

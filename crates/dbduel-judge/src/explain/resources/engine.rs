@@ -1,4 +1,4 @@
-//! What the engine counts of itself: pages, logs, access.
+//! Counters of the engine: pages, logs, access.
 
 use super::Group::{Access, Log, Pages};
 use super::Role::{Detail, Level, Main};

@@ -1,4 +1,4 @@
-//! What compressed pages and LSM trees count.
+//! Counters of compressed pages and LSM trees.
 
 use super::Group::Formats;
 use super::Role::Detail;

@@ -11,16 +11,16 @@ use serde::Serialize;
 
 pub use time::carries;
 
-/// What a resource belongs to; a report lists resources by it.
+/// Group of a resource; a report lists resources by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Group {
     /// Processor time and scheduling of the server.
     Processor,
-    /// What the server reads and writes.
+    /// Reads and writes of the server.
     Storage,
-    /// What the whole disk did, for all programs.
+    /// Activity of the whole disk, for all programs.
     Disk,
     /// Buffer pool and flushing.
     Pages,
@@ -86,7 +86,7 @@ pub fn resource_ids() -> impl Iterator<Item = &'static str> {
     all().map(|resource| resource.id)
 }
 
-/// What a resource is for in an explanation.
+/// Role of a resource in an explanation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// One of the few that sum up others.
@@ -106,11 +106,11 @@ pub struct Resource {
     pub name: &'static str,
     /// Unit of the cost; readings in seconds become microseconds.
     pub unit: Unit,
-    /// What it belongs to.
+    /// Its group.
     pub group: Group,
     /// Source and metrics whose sum it is.
     pub of: (&'static str, &'static [&'static str]),
-    /// Metric of the same source that is taken off it, where a record has it.
+    /// Metric of the same source that is subtracted from it, where a record has it.
     pub less: Option<&'static str>,
 }
 

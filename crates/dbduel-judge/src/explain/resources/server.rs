@@ -1,4 +1,4 @@
-//! What the kernel counts of a server, of the disk below it and of the load process.
+//! The kernel's counters of a server, of the disk below it and of the load process.
 
 use super::Group::{Client, Disk, Processor, Storage};
 use super::Role::{Detail, Level, Main};

@@ -9,7 +9,7 @@ const EVENT_US: f64 = 10_000.0;
 /// The most processor time that one request for a page takes with the rows on it, microseconds (a rule of thumb).
 const PAGE_US: f64 = 10.0;
 
-/// What a resource does to the time of a transaction.
+/// Effect of a resource on the time of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Carries {
     /// The parts of a transaction's time that it lengthens, the most direct one first.
@@ -52,7 +52,7 @@ const CARRIES: &[(&str, &[Doing], f64)] = &[
     ("client-run-queue", &[ClientRunnable], 1.0),
 ];
 
-/// What the resource `id` does to the time of a transaction; `None` where it takes none by itself.
+/// Effect of the resource `id` on the time of a transaction; `None` where it takes none by itself.
 pub fn carries(id: &str) -> Option<Carries> {
     let found = CARRIES.iter().find(|(one, ..)| *one == id);
     found.map(|&(_, parts, each_us)| Carries { parts, each_us })

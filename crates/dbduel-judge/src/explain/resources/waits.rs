@@ -1,4 +1,4 @@
-//! What the performance schema counts of the waits of all threads of a server.
+//! Waits of all threads of a server, as counted by the performance schema.
 
 use super::Group::Waits;
 use super::Role::Detail;

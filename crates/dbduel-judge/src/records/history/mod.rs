@@ -1,7 +1,7 @@
 //! Many records of one experiment in the order of their time: where the ratio to the baseline changed.
 //!
-//! The ratio, and not throughput itself, is followed: what a machine does from day to day meets the
-//! baseline of the same run alike. Knows neither how records are found nor what is printed.
+//! The ratio, and not throughput itself, is followed: day-to-day changes of a machine affect the baseline of the same
+//! run alike.
 
 use dbduel_record::Verdict;
 use dbduel_record::facts::Host;
@@ -19,19 +19,19 @@ use crate::summary::{Comparison, Figure, Quantity};
 /// Newest runs in which a change still raises an alarm.
 const ALARM_RUNS: usize = 2 * SIDE_MIN;
 
-/// What is followed.
+/// The quantity to follow, and the smallest change to report.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Question {
     /// The quantity; throughput when absent.
     pub quantity: Option<Quantity>,
-    /// Smallest relative change that is worth telling.
+    /// Smallest relative change worth reporting.
     pub magnitude: f64,
 }
 
 /// The histories of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct History {
-    /// What is followed.
+    /// The quantity that is followed.
     pub quantity: String,
     /// The runs, oldest first.
     pub runs: Vec<HistoryRun>,
@@ -55,17 +55,17 @@ pub struct HistoryRun {
 pub struct HistorySeries {
     /// Name of the contender.
     pub contender: String,
-    /// How people call the level.
+    /// Label of the level.
     pub level: String,
     /// The runs that have a ratio.
     pub points: Vec<HistoryPoint>,
     /// Changes, oldest first.
     pub changes: Vec<HistoryChange>,
-    /// A change in the newest runs, tested more strictly because it is asked after every run.
+    /// A change in the newest runs, tested more strictly because the test is repeated after every run.
     pub alarm: Option<HistoryChange>,
     /// True when the alarm is a change for the worse.
     pub is_alarm_for_the_worse: bool,
-    /// Why nothing can be said, or with what reservation.
+    /// Why there is no result, or a caveat.
     pub note: Option<String>,
 }
 
@@ -240,12 +240,12 @@ fn judge(
     };
     let note = match (logs.len() < 2 * SIDE_MIN, history.is_autocorrelated) {
         (true, _) => Some(format!(
-            "{} with a ratio; a change can be told from {} on",
+            "{} with a ratio; detecting a change needs at least {}",
             counts::things(logs.len() as u64, "run"),
             2 * SIDE_MIN
         )),
         (false, true) => Some(
-            "neighbouring runs resemble each other beyond the changes, so more of these may be chance than announced"
+            "neighbouring runs are correlated beyond the changes, so more of these may be chance than the error probability states"
                 .to_owned(),
         ),
         (false, false) => None,

@@ -1,4 +1,4 @@
-//! What is said of a duel on several machines: the types of the JSON of `dbduel pool`.
+//! Types of the JSON of `dbduel pool`: a duel on several machines.
 
 use serde::Serialize;
 
@@ -7,9 +7,9 @@ use crate::summary::Figure;
 /// A duel on several machines.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Pool {
-    /// What the experiment wants to know.
+    /// Question of the experiment.
     pub question: String,
-    /// Name of the contender that the others are compared with.
+    /// Name of the baseline.
     pub baseline: String,
     /// Relative difference below which two contenders are equivalent.
     pub horizon: f64,
@@ -17,9 +17,9 @@ pub struct Pool {
     pub machines: Vec<PooledMachine>,
     /// One per load level and contender other than the baseline.
     pub comparisons: Vec<PooledComparison>,
-    /// Why little may be concluded; absent when there are machines enough.
+    /// Why conclusions are limited; absent when there are enough machines.
     pub too_few: Option<String>,
-    /// What does not count, each with the reason.
+    /// Records and comparisons that do not count, each with the reason.
     pub left_out: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ pub struct PooledMachine {
 pub struct PooledComparison {
     /// Name of the contender.
     pub contender: String,
-    /// How people call the level.
+    /// Label of the level.
     pub level: String,
     /// Throughput, then latency and cost.
     pub quantities: Vec<PooledQuantity>,
@@ -50,9 +50,9 @@ pub struct PooledComparison {
 /// A ratio to the baseline on all machines.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PooledQuantity {
-    /// What is compared.
+    /// The quantity that is compared.
     pub quantity: String,
-    /// What may be said of machines like these.
+    /// Verdict on machines like these.
     pub answer: &'static str,
     /// Contender ÷ baseline: mean of machines like these.
     pub ratio: Figure,
@@ -62,7 +62,7 @@ pub struct PooledQuantity {
     pub between_share: Option<f64>,
     /// Interval for one more machine like these; absent below three.
     pub next_machine: Option<[f64; 2]>,
-    /// What each machine shows by itself.
+    /// The ratio on each machine.
     pub machines: Vec<MachineRatio>,
     /// On which machines the answers contradict each other; absent when they do not.
     pub disagreement: Option<String>,

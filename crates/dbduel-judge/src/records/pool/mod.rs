@@ -53,7 +53,7 @@ impl AsRef<Judged> for PoolRecord {
     }
 }
 
-/// Records are not of the same duel.
+/// Two records that are not of the same duel.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{one}` and `{other}` are not the same duel: {}; pool records of one experiment, such as the copies of `dbduel fleet submit`",
@@ -150,8 +150,7 @@ impl Machine<'_> {
     }
 }
 
-/// What tells machines apart: their identity, or their hardware in records that have none. The server hosts of a contest count
-/// as one machine.
+/// Identity of a machine, or its hardware in records without one. The server hosts of a contest count as one machine.
 fn identity(host: &Host) -> String {
     joined(host, |machine| {
         machine.machine.clone().unwrap_or_else(|| {
@@ -173,13 +172,13 @@ fn joined(host: &Host, text: impl Fn(&Host) -> String) -> String {
 fn too_few(machines: usize) -> Option<String> {
     match machines {
         1 => Some(
-            "One machine: what holds on machines like it cannot be said. Its records are one observation, however many there are."
+            "One machine: no conclusion about other machines. All its records together are one observation."
                 .to_owned(),
         ),
         2..MACHINES_ENOUGH => Some(format!(
-            "{machines} machines are too few: how much machines differ is hardly known from them, so the interval is wide ({} of \
-             freedom) and rests on the assumption that machines scatter normally. Add machines; from {MACHINES_ENOUGH} on \
-             intervals become useful.",
+            "{machines} machines are too few to estimate how much machines differ, so the interval is wide ({} of \
+             freedom) and assumes a normal distribution between machines. Add machines; intervals become useful from \
+             {MACHINES_ENOUGH} on.",
             counts::things(machines as u64 - 1, "degree")
         )),
         _ => None,
@@ -370,7 +369,7 @@ impl Direction {
     }
 }
 
-/// What the interval of a mean ratio allows to say.
+/// Verdict from the interval of a mean ratio.
 fn answer(ratio: &Figure, horizon: f64, quantity: Option<Quantity>) -> &'static str {
     let Some((low, high)) = ratio.interval() else {
         return Change::NotCompared.word();

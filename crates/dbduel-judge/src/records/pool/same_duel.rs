@@ -1,4 +1,4 @@
-//! Whether records are of the same duel: their plans and servers, without what belongs to a machine or a run.
+//! Checks that records are of the same duel: their plans and servers, without what belongs to a machine or a run.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,14 @@ const NAMED_MAX: usize = 5;
 /// Characters of a value in an error.
 const VALUE_CHARACTERS_MAX: usize = 60;
 
-/// What a plan has of its run: when, by which build, and what was drawn from its seed.
+/// Parts of a plan that belong to its run: when, by which build, and what was drawn from its seed.
 const OF_THE_RUN: [&str; 6] = ["format", "dbduel", "created", "seed", "blocks", "turns"];
-/// What `load` has of the machine: how many threads suit its processors, and which processors there are.
+/// Parts of `load` that belong to the machine: how many threads suit its processors, and which processors there are.
 const OF_THE_MACHINE: [&str; 3] = ["threads", "cores", "server_cores"];
 /// Stands for the name of the only server host: which machine that is belongs to the run.
 const ONE_HOST: &str = "one server host";
 
-/// What must be equal in all records of one duel, as a tree.
+/// The parts that must be equal in all records of one duel, as a tree.
 pub(super) fn duel_of(record: &Record) -> Value {
     let mut duel = match serde_json::to_value(&record.plan) {
         Ok(Value::Object(plan)) => plan,
@@ -57,7 +57,7 @@ fn servers(plan: &Plan, record: &Record) -> Value {
     Value::Object(found.collect())
 }
 
-/// In what two duels differ, each difference with its path and both values.
+/// Differences between two duels, each with its path and both values.
 pub(super) fn differences(one: &Value, other: &Value) -> Vec<String> {
     let mut found = Vec::new();
     compare("", Some(one), Some(other), &mut found);

@@ -1,6 +1,6 @@
-//! What the judge concludes from the cells of a sweep: the types of its JSON.
+//! The cells of a sweep: the types of its JSON.
 //!
-//! Computes nothing; a number never stands without its interval or the reason why it has none.
+//! A number never stands without its interval or the reason why it has none.
 
 use dbduel_record::Verdict;
 use dbduel_record::sweep::Factor;
@@ -8,21 +8,21 @@ use serde::Serialize;
 
 use crate::summary::{Bounds, Figure};
 
-/// Everything that a report on a sweep says, in numbers.
+/// A sweep in numbers: everything that its report shows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepSummary {
     /// Version of the summary as JSON.
     pub schema_version: u32,
-    /// The judge: the version of dbduel, and behind a plus sign a digest of the sources that judge and report.
+    /// The judge: the version of dbduel, and after a plus sign a digest of the sources that judge and report.
     pub judged_by: String,
     /// Version of dbduel that made the plan.
     pub planned_by: String,
     /// When the plan was made, RFC 3339, UTC.
     pub created: String,
-    /// What the experiment wants to know.
+    /// Question of the experiment.
     pub question: String,
-    /// Name of the contender that the others are compared with; absent before the first cell.
+    /// Name of the baseline; absent before the first cell.
     pub baseline: Option<String>,
     /// The contenders in the order of the experiment; empty before the first cell.
     pub contenders: Vec<String>,
@@ -30,7 +30,7 @@ pub struct SweepSummary {
     pub confidence: Option<f64>,
     /// Relative difference below which contenders are equivalent; absent before the first cell.
     pub horizon: Option<f64>,
-    /// What was varied.
+    /// The factors that were varied.
     pub factors: Vec<Factor>,
     /// Every combination of levels, in running order.
     pub cells: Vec<SweptCell>,
@@ -44,38 +44,38 @@ pub struct SweepSummary {
 pub struct SweptCell {
     /// Name of its directory.
     pub name: String,
-    /// How people call it.
+    /// Label of the cell.
     pub label: String,
     /// One index per factor, into its levels.
     pub levels: Vec<usize>,
-    /// How far it is.
+    /// Progress of the cell.
     pub state: CellState,
-    /// What it got of the time that cells left; absent when it was not extended.
+    /// Its extension from the time that other cells left; absent when it was not extended.
     pub extension: Option<SweptExtension>,
     /// One duel per load level; empty before the cell began.
     pub duels: Vec<SweptDuel>,
 }
 
-/// What a cell got beyond its plan, because it was undecided and others had left time.
+/// Additional time of a cell beyond its plan, because it was undecided and other cells had left time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweptExtension {
-    /// How often it was given more.
+    /// Number of extensions.
     pub count: usize,
-    /// Load since the first time, seconds: warm-ups, guards and slices.
+    /// Load since the first extension, seconds: warm-ups, guards and slices.
     pub used_s: f64,
     /// Complete blocks that were begun since.
     pub blocks: usize,
 }
 
-/// How far a cell is.
+/// Progress of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CellState {
     /// Its turn has not come.
     NotBegun,
-    /// It was interrupted, failed, or runs.
+    /// It was interrupted, failed, or is running.
     Unfinished,
     /// Decided, or its budget is spent.
     Over,
@@ -85,7 +85,7 @@ pub enum CellState {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweptDuel {
-    /// How people call the load level.
+    /// Label of the load level.
     pub label: String,
     /// One entry per contender.
     pub contenders: Vec<SweptMeasures>,
@@ -93,7 +93,7 @@ pub struct SweptDuel {
     pub comparisons: Vec<SweptComparison>,
 }
 
-/// What one contender did in a cell.
+/// The figures of one contender in a cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweptMeasures {
@@ -111,7 +111,7 @@ pub struct SweptMeasures {
 pub struct SweptComparison {
     /// Name of the contender.
     pub contender: String,
-    /// What may be said.
+    /// Verdict on throughput.
     pub verdict: Verdict,
     /// Why it is void, or why more blocks would not help.
     pub because: Option<String>,
@@ -125,7 +125,7 @@ pub struct SweptComparison {
 pub struct FactorCurve {
     /// Index into the factors.
     pub factor: usize,
-    /// What is held: levels of the other factors, and the load level when there are several.
+    /// What is held constant: levels of the other factors, and the load level when there are several.
     pub held: Vec<String>,
     /// Index of the load level.
     pub duel: usize,
@@ -142,7 +142,7 @@ pub struct FactorCurve {
 pub struct FactorCrossings {
     /// Name of the contender.
     pub contender: String,
-    /// What can be said.
+    /// The crossings, or why there are none.
     pub outcome: FactorCrossing,
 }
 

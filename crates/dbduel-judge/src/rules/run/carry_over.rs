@@ -11,7 +11,7 @@ use super::RunEvidence;
 use crate::duel::log_ratios::throughput;
 use crate::evidence::blocks::CompleteBlock;
 
-/// Probability that a run without any such trace is told of one.
+/// Probability of reporting a trace in a run without any.
 const ALPHA: f64 = 0.01;
 
 /// Slices right after a switch that commit less than those that follow one of the same contender: the
@@ -39,8 +39,8 @@ pub fn carried_over(run: &RunEvidence<'_>) -> Vec<Finding> {
             };
             let lost = |log_ratio: f64| percent::of(-log_ratio.exp_m1());
             let claim = format!(
-                "At {} slices of `{}` right after a switch commit {} less ({} to {}) than its consecutive slices: the \
-                 guard of {} s is too short. Ratios are biased as far as these losses differ between contenders.",
+                "At {}, slices of `{}` right after a switch commit {} less ({} to {}) than its consecutive slices: \
+                 the guard of {} s is too short. Ratios are biased as far as these losses differ between contenders.",
                 duel.label,
                 facts.name,
                 lost(estimate.value),
@@ -63,8 +63,8 @@ pub fn carried_over(run: &RunEvidence<'_>) -> Vec<Finding> {
     found
 }
 
-/// How long after the guard the switch still shows in the ticks of slices that follow one, seconds; `None`
-/// when it cannot be told.
+/// How long after the guard the switch still shows in the ticks of slices that follow one, seconds; `None` when that
+/// is unknown.
 fn transient_s(run: &RunEvidence<'_>, level: usize, contender: usize) -> Option<f64> {
     let blocks = run.evidence.levels[level].complete.iter();
     let slices = blocks.flat_map(|block| {

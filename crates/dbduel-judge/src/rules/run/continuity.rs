@@ -1,4 +1,4 @@
-//! Rules about what frequent switches do to contenders.
+//! Rules about the effects of frequent switches on contenders.
 
 use dbduel_audit::Finding;
 use dbduel_record::event::Severity;
@@ -7,7 +7,7 @@ use dbduel_text::percent;
 use super::RunEvidence;
 use crate::summary::{Duel, Figure, InTurns};
 
-/// A departure of the 99 % quantile that is worth a word.
+/// Departure of the 99 % quantile from which it is reported.
 const P99_DEPARTURE_MIN: f64 = 0.1;
 
 fn checked<'a>(run: &'a RunEvidence<'_>) -> impl Iterator<Item = (&'a Duel, f64, &'a InTurns)> {
@@ -48,8 +48,8 @@ pub fn departure(run: &RunEvidence<'_>) -> Vec<Finding> {
     let found = departed.filter_map(|(duel, turn_s, one)| {
         let value = one.throughput.value()?;
         let claim = format!(
-            "At {} the throughput of `{}` in turns of {turn_s:.2} s is {} of that without a switch: its absolute figures are those of \
-             turns.",
+            "At {} the throughput of `{}` in turns of {turn_s:.2} s is {} of that without a switch: its absolute \
+             figures hold for turns only.",
             duel.label,
             one.contender,
             percent::of(value)

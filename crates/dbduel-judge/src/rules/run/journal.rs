@@ -69,7 +69,7 @@ pub fn not_steady(run: &RunEvidence<'_>) -> Vec<Finding> {
     let (severity, meaning) = match names.iter().all(|name| has_settled(run.summary, name)) {
         true => (
             Severity::Note,
-            " While they were measured they changed by less than the differences that the verdicts name.",
+            " During the measurement they changed by less than the differences in the verdicts.",
         ),
         false => (Severity::Doubt, ""),
     };
@@ -77,7 +77,8 @@ pub fn not_steady(run: &RunEvidence<'_>) -> Vec<Finding> {
     vec![Finding::new(severity, &names, claim + meaning, remedy)]
 }
 
-/// Whether a contender's slices began without a transient, and changed relative to the others by less than what every verdict on it needs.
+/// True when a contender's slices began without a transient, and its change relative to the others is smaller than
+/// every verdict on it allows.
 fn has_settled(summary: &Summary, name: &str) -> bool {
     summary.duels.iter().all(|duel| {
         let mut courses = duel.contenders.iter();
@@ -229,8 +230,8 @@ pub fn extended(run: &RunEvidence<'_>) -> Vec<Finding> {
         return Vec::new();
     };
     let claim = format!(
-        "The run was extended beyond its plan ({}): {:.0} s of load and {} were added. Blocks beyond the planned ones \
-         are decided by the reserve of the error probability.",
+        "The run was extended beyond its plan ({}): {:.0} s of load and {} were added. Blocks beyond the planned \
+         ones are decided with the reserve of the error probability.",
         counts::things(extensions.count as u64, "extension"),
         extensions.used_s,
         counts::things(extensions.blocks as u64, "block"),

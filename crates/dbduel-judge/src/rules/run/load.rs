@@ -21,11 +21,11 @@ const RETRIES_DOUBT: f64 = 0.05;
 const SKIPPED_DOUBT: f64 = 0.001;
 /// Share of the clients' time after the planned ends of turns that weakens a verdict.
 const DRAINED_DOUBT: f64 = 0.02;
-/// Share of its threads' time from which the load process has nothing to spare.
+/// Share of its threads' time above which the load process may be the bottleneck.
 const LOAD_CPU_DOUBT: f64 = 0.7;
-/// Lag that is never complained about, microseconds.
+/// Lag that is never reported, microseconds.
 const LAG_US: f64 = 100.0;
-/// Lag that is never complained about, as a share of the median latency.
+/// Lag that is never reported, as a share of the median latency.
 const LAG_SHARE: f64 = 0.02;
 /// Share of the slices with too much lag that weakens a verdict.
 const LAG_SLICES: f64 = 0.1;
@@ -177,7 +177,7 @@ pub fn skipped(run: &RunEvidence<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// Turns that transactions outlast: the server is stopped and continued in the middle of what readers ask for.
+/// Turns that transactions outlast: the server is stopped and resumed in the middle of them.
 pub fn outlasted(run: &RunEvidence<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for duel in &run.summary.duels {
@@ -191,24 +191,24 @@ pub fn outlasted(run: &RunEvidence<'_>) -> Vec<Finding> {
         }
         let told: Vec<String> = shares
             .iter()
-            .map(|(name, share)| format!("{} of `{name}`", percent::of(*share)))
+            .map(|(name, share)| format!("{} for `{name}`", percent::of(*share)))
             .collect();
         let names: Vec<&str> = shares.iter().map(|(name, _)| *name).collect();
         let claim = format!(
-            "Transactions outlast the turns at {}: clients spent {} of their time in them after the planned ends, limit {}. They are \
-             counted, but lock timeouts and background writing run by the clock, also while a server is frozen, so they come \
-             more often per transaction than under continuous load.",
+            "Transactions outlast the turns at {}: client time after the planned ends of turns is {} (limit {}). \
+             Such transactions are counted, but lock timeouts and background writes follow the clock, even while a \
+             server is frozen, so they occur more often per transaction than under continuous load.",
             duel.label,
             told.join(", "),
             percent::of(DRAINED_DOUBT)
         );
         let remedy = match duel.load.arrival {
             Arrival::Closed { .. } => {
-                "Give a longer budget, which allows longer turns, or set `slice` in `[schedule]` to several times the longest \
-                 transaction."
+                "Use a longer budget, which allows longer turns, or set `slice` in `[schedule]` to several times the \
+                 longest transaction."
             }
             Arrival::Constant { .. } | Arrival::Poisson { .. } => {
-                "Lower the rate if it exceeds the capacity; otherwise give a longer budget, which allows longer turns."
+                "Lower the rate if it exceeds the capacity; otherwise use a longer budget, which allows longer turns."
             }
         };
         found.push(Finding::new(Severity::Doubt, &names, claim, remedy).at(duel.level));
@@ -216,7 +216,7 @@ pub fn outlasted(run: &RunEvidence<'_>) -> Vec<Finding> {
     found
 }
 
-/// Transactions that were waited for in vain.
+/// Transactions that did not finish within the drain time after a turn.
 pub fn unfinished(run: &RunEvidence<'_>) -> Vec<Finding> {
     let drain_s = run.evidence.plan().schedule.drain_s;
     let mut found = Vec::new();
@@ -243,12 +243,13 @@ pub fn unfinished(run: &RunEvidence<'_>) -> Vec<Finding> {
             false => format!(" ({})", classes.join(", ")),
         };
         let claim = format!(
-            "`{name}` did not finish {}{which} within {drain_s:.0} s after a turn at {}; their latency is longer than any that is \
-             reported.",
+            "`{name}` did not finish {}{which} within {drain_s:.0} s after a turn at {}; their latency exceeds any \
+             that is reported.",
             counts::things(measures.outcomes.unfinished, "transaction"),
             duel.label
         );
-        let remedy = "Find out what the statement waits for, with its plan and the server's locks.";
+        let remedy =
+            "Check the plan of the statement and the server's locks to find what it waits for.";
         found.push(Finding::new(Severity::Doubt, &[name], claim, remedy).at(duel.level));
     }
     found
@@ -275,7 +276,7 @@ pub fn saturated(run: &RunEvidence<'_>) -> Vec<Finding> {
                 },
                 match run.summary.load.busy_poll_us {
                     0 => "",
-                    _ => ", polling in vain aside,",
+                    _ => ", polling in vain excluded,",
                 },
                 duel.label,
                 row.block,
@@ -312,7 +313,7 @@ pub fn stalled(run: &RunEvidence<'_>) -> Vec<Finding> {
             .max_by(|(one, _), (other, _)| one.total_cmp(other));
         if let Some((stalled_s, row)) = worst {
             let claim = format!(
-                "Load process stalled in {} at {}, at most for {stalled_s:.1} s of {:.1} s (slice {}.{}, `{}`); it \
+                "Load process stalled in {} at {}, for up to {stalled_s:.1} s of {:.1} s (slice {}.{}, `{}`); it \
                  sent nothing during that time, which lowers throughput.",
                 counts::things(stalls.len() as u64, "slice"),
                 duel.label,
@@ -329,7 +330,7 @@ pub fn stalled(run: &RunEvidence<'_>) -> Vec<Finding> {
     found
 }
 
-/// Share of a contender's time that may be left out without a doubt.
+/// Share of a contender's time that may be left out without raising a doubt.
 const LEFT_OUT_SHARE_MAX: f64 = 0.05;
 
 /// Time in which no load thread ran, which is left out of throughput.
@@ -359,7 +360,7 @@ pub fn left_out(run: &RunEvidence<'_>) -> Vec<Finding> {
             true => Severity::Doubt,
             false => Severity::Note,
         };
-        let remedy = "Find what stopped the load process or took its processors or its memory.";
+        let remedy = "Find what stopped the load process, or took its processors or memory.";
         Some(Finding::new(severity, &[], claim, remedy).at(duel.level))
     });
     found.collect()

@@ -15,10 +15,10 @@ pub mod verdict;
 use crate::evidence::Evidence;
 use crate::summary::Summary;
 
-/// What rules about a run look at.
+/// Input of rules about a run.
 pub struct RunEvidence<'a> {
     /// The record.
     pub evidence: &'a Evidence<'a>,
-    /// What was concluded from it, verdicts before any of them is void.
+    /// The conclusions from it, with verdicts before any of them is void.
     pub summary: &'a Summary,
 }

@@ -1,4 +1,4 @@
-//! Rules about what samplers saw, and when.
+//! Rules about the readings of samplers and their times.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,8 @@ const WINDOWS_DOUBT: f64 = 0.1;
 /// Share of a contender's time in waits for memory from which its figures are doubted.
 const MEMORY_WAIT_MAX: f64 = 0.01;
 
-/// Contenders that waited for memory which the system took while they were frozen: their pages are idle then.
+/// Contenders that waited for memory that the operating system reclaimed while they were frozen: their pages are idle
+/// then.
 pub fn idle_memory(run: &RunEvidence<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     let evidence = run.evidence;
@@ -45,14 +46,14 @@ pub fn idle_memory(run: &RunEvidence<'_>) -> Vec<Finding> {
             }
             let name = contender.name.as_str();
             let claim = format!(
-                "At {} `{name}` had {:.1} major page faults a second, and {} of its time went into waits for memory (limit {}): the system \
-                 takes pages of frozen servers, which run cold then.",
+                "At {} `{name}` had {:.1} major page faults per second and spent {} of its time waiting for memory \
+                 (limit {}): the operating system reclaims pages of frozen servers, which then run cold.",
                 duel.label,
                 faults / watched_s,
                 percent::of(share),
                 percent::of(MEMORY_WAIT_MAX)
             );
-            let remedy = "Leave more memory free, switch proactive reclaim (DAMON, limits of control groups) and swap off, or use longer turns.";
+            let remedy = "Leave more memory free, turn off swap and proactive reclaim (DAMON, control group limits), or use longer turns.";
             found.push(Finding::new(Severity::Doubt, &[name], claim, remedy).at(duel.level));
         }
     }
@@ -102,7 +103,7 @@ pub fn window(run: &RunEvidence<'_>) -> Vec<Finding> {
             duel.label,
             parts.join(", and ")
         );
-        let remedy = "Leave dbduel a processor (`cores` and `server_cores` in `[load]`), or use longer slices.";
+        let remedy = "Reserve a processor for dbduel (`cores` and `server_cores` in `[load]`), or use longer slices.";
         found.push(Finding::new(severity, &[], claim, remedy).at(duel.level));
     }
     found
@@ -137,8 +138,8 @@ pub fn statistics_lag(run: &RunEvidence<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let claim = format!(
-        "Sessions of {} report their counters (pg_stat_*) up to a second late, so changed rows, page reads and syncs are not shown per \
-         transaction. WAL bytes, processor time and sampled waits are whole.",
+        "Sessions of {} report their counters (pg_stat_*) up to a second late, so changed rows, page reads and syncs \
+         are not shown per transaction. WAL bytes, processor time and sampled waits are complete.",
         quoted(&names),
     );
     let remedy = "Use PostgreSQL 15 or newer, whose sessions report after each turn, and transactions of less than a second.";

@@ -50,7 +50,7 @@ pub fn several_differences(run: &RunEvidence<'_>) -> Vec<Finding> {
         design.runs().len(),
         (plan.schedule.budget_s / 60.0).ceil(),
     );
-    let remedy = "List the settings that matter in `factors` of [attribute]; all others are one more factor.";
+    let remedy = "List the settings that matter in `factors` of [attribute]; all others together form one more factor.";
     vec![Finding::new(
         Severity::Note,
         &[&one.contender],
@@ -59,7 +59,7 @@ pub fn several_differences(run: &RunEvidence<'_>) -> Vec<Finding> {
     )]
 }
 
-/// What the two contenders were asked to differ in: settings, parameters of tables, the server.
+/// Differences that the plan asks for between the two contenders: settings, parameters of tables, the server.
 fn differences(plan: &Plan) -> BTreeSet<String> {
     let value = |contender: usize, name: &str| {
         let mut settings = plan.contenders[contender].settings.iter();

@@ -21,7 +21,7 @@ pub fn changed(run: &RunEvidence<'_>) -> Vec<Finding> {
                 let plans = statement.changed(name, baseline)?;
                 let [own, other] = plans.map(|plan| plan.steps.join("`, `"));
                 let class = shortened(&statement.class);
-                Some(format!("`{class}` has `{own}` and had `{other}`"))
+                Some(format!("`{class}` has `{own}` instead of `{other}`"))
             });
             let changed: Vec<String> = changed.collect();
             if changed.is_empty() {
@@ -37,7 +37,7 @@ pub fn changed(run: &RunEvidence<'_>) -> Vec<Finding> {
                 .map(String::as_str)
                 .collect();
             let claim = format!(
-                "At {} `{name}` has another plan than `{baseline}` for {} of {} classes of statements: {}{more}.",
+                "At {} `{name}` has a different plan from `{baseline}` for {} of {} classes of statements: {}{more}.",
                 duel.label,
                 changed.len(),
                 duel.statements.len(),
@@ -52,7 +52,7 @@ pub fn changed(run: &RunEvidence<'_>) -> Vec<Finding> {
 
 /// Statements of which a contender gave no plan.
 pub fn not_explained(run: &RunEvidence<'_>) -> Vec<Finding> {
-    let remedy = "Nothing to do, unless the plan matters: ask the server itself.";
+    let remedy = "None, unless the plan matters; then run EXPLAIN on the server.";
     let mut found = Vec::new();
     for duel in &run.summary.duels {
         let own = run.evidence.record.contenders.iter();
@@ -66,7 +66,7 @@ pub fn not_explained(run: &RunEvidence<'_>) -> Vec<Finding> {
             let missing: Vec<String> = missing.collect();
             let claim = match (sample.and_then(|own| own.because.as_ref()), missing.first()) {
                 (Some(why), _) => format!(
-                    "No plans of `{name}` at {}, its statements could not be sampled: {why}.",
+                    "No plans of `{name}` at {}, because its statements could not be sampled: {why}.",
                     duel.label
                 ),
                 (None, Some(first)) => format!(

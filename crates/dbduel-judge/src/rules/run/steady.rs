@@ -16,12 +16,12 @@ fn courses(duel: &Duel) -> impl Iterator<Item = (&str, &CellCourse)> {
     measures.filter_map(|one| Some((one.contender.as_str(), one.course.as_ref()?)))
 }
 
-/// Movement that a verdict cannot bear, and less than which is of no interest.
+/// Relative change within which two parts of a cell agree: smaller changes matter to no verdict.
 fn tolerance(run: &RunEvidence<'_>) -> f64 {
     CellCourse::TOLERANCE.max(run.summary.rule.horizon)
 }
 
-/// Which slices are spoken of, after a comma, where servers were started several times.
+/// The start that a claim is about, between commas, where servers were started several times.
 fn which_start(run: &RunEvidence<'_>) -> String {
     match run.summary.run.epochs {
         ..=1 => String::new(),
@@ -63,8 +63,8 @@ pub fn never_settled(run: &RunEvidence<'_>) -> Vec<Finding> {
                 cells,
                 Severity::Note,
                 format!(
-                    "Whether contenders changed equally within {within} is not shown; figures of single contenders are \
-                     means over a changing state."
+                    "The data do not show whether contenders changed equally within {within}; figures of single \
+                     contenders are means over a changing state."
                 ),
             ),
         };
@@ -73,10 +73,10 @@ pub fn never_settled(run: &RunEvidence<'_>) -> Vec<Finding> {
             .map(|(name, course)| (*name, format!("`{name}` by {}", change(&course.change))))
             .unzip();
         let claim = format!(
-            "No steady state at {}: throughput changed from the first half of the slices{} to the second, of {}. {meaning}",
+            "No steady state at {}: from the first half of the slices{} to the second, throughput changed for {}. {meaning}",
             duel.label,
             which_start(run),
-            changes.join(", of ")
+            changes.join(", ")
         );
         let plan = run.evidence.plan();
         let fewer_levels = match plan.levels.len() {
@@ -91,13 +91,13 @@ pub fn never_settled(run: &RunEvidence<'_>) -> Vec<Finding> {
     told.collect()
 }
 
-/// Whose the change of a level's unsettled cells is, and the cells to speak of.
+/// Origin of the change in the unsettled cells of a level, and the cells to report.
 enum Whose<'a> {
-    /// That of these cells, relative to the other contenders.
+    /// These cells changed relative to the other contenders.
     Own(Vec<(&'a str, &'a CellCourse)>),
-    /// That of all contenders alike.
+    /// All contenders changed alike.
     Common(Vec<(&'a str, &'a CellCourse)>),
-    /// The scatter does not tell.
+    /// Too much scatter to tell.
     NotShown(Vec<(&'a str, &'a CellCourse)>),
 }
 
@@ -143,7 +143,7 @@ pub fn settled_late(run: &RunEvidence<'_>) -> Vec<Finding> {
         }
         let claim = format!(
             "First slices of {}{} differ from the later ones: {}. They are included; a machine that was busy then \
-                 looks the same.",
+             would look the same.",
             duel.label,
             which_start(run),
             parts.join(", ")
@@ -192,7 +192,7 @@ pub fn level_entered(run: &RunEvidence<'_>) -> Vec<Finding> {
     told.collect()
 }
 
-/// What the duels of a contest are called: load levels, or workloads of a suite.
+/// Word for a duel of a contest: load level, or workload in a suite.
 pub(super) fn level_word(plan: &Plan) -> &'static str {
     match plan.suite {
         Some(_) => "workload",

@@ -61,8 +61,8 @@ pub fn short_horizon(run: &RunEvidence<'_>) -> Vec<Finding> {
     );
     let remedy = match severity {
         Severity::Note => {
-            "Decided; rare stalls are not excluded. To exclude them, measure for minutes: set `slice` in [schedule] \
-             to 5 s or more."
+            "Decided, but rare stalls are not ruled out. To rule them out, measure for minutes: set `slice` in \
+             [schedule] to 5 s or more."
                 .to_owned()
         }
         _ => format!(
@@ -84,7 +84,7 @@ pub fn few_stalls(run: &RunEvidence<'_>) -> Vec<Finding> {
             duel.label,
             percent::of(few.share)
         );
-        let remedy = "Give a longer budget.";
+        let remedy = "Use a longer budget.";
         let about = [comparison.contender.as_str()];
         Some(Finding::new(Severity::Doubt, &about, claim, remedy).at(duel.level))
     });
@@ -119,8 +119,8 @@ pub fn skewed(run: &RunEvidence<'_>) -> Vec<Finding> {
             };
             let name = comparison.contender.as_str();
             let claim = format!(
-                "At {} the ratio of `{name}` is {value:.3} by all work per time but {other:.3} {how}, outside the interval: a few \
-                 blocks determine it.",
+                "At {} the ratio of `{name}` is {value:.3} by total work over total time but {other:.3} {how}, \
+                 outside the interval: a few blocks determine it.",
                 duel.label
             );
             found.push(
@@ -160,7 +160,7 @@ pub fn ratio_changed(run: &RunEvidence<'_>) -> Vec<Finding> {
     found
 }
 
-/// True when [`ratio_changed`] speaks of this comparison.
+/// True when [`ratio_changed`] reports this comparison.
 pub fn has_changed(comparison: &Comparison) -> bool {
     no_single_ratio(comparison).is_some() || drift(comparison).is_some()
 }

@@ -10,7 +10,7 @@ const PAUSE_S: f64 = 120.0;
 pub(super) struct Clock {
     /// Zero of the timeline, milliseconds since 1970-01-01 UTC.
     pub(super) origin_ms: u64,
-    /// What is cut out.
+    /// The pauses that are cut out.
     pub(super) pauses: Vec<Pause>,
     /// Real seconds since the origin at which each pause ends.
     ends_s: Vec<f64>,

@@ -1,7 +1,6 @@
 //! Throughput over time and who ran when, thinned so that a day fits a page.
 //!
-//! Stretches without any slice (a night between two sittings) are cut out and listed. Knows no
-//! pixels; a chart may thin further.
+//! Stretches without any slice (a night between two sittings) are cut out and listed. A chart may thin further.
 
 mod axis;
 
@@ -16,7 +15,7 @@ use crate::evidence::Evidence;
 use crate::evidence::blocks::LevelBlocks;
 use axis::{Clock, thin};
 
-/// Entries of the schedule at most; more cannot be told apart on a page.
+/// Entries of the schedule at most; more cannot be distinguished on a page.
 const SCHEDULE_MAX: usize = 240;
 
 /// Throughput over time and who ran when.
@@ -37,7 +36,7 @@ pub struct Timeline {
     pub apart: Vec<Apart>,
     /// Throughput of each contender at each level.
     pub series: Vec<Series>,
-    /// What the samplers saw second by second.
+    /// Second-by-second readings of the samplers.
     #[serde(default)]
     pub tracks: Vec<Track>,
     /// When a server's log was emptied by much at once; the largest only when there are very many.
@@ -63,7 +62,7 @@ pub struct WarmUp {
     pub length_s: f64,
     /// True when a steady state ended it, false when the cap did.
     pub steady: bool,
-    /// Committed transactions per second in equal steps; empty when the record does not say.
+    /// Committed transactions per second in equal steps; empty when the record does not have them.
     pub steps_per_s: Vec<f64>,
 }
 
@@ -77,11 +76,11 @@ pub struct Apart {
     pub length_s: f64,
     /// Index into the plan's levels.
     pub level: usize,
-    /// What it is for.
+    /// Its purpose.
     pub purpose: ApartPurpose,
 }
 
-/// What load outside of warm-ups and blocks is for.
+/// Purpose of load outside of warm-ups and blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

@@ -1,4 +1,4 @@
-//! What only the order-entry workload has: NOPM, rollbacks, deliveries.
+//! Figures of the order-entry workload alone: NOPM, rollbacks, deliveries.
 //!
 //! Only slices of complete blocks count, as everywhere. Its rules compare them with the specification.
 
@@ -31,21 +31,21 @@ const SECONDS_PER_MINUTE: f64 = 60.0;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OrderEntry {
-    /// What must be said beside every figure.
+    /// Disclaimer that belongs beside every figure.
     pub disclaimer: String,
     /// Warehouses that the clients worked on.
     pub warehouses: u64,
-    /// Whether terminals waited as people would.
+    /// True when terminals kept keying and think times.
     pub keying_and_think_times: bool,
     /// `bound` to their warehouse and district, or `roaming`.
     pub terminals: String,
     /// How transactions were chosen: `deck` or `weighted`.
     pub mix: String,
-    /// How statements travelled.
+    /// Protocol of the statements.
     pub protocol: String,
     /// One entry per load level and contender.
     pub cells: Vec<OrderCell>,
-    /// Deliveries, one entry per contender that says.
+    /// Deliveries, one entry per contender that counts them.
     pub deliveries: Vec<Deliveries>,
 }
 
@@ -63,7 +63,7 @@ pub struct OrderCell {
     pub nopm_by_slice: Vec<SliceNopm>,
     /// Completed New-Orders.
     pub new_orders: u64,
-    /// How many of them were rolled back on purpose; absent when the record does not say.
+    /// How many of them were rolled back on purpose; absent when the record does not have it.
     pub rolled_back: Option<u64>,
 }
 
@@ -81,7 +81,7 @@ pub struct SliceNopm {
     pub nopm: f64,
 }
 
-/// What deliveries found, over the whole run with guards and warm-up.
+/// Outcome of deliveries, over the whole run with guards and warm-up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Deliveries {

@@ -1,4 +1,4 @@
-//! Rules about the order-entry workload: what the specification behind it demands of a run.
+//! Rules about the order-entry workload: requirements of its specification for a run.
 
 use dbduel_audit::Finding;
 use dbduel_record::event::Severity;
@@ -24,7 +24,7 @@ pub const RULES: &[Rule] = &[
     run("order-entry.scaling", "Keying and think times limit the throughput per warehouse.", scaling),
 ];
 
-/// Standard deviations that chance may take a share away from what it must be.
+/// Standard deviations by which chance may move a share away from its required value.
 const CHANCE: f64 = 2.0;
 
 fn part<'a>(run: &'a RunEvidence<'_>) -> Option<&'a OrderEntry> {
@@ -79,7 +79,7 @@ fn response_times(run: &RunEvidence<'_>) -> Vec<Finding> {
                 continue;
             };
             let words = format!(
-                "`{}` of `{}` at {label}, whose 90 % quantile was {:.3} s of {:.0} s",
+                "`{}` of `{}` at {label} (90 % quantile {:.3} s, limit {:.0} s)",
                 class.class,
                 cell.contender,
                 p90_us / 1e6,
@@ -118,7 +118,7 @@ fn mix(run: &RunEvidence<'_>) -> Vec<Finding> {
                 continue;
             };
             let words = format!(
-                "`{}` of `{}` at {label} with {share:.2} % of at least {}{}",
+                "`{}` of `{}` at {label} with {share:.2} % (minimum {}{})",
                 class.class,
                 cell.contender,
                 percent::of(least / 100.0),
@@ -126,7 +126,7 @@ fn mix(run: &RunEvidence<'_>) -> Vec<Finding> {
             );
             if share + CHANCE * deviation_percent(least, ended) < least {
                 let claim = format!(
-                    "Mix too low in `{}` of `{}` at {label}: {share:.2} % of at least {}.",
+                    "Mix too low in `{}` of `{}` at {label}: {share:.2} %, minimum {}.",
                     class.class,
                     cell.contender,
                     percent::of(least / 100.0)
@@ -161,7 +161,7 @@ fn rollbacks(run: &RunEvidence<'_>) -> Vec<Finding> {
             let (severity, words) = if (low..=high).contains(&share) {
                 (Severity::Note, "")
             } else if (low - chance..=high + chance).contains(&share) {
-                (Severity::Note, "; within chance for so few")
+                (Severity::Note, "; within chance for this number")
             } else {
                 (Severity::Doubt, "; more than chance explains")
             };

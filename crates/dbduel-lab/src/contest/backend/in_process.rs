@@ -1,4 +1,4 @@
-//! A contender that runs in its load process: its file, given its data.
+//! A contender that runs in its load process: its database file.
 
 use anyhow::{Context as _, Result};
 use dbduel_driver::address::Address;
@@ -19,15 +19,15 @@ use super::{Backend, ServerTexts};
 use crate::contest::ContestConfig;
 use crate::snapshots::{self, Description, Snapshots};
 
-/// What loading the file of a contender depends on, as a name.
+/// Snapshot key: a name made of everything that loading the contender's file depends on.
 pub fn key(contender: &Contender, plan: &Plan) -> String {
     snapshots::key(&database_file_id(), sqlite_version(), contender, plan)
 }
 
-/// Makes the contender's folder, and looks whether the workload can run on SQLite.
+/// Creates the contender's folder; refuses a workload that cannot run on SQLite.
 ///
 /// # Errors
-/// When it cannot, or the folder cannot be made.
+/// When the workload is refused or the folder cannot be created.
 pub fn create(
     config: &ContestConfig<'_>,
     number: usize,
@@ -74,7 +74,7 @@ impl Backend for DatabaseFile {
         Some(key(contender, plan))
     }
 
-    /// The last connection that was closed has left nothing in a journal.
+    /// Closing the last connection left nothing in a journal.
     fn keep_data(
         &mut self,
         config: &ContestConfig<'_>,
@@ -125,7 +125,7 @@ impl Backend for DatabaseFile {
         Ok(())
     }
 
-    /// The next connection opens it.
+    /// The next connection opens the file.
     fn restart(&mut self, _limits: &Limits) -> Result<f64> {
         Ok(0.0)
     }
@@ -135,7 +135,7 @@ impl Backend for DatabaseFile {
     }
 }
 
-/// Says what a contest with such contenders measures.
+/// Journals the note on what a contest with such contenders measures.
 ///
 /// # Errors
 /// When the record cannot be written.
@@ -149,13 +149,13 @@ pub fn announce(contenders: &[&str], journal: &mut Journal) -> Result<()> {
         Severity::Note,
         contenders,
         format!(
-            "SQLite has no server and runs in a load process of its own, for each of {}: client CPU, bytes, syncs and memory are those of \
-             clients and database together, and server CPU is not measured. A statement costs no round trip. Clients that write \
-             wait in a queue of dbduel, first come, first served, instead of SQLite's own busy handler. Nothing is frozen: turns \
-             alternate, a write-ahead log is left as the turn before left it, and the system may write pages of one file in \
-             another's turn.",
+            "SQLite has no server and runs inside the load process, one process for each of {}: client CPU, bytes, syncs and memory \
+             include the database, and server CPU is not measured. A statement costs no round trip. Writers wait in dbduel's \
+             queue, first come, first served, instead of SQLite's own busy handler. Nothing is frozen: turns \
+             alternate, each starts with the write-ahead log that the previous one left, and the system may write pages of \
+             one file in another's turn.",
             names.join(" and ")
         ),
-        "Compare it with a server at few clients, and say that the one is a library and the other a server.",
+        "Compare it with a server at few clients, and state that one is a library and the other a server.",
     ))?)
 }

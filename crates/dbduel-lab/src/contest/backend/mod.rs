@@ -1,4 +1,5 @@
-//! Where a contender's server is, and what a contest does with it: one implementation of [`Backend`] for each kind.
+//! Contender backends: how a contest controls a contender's server, one implementation of [`Backend`] per kind of
+//! server.
 
 pub mod in_process;
 pub mod remote;
@@ -27,35 +28,35 @@ use crate::server_host::RemoteWatch;
 
 pub use sandboxed::Sandboxed;
 
-/// Time from a broken connection until the server's process, if it was killed, has ended.
+/// How long after a broken connection a killed server's process may take to end.
 const END_SHOWS: Duration = Duration::from_secs(1);
 const END_POLL: Duration = Duration::from_millis(10);
 
-/// A contender in its place.
+/// The server of a contender.
 pub struct ContenderServer {
     /// Name of the contender.
     pub name: String,
-    /// What its server speaks.
+    /// Protocol and kind of SQL of its server.
     pub dialect: Dialect,
     /// Database with the workload's tables.
     pub database: String,
-    /// Where its server is.
+    /// How the contest controls it.
     pub backend: Box<dyn Backend>,
 }
 
 /// Whether a server still runs.
 pub enum Health {
-    /// It runs, or it is not ours to know.
+    /// It runs, or is not ours to check.
     Alive,
     /// It ended by itself.
     Dead {
-        /// How, and the end of its log.
+        /// Exit status and the end of its log.
         how: String,
     },
 }
 
 impl From<Option<String>> for Health {
-    /// Of how a server ended, if it did.
+    /// From the description of how a server ended, if it did.
     fn from(ended: Option<String>) -> Self {
         match ended {
             Some(how) => Self::Dead { how },
@@ -75,10 +76,10 @@ pub struct ServerTexts {
     pub log_since_start: String,
 }
 
-/// The server of one contender, or what stands for it.
+/// The server of one contender, or its substitute.
 pub trait Backend: Any {
-    /// Puts the contender's data in place and starts the server on them; on those that an earlier start of the contest left where
-    /// there are any. Nothing where the server runs already, with what it has.
+    /// Puts the contender's data in place and starts the server on them. Reuses data that an earlier start of the
+    /// contest left. Returns `None` where the server runs already, with the data it has.
     ///
     /// # Errors
     /// When the data cannot be put there, or the server does not start.
@@ -89,13 +90,13 @@ pub trait Backend: Any {
         contender: &Contender,
     ) -> Result<Option<Content>>;
 
-    /// What loading its data depends on, as a name; absent where no snapshot of them is kept on this machine.
+    /// Snapshot key of its data; `None` where this machine keeps no snapshot of them.
     fn snapshot_key(&self, contender: &Contender, plan: &Plan) -> Option<String>;
 
-    /// Keeps data that were just loaded as a snapshot, for which the server may be stopped and started again.
+    /// Keeps freshly loaded data as a snapshot. May stop the server and start it again.
     ///
     /// # Errors
-    /// When they cannot be copied, or the server does not stop in order or does not start.
+    /// When they cannot be copied, or the server does not shut down cleanly or does not start.
     fn keep_data(
         &mut self,
         config: &ContestConfig<'_>,
@@ -103,13 +104,13 @@ pub trait Backend: Any {
         load: LoadTime,
     ) -> Result<()>;
 
-    /// Where the server listens for questions of ours, and what to log in with.
+    /// Address and credentials for the lab's own queries.
     ///
     /// # Errors
     /// When it does not run.
     fn endpoint(&mut self) -> Result<(Address, Credentials)>;
 
-    /// Where the clients of the contest find it.
+    /// Address that the contest's clients connect to.
     ///
     /// # Errors
     /// When it does not run.
@@ -117,13 +118,13 @@ pub trait Backend: Any {
         Ok(self.endpoint()?.0)
     }
 
-    /// True when it is started and stopped, and its files are kept, by us.
+    /// True when we start and stop it and keep its files.
     fn is_ours(&self) -> bool;
 
     /// The files of a server of ours; absent where it has none.
     fn build(&self) -> Option<&Build>;
 
-    /// Where the server came from.
+    /// Origin of the server, for the record.
     fn origin(&self) -> String;
 
     /// From the start of its process to the first login, seconds.
@@ -141,15 +142,15 @@ pub trait Backend: Any {
     /// When they cannot be read.
     fn sizes(&mut self) -> Result<Option<FileSizes>>;
 
-    /// Where its log is, for messages.
+    /// Path or place of its log, for messages.
     fn log_place(&self) -> String;
 
-    /// Number of its process on this machine, when it is ours.
+    /// Its process ID on this machine, when it is ours.
     fn pid(&self) -> Option<u32> {
         None
     }
 
-    /// True when it is a server of ours on another machine, whose agent watches it.
+    /// True when it is our server on another machine, whose agent observes it.
     fn is_elsewhere(&self) -> bool {
         false
     }
@@ -159,7 +160,7 @@ pub trait Backend: Any {
         false
     }
 
-    /// True when its process was started and not stopped, however it is now.
+    /// True when its process was started and not stopped, whether or not it still runs.
     fn is_started(&self) -> bool {
         false
     }
@@ -169,7 +170,7 @@ pub trait Backend: Any {
         Health::Alive
     }
 
-    /// Stops all its threads where it is frozen between turns. That it has died, before or meanwhile, is no error: it is said.
+    /// Stops all its threads where it is frozen between turns. A server that has died is no error: the result says so.
     ///
     /// # Errors
     /// When they cannot be stopped.
@@ -177,63 +178,65 @@ pub trait Backend: Any {
         Ok(Health::Alive)
     }
 
-    /// Lets its threads run again. That it has died is said, as by [`Backend::freeze`].
+    /// Lets its threads run again. Reports a dead server as [`Backend::freeze`] does.
     ///
     /// # Errors
-    /// When they cannot.
+    /// When they cannot be resumed.
     fn thaw(&mut self) -> Result<Health> {
         Ok(Health::Alive)
     }
 
-    /// Stops it in order.
+    /// Shuts it down.
     ///
     /// # Errors
     /// When it cannot be stopped.
     fn stop(&mut self, limits: &Limits) -> Result<()>;
 
-    /// Starts it after it was stopped or has ended; returns the seconds until it answered, crash recovery included.
+    /// Starts it after it was stopped or has ended; returns the seconds until it accepted a login, crash recovery
+    /// included.
     ///
     /// # Errors
-    /// When it does not come up.
+    /// When it does not start.
     fn restart(&mut self, limits: &Limits) -> Result<f64>;
 
-    /// Removes its files, where they are ours, after it was stopped.
+    /// Removes its files, where they are ours. The server must be stopped.
     ///
     /// # Errors
     /// When they cannot be removed.
     fn remove(self: Box<Self>) -> Result<()>;
 
-    /// Begins a turn with a handicap, which continues that of the turn before; nothing for a server that is not ours to stop.
-    /// `seed` is that of the plan.
+    /// Begins a turn with a handicap, which continues that of the previous turn. Does nothing for a server that is not
+    /// ours. `seed` is that of the plan.
     ///
     /// # Errors
-    /// When the server does not run, or its host, which is another machine, does not do it.
+    /// When the server does not run, or its remote host cannot inject.
     fn resume_injection(&mut self, _injection: &Injection, _seed: u64) -> Result<()> {
         Ok(())
     }
 
-    /// Ends the turn with a handicap and leaves the server awake. Returns for how long it was stopped and awake.
+    /// Ends the turn with a handicap and leaves the server awake. Returns how long it was stopped and awake.
     fn pause_injection(&mut self) -> InjectedTime {
         InjectedTime::default()
     }
 
-    /// Has the machine of the server, where that is another one, watch a turn; why it does not, where it does not.
+    /// Has the server's remote host observe a turn; the error says why it does not. `None` for a server on this
+    /// machine.
     fn watch(&mut self) -> Option<Result<RemoteWatch, String>> {
         None
     }
 
-    /// Forgets that the machine of the server was out of reach.
+    /// Forgets that the remote host was unreachable.
     fn forget_silence(&self) {}
 
-    /// That the machine of the server, where that is another one, was out of reach since that was forgotten. Where nothing was
-    /// asked of it since, `asks`.
+    /// Reports that the remote host was unreachable since [`Backend::forget_silence`]. `asks`: ping it where nothing
+    /// was asked of it since.
     fn silence(&mut self, _asks: bool) -> Option<String> {
         None
     }
 }
 
 impl ContenderServer {
-    /// One whose database is ours.
+    /// A contender whose database is ours.
     pub fn of_ours(contender: &Contender, dialect: Dialect, backend: Box<dyn Backend>) -> Self {
         Self {
             name: contender.name.clone(),
@@ -243,10 +246,10 @@ impl ContenderServer {
         }
     }
 
-    /// A connection for questions.
+    /// A connection for the lab's own queries.
     ///
     /// # Errors
-    /// When the server does not let us in.
+    /// When the server refuses the connection.
     pub fn connect(&mut self, statement: Duration) -> Result<Connection> {
         let (address, credentials) = self.backend.endpoint()?;
         let options = ConnectOptions {
@@ -260,13 +263,13 @@ impl ContenderServer {
             .with_context(|| format!("contender `{}`", self.name))
     }
 
-    /// How a server of ours ended that was not stopped, which is waited for a moment: a killed process closes its
-    /// connections before its end shows. `None` when it runs.
+    /// How a server of ours ended by itself, if it did. Waits a moment: a killed process closes its connections before
+    /// its exit is visible. `None` when it runs.
     pub fn ended_by_itself(&mut self) -> Option<String> {
         self.ended_within(END_SHOWS)
     }
 
-    /// The same of a server that may take longer. `None` when it still runs after `timeout`.
+    /// As [`Self::ended_by_itself`] for a server that may take longer. `None` when it still runs after `timeout`.
     pub fn ended_within(&mut self, timeout: Duration) -> Option<String> {
         let end = clock::now() + timeout;
         while self.backend.is_started() {
@@ -279,19 +282,19 @@ impl ContenderServer {
         None
     }
 
-    /// Starts its server again; returns the seconds until it answered.
+    /// Starts its server again; returns the seconds until it accepted a login.
     ///
     /// # Errors
-    /// When it does not come up, or is not ours.
+    /// When it does not start, or is not ours.
     pub fn restart(&mut self, limits: &Limits) -> Result<f64> {
         let name = &self.name;
         let started = self.backend.restart(limits);
-        started.with_context(|| format!("`{name}` did not come up again"))
+        started.with_context(|| format!("`{name}` did not start again"))
     }
 }
 
-/// Where a server of ours came from: of the fetched packages those that hold the server itself. The
-/// libraries that came along are in the server's own description.
+/// Origin of a server of ours: the fetched packages that hold the server itself. Its libraries are in the server's own
+/// description.
 pub fn origin(build: &Build) -> String {
     let is_server = |name: &str| {
         ["mariadb-server", "mysql-server", "postgres"]

@@ -1,4 +1,4 @@
-//! A contender whose server is ours and on another machine: prepared there as a sandbox is here.
+//! A contender whose server is ours and on another machine, where an agent prepares its sandbox.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +14,8 @@ use super::sandboxed::{check_workload, located, remark};
 use crate::contest::ContestConfig;
 use crate::server_host::{RemoteServer, ServerHosts};
 
-/// Has the host fetch the server if need be, make its sandbox, and let it check its settings. Returns what the server remarks on
-/// them, too.
+/// Has the host fetch the server if need be, create its sandbox, and check its settings. Also returns the server's
+/// remarks on its settings.
 ///
 /// # Errors
 /// When the server cannot be fetched or refuses a setting.
@@ -55,14 +55,14 @@ pub fn create(
     Ok((server, remarks))
 }
 
-/// The folder name of a run on hosts, which contests of several machines with records of one path may use.
+/// Folder name of a run on hosts; unique, as several machines may have records of the same path.
 fn run_on_hosts(config: &ContestConfig<'_>) -> String {
     let Plan { created, seed, .. } = config.plan.as_ref();
     let digest = blake3::hash(format!("{created} {seed}").as_bytes()).to_hex();
     format!("{}-{}", run_name(config), &digest[..8])
 }
 
-/// Says what a contest between servers on several machines compares.
+/// Journals the note on what a contest between servers on several machines compares.
 ///
 /// # Errors
 /// When the record cannot be written.
@@ -81,8 +81,8 @@ pub fn announce(plan: &Plan, journal: &mut Journal) -> Result<()> {
         Severity::Note,
         &[],
         format!(
-            "The servers run on {}: every difference of these machines and of the networks to them is part of the ratios, and what \
-             disturbs one machine disturbs the contenders on it alone.",
+            "The servers run on {}: the ratios include every difference between these machines and the networks to them, and a \
+             disturbance on one machine affects only its contenders.",
             hosts.join(" and ")
         ),
         "To compare servers, run all of them on one machine (`servers` in [hosts]).",

@@ -1,4 +1,4 @@
-//! A contender whose server runs already: visited, and given its data when it has none.
+//! A contender whose server runs already. It gets the workload's data when it has none.
 
 use std::path::Path;
 use std::time::Duration;
@@ -27,10 +27,10 @@ use crate::dataset;
 use crate::facts::scalar;
 use crate::login::{self, PasswordSource};
 
-/// A server somewhere else: not started, frozen or stopped by us.
+/// A running server that we do not start, freeze or stop.
 pub struct Running {
     address: Address,
-    /// What to log in with.
+    /// Login.
     credentials: Credentials,
 }
 
@@ -94,7 +94,7 @@ impl Backend for Running {
     }
 
     fn restart(&mut self, _limits: &Limits) -> Result<f64> {
-        bail!("it is not ours to start")
+        bail!("dbduel did not start this server and cannot restart it")
     }
 
     fn remove(self: Box<Self>) -> Result<()> {
@@ -102,10 +102,10 @@ impl Backend for Running {
     }
 }
 
-/// Logs in and sees that our database is there; a statement may take as long as `statement`. Returns the connection too.
+/// Logs in and checks that our database exists. `statement` limits each statement. Also returns the connection.
 ///
 /// # Errors
-/// When the server does not answer or does not let us in.
+/// When the server does not answer or refuses the connection.
 pub fn visit(
     contender: &Contender,
     address: &ServerAddress,
@@ -138,12 +138,12 @@ pub fn visit(
     Ok((resident, connection))
 }
 
-/// Refuses running servers that are one and the same, reached over two addresses: each contender would work on the
-/// other's data. Of two connections to one server, the second sees the user-level lock of the first. A server that does
-/// not permit such locks is taken for one of its own.
+/// Refuses two addresses of the same running server: each contender would work on the other's data. The second of two
+/// connections to one server sees the user-level lock of the first. A server that does not permit such locks counts as
+/// distinct.
 ///
 /// # Errors
-/// At the place in the experiment of the second address.
+/// At the experiment's line of the second address.
 pub fn check_distinct(
     config: &ContestConfig<'_>,
     connections: &mut [(&Contender, Connection)],
@@ -190,14 +190,14 @@ pub fn check_distinct(
 struct Lock {
     /// The statement that takes it.
     take: String,
-    /// What it answers with then.
+    /// Its answer when the lock is taken.
     taken: &'static str,
-    /// The question for the connection that has it.
+    /// The query that finds the connection that holds it.
     owner: String,
 }
 
 impl Lock {
-    /// With a name that nothing else has; none where there is no server.
+    /// A lock with a unique name; `None` where there is no server.
     fn new(dialect: Dialect) -> Result<Option<Self>> {
         Ok(Some(match dialect {
             Dialect::Sqlite => return Ok(None),
@@ -226,11 +226,11 @@ impl Lock {
     }
 }
 
-/// Loads the workload's tables when there are none. Tables that are there are taken as they are; their
-/// digest tells whether they are the right ones.
+/// Loads the workload's tables when there are none. Existing tables are taken as they are; their digest shows whether
+/// they are the right ones.
 ///
 /// # Errors
-/// When the data cannot be loaded; what was begun is taken away again.
+/// When the data cannot be loaded; a partial load is removed.
 pub fn settle(
     config: &ContestConfig<'_>,
     past: &Record,

@@ -28,14 +28,14 @@ use crate::contest::ContestConfig;
 use crate::dataset;
 use crate::snapshots::{self, Description, Snapshots};
 
-/// Room for connections that every server gets; some cap their thread cache by it.
+/// Least `max_connections` of every server; some cap their thread cache by it.
 const MAX_CONNECTIONS_MIN: u32 = 151;
-/// Characters of a contender's name that its sandbox keeps, for people who look into it.
+/// Characters of a contender's name in the name of its sandbox, for readers.
 const FOLDER_CHARACTERS: usize = 40;
 
 /// A sandbox and the server in it.
 pub struct Sandboxed {
-    /// Its handicap, from its first turn with one on. Dropped before the server.
+    /// Its handicap; absent before the first turn with one. Dropped before the server.
     injector: Option<SlowdownInjector>,
     /// Where its files are.
     pub sandbox: Sandbox,
@@ -57,7 +57,7 @@ impl Sandboxed {
         self.server.as_mut().context("the server does not run")
     }
 
-    /// Stops all threads of the server. A turn with a handicap ends before, since its end wakes the server.
+    /// Stops all threads of the server. First ends a turn with a handicap, since that end wakes the server.
     ///
     /// # Errors
     /// As [`RunningServer::freeze`], and when it does not run.
@@ -76,10 +76,10 @@ impl Sandboxed {
         self.running()?.thaw()
     }
 
-    /// Does something with the server; how it ended when it has, before or meanwhile, which is no error here.
+    /// Calls `act` on the server. Returns how the server ended when it has, before or meanwhile; that is no error here.
     ///
     /// # Errors
-    /// Those of what is done with a server that runs.
+    /// Errors of `act` while the server runs.
     pub fn unless_dead(&mut self, act: impl FnOnce(&mut Self) -> Result<()>) -> Result<Health> {
         let before = self.health();
         if matches!(before, Health::Dead { .. }) {
@@ -126,8 +126,8 @@ impl Backend for Sandboxed {
         self.start(config, contender)
             .map_err(|error| match restored.is_some() && error.is::<StartError>() {
                 true => error.context(format!(
-                    "its data are those of the snapshot `{key}`; where these files were changed or are of another server, \
-                     `dbduel datasets remove {key}` has them loaded anew"
+                    "its data come from the snapshot `{key}`; if these files were changed or belong to another server, run \
+                     `dbduel datasets remove {key}` to load them again"
                 )),
                 false => error,
             })?;
@@ -275,8 +275,8 @@ impl Backend for Sandboxed {
     }
 }
 
-/// Fetches the server if need be, makes its sandbox, and lets it check its settings. Returns what the
-/// server remarks on them, too.
+/// Fetches the server if need be, creates its sandbox, and lets it check its settings. Also returns the server's
+/// remarks on its settings.
 ///
 /// # Errors
 /// When the server cannot be fetched or refuses a setting.
@@ -290,7 +290,7 @@ pub fn create(
     let build = fetch(config.home, config.console, plan, contender, name)?;
     let address = plan.hosts.as_ref().map(|hosts| hosts.servers.parse());
     let address = address.transpose();
-    let address = address.context("the address of the servers in the plan is none")?;
+    let address = address.context("`servers` under `hosts` in the plan is not an IP address")?;
     let (sandbox, notices) = make(config.home, plan, number, &run_name(config), build, address)
         .map_err(|error| located(config, contender, error))?;
     let remarks = notices
@@ -299,14 +299,14 @@ pub fn create(
     Ok((sandbox, remarks.collect()))
 }
 
-/// What a server says of a setting that it takes.
+/// Note on a server's remark about a setting that it accepts.
 pub fn remark(contender: &Contender, setting: &str, said: &str) -> Finding {
     finding(
         "server.setting-notice",
         Severity::Note,
         &[&contender.name],
-        format!("`{}` says of `{setting}`: {said}", contender.name),
-        "ask for a value that the server takes as it is",
+        format!("`{}` remarks on `{setting}`: {said}", contender.name),
+        "use a value that the server accepts unchanged",
     )
 }
 
@@ -329,8 +329,8 @@ pub fn fetch(
     Ok(build)
 }
 
-/// Makes the sandbox of a contender, whose server listens on `address` for clients of other machines, and lets the server check
-/// its settings.
+/// Creates the sandbox of a contender, whose server listens on `address` for clients of other machines, and lets the
+/// server check its settings.
 ///
 /// # Errors
 /// When it cannot be made, or the server refuses a setting.
@@ -357,13 +357,14 @@ pub fn make(
     Ok((sandbox, notices))
 }
 
-/// What loading the data of a contender depends on, as a name.
+/// Snapshot key: a name made of everything that loading the contender's data depends on.
 pub fn key(sandbox: &Sandbox, contender: &Contender, plan: &Plan) -> String {
     let build = sandbox.build();
     snapshots::key(&build.id, &build.daemon_digests.sha256, contender, plan)
 }
 
-/// Refuses a workload that has no statements for what a product speaks, or parameters that mean nothing to it in this version.
+/// Refuses a workload that has no statements for a product's dialect, or parameters that mean nothing to it in this
+/// version.
 pub fn check_workload(
     plan: &Plan,
     contender: &Contender,
@@ -393,7 +394,7 @@ pub fn check_workload(
         .map(|workload| workload.name())
         .collect();
     bail!(
-        "workload `{}` is not written for {}; choose one of {}",
+        "workload `{}` does not support {}; choose one of {}",
         workload.name(),
         dialect.product(),
         others.join(", ")
@@ -418,7 +419,8 @@ pub(super) fn folder(number: usize, contender: &Contender) -> String {
     format!("{number}-{name}")
 }
 
-/// Puts the data of a snapshot in place, or a data directory without tables where there is no such snapshot.
+/// Restores the snapshot's data, or a data directory without tables where there is no such snapshot. Returns the
+/// snapshot's description.
 ///
 /// # Errors
 /// When they cannot be copied, or the server cannot be initialised.
@@ -436,7 +438,7 @@ pub fn put_data(
     Ok(restored)
 }
 
-/// Starts the server on data that were never used.
+/// Starts the server on an empty data directory.
 ///
 /// # Errors
 /// When the server cannot be initialised or does not start.
@@ -474,7 +476,10 @@ pub fn loaded(config: &ContestConfig<'_>, number: usize) -> Result<Sandbox> {
     let load = dataset::fill(&config.plan, workload, &mut resident, config.console)?;
     let backend: Box<dyn Any> = resident.backend;
     let Ok(mut own) = backend.downcast::<Sandboxed>() else {
-        bail!("`{}` is not ours to stop", contender.name);
+        bail!(
+            "dbduel did not start `{}` and cannot stop it",
+            contender.name
+        );
     };
     stop_and_keep(
         config.home,
@@ -487,10 +492,10 @@ pub fn loaded(config: &ContestConfig<'_>, number: usize) -> Result<Sandbox> {
     Ok(own.sandbox)
 }
 
-/// Stops the server and keeps its data.
+/// Stops the server and keeps its data as a snapshot.
 ///
 /// # Errors
-/// When it does not stop in order, or its data cannot be copied.
+/// When it does not shut down cleanly, or its data cannot be copied.
 pub fn stop_and_keep(
     home: &Home,
     progress: &dyn Progress,
@@ -507,7 +512,7 @@ pub fn stop_and_keep(
         let limit_s = plan.limits.server_stop_s;
         if server.stop(Duration::from_secs_f64(limit_s))?.killed {
             bail!(
-                "`{}` did not end within {limit_s} s after its data were loaded and was killed; its data are not fit \
+                "`{}` did not shut down within {limit_s} s after loading and was killed; its data are unusable \
                  for a snapshot; raise `server_stop` in [limits]",
                 contender.name
             );
@@ -541,7 +546,7 @@ fn start(
     })
 }
 
-/// Refuses room for fewer connections than the load has clients: the server would refuse the others when they come.
+/// Refuses a `max_connections` below what the load needs: the server would reject the remaining clients.
 fn check_connections(plan: &Plan, contender: &Contender) -> Result<(), RefusedSetting> {
     let is_it = |name: &str| {
         name.replace('-', "_")
@@ -560,20 +565,20 @@ fn check_connections(plan: &Plan, contender: &Contender) -> Result<(), RefusedSe
     Err(RefusedSetting {
         setting: dbduel_server::Setting::of_plan(setting),
         said: format!(
-            "{clients} clients and dbduel itself need {} connections; raise it, or leave it out",
+            "{clients} clients and dbduel itself need {} connections; raise it or omit it",
             clients + 1
         ),
         suggestion: None,
     })
 }
 
-/// Clients of the level that has most of them.
+/// Number of clients of the largest level.
 fn largest_level(plan: &Plan) -> u32 {
     let clients = plan.levels.iter().map(|level| level.clients);
     clients.max().unwrap_or(0)
 }
 
-/// The contender's settings after those that the lab needs for the planned load.
+/// The settings that the lab needs for the planned load, then the contender's own.
 fn complete_settings(
     plan: &Plan,
     contender: &Contender,
@@ -605,7 +610,7 @@ fn complete_settings(
     plumbing.chain(own).collect()
 }
 
-/// A refused setting with its place in the experiment file.
+/// Adds the place in the experiment file to a refused setting.
 pub fn located(
     config: &ContestConfig<'_>,
     contender: &Contender,

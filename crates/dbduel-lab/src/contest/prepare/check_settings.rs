@@ -1,5 +1,5 @@
-//! The servers of a plan started on empty data, asked what an audit wants to know, and stopped: no
-//! dataset, no clients, no load, and nothing is left behind.
+//! Audits the servers of a plan: starts them on empty data, queries them and stops them. No dataset, no clients, no
+//! load; leaves no files.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::contest::arena::run_name;
 use crate::contest::backend::{ContenderServer, in_process, sandboxed};
 use crate::inspect::live;
 
-/// Asks every contender's server, one at a time. `config.record` names the sandboxes and need not exist.
+/// Queries every contender's server, one at a time. `config.record` names the sandboxes and need not exist.
 ///
 /// # Errors
 /// When a server cannot be fetched, refuses a setting, does not start or does not answer.
@@ -35,7 +35,7 @@ pub fn rehearse(config: &ContestConfig<'_>) -> Result<Vec<ServerEvidence>> {
     evidence
 }
 
-/// Asks one contender's server as [`rehearse`] does, to see whether it starts with its settings.
+/// Queries one contender's server as [`rehearse`] does, to check that it starts with its settings.
 ///
 /// # Errors
 /// As [`rehearse`].
@@ -47,7 +47,8 @@ pub fn rehearse_one(config: &ContestConfig<'_>, number: usize) -> Result<ServerE
     evidence
 }
 
-/// Has one contender's server check its settings without starting it, where it is ours. `config.record` need not exist.
+/// Lets one contender's server check its settings without starting it, where it is ours. `config.record` need not
+/// exist.
 ///
 /// # Errors
 /// When the server cannot be fetched or refuses a setting.
@@ -73,7 +74,7 @@ fn ask(config: &ContestConfig<'_>, number: usize, contender: &Contender) -> Resu
     }
     if let Some(host) = &contender.host {
         bail!(
-            "the server of `{}` is on another machine ({host}) and is asked when its contest begins; leave `host` out to audit it here",
+            "the server of `{}` is on another machine ({host}) and is audited when its contest begins; remove `host` to audit it here",
             contender.name
         );
     }

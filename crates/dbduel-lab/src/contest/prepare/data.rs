@@ -1,4 +1,4 @@
-//! The data of a contender: loaded or restored, kept as a snapshot, summed up, and the same for all contenders.
+//! The data of a contender: loaded or restored, kept as a snapshot, digested, and equal for all contenders.
 
 use std::time::Instant;
 
@@ -17,35 +17,35 @@ use crate::contest::{ContestConfig, conditions};
 use crate::dataset;
 use crate::snapshots::Description;
 
-/// What a contender holds before its workload's tables are looked for.
+/// Data of a contender before its workload's tables are checked.
 pub enum Content {
-    /// Data of an earlier start of this run, which are in use and stay.
+    /// Data of an earlier start of this run, which stay in use.
     InUse,
-    /// A snapshot, or nothing yet, since this instant.
+    /// A snapshot, or an empty data directory.
     Fresh {
-        /// What the snapshot holds; absent without one.
+        /// Description of the snapshot; absent without one.
         restored: Option<Description>,
-        /// When its data began to be put in place.
+        /// When the data began to be put in place.
         begun: Instant,
     },
 }
 
-/// True when an earlier start of this run put the contender's data in place. What it did to them since
-/// belongs to the contest, so they are neither loaded nor summed up again.
+/// True when an earlier start of this run put the contender's data in place. Later changes belong to the contest, so
+/// the data are neither loaded nor digested again.
 pub fn is_dataset_known(past: &Record, contender: &str) -> bool {
     past.events.iter().any(|event| matches!(&event.what, Event::DatasetReady { contender: known, .. } if known == contender))
 }
 
-/// Where a contender's data come from.
+/// Source of a contender's data.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin {
-    /// They were there before: in a snapshot, or on a running server.
+    /// They existed before: in a snapshot, or on a running server.
     pub is_restored: bool,
-    /// What loading them took, as far as that is known.
+    /// Load time, where known.
     pub load: Option<LoadTime>,
 }
 
-/// Loads the data that are not there yet, and keeps them as a snapshot.
+/// Loads missing data, and keeps them as a snapshot.
 ///
 /// # Errors
 /// When the data cannot be loaded, copied or read.
@@ -77,7 +77,7 @@ pub fn settle(
     ready(config, resident, workload, origin, begun, journal)
 }
 
-/// Says in the journal what the data are.
+/// Journals rows, digest and sizes of the data.
 ///
 /// # Errors
 /// When they cannot be read.
@@ -123,7 +123,7 @@ pub fn ready(
     Ok(())
 }
 
-/// The room that data take, which is what was forecast, and that of all files.
+/// Size of the data, which is what was forecast, and of all files.
 fn on_disk(files: FileSizes) -> String {
     format!(
         ", {} of data on disk ({} with redo, undo, temporary, log and system files)",
@@ -132,7 +132,7 @@ fn on_disk(files: FileSizes) -> String {
     )
 }
 
-/// Refuses to go on when contenders hold different data.
+/// Stops when contenders hold different data.
 ///
 /// # Errors
 /// When digests differ.
@@ -151,8 +151,8 @@ pub fn compare_digests(past: &Record) -> Result<()> {
         && let Some(other) = rest.iter().find(|other| other.1 != first.1)
     {
         bail!(
-            "`{}` and `{}` hold different data ({} rows, digest {}; {} rows, digest {}), so a contest would compare \
-             nothing; remove the tables of a running server, or the snapshots with `dbduel datasets remove all`",
+            "`{}` and `{}` hold different data ({} rows, digest {}; {} rows, digest {}), so a comparison is \
+             meaningless; drop the tables of a running server, or remove the snapshots with `dbduel datasets remove all`",
             first.0,
             other.0,
             first.2,

@@ -1,4 +1,4 @@
-//! Whether the contest is fair, asked of the running servers before anything is measured.
+//! Fairness audit of the running servers before anything is measured.
 
 use std::path::Path;
 
@@ -12,14 +12,13 @@ use dbduel_record::facts::Host;
 use crate::contest::journal::Journal;
 use crate::inspect::planned::{case_of_running, is_running};
 
-/// The audit's rule about settings that did not take effect.
+/// The audit's rule on settings that did not take effect.
 const NOT_TAKEN: &str = "R17";
 
-/// Audits the contenders on the machine of these facts, and keeps what weakens a verdict in the journal.
+/// Audits the contenders on a machine with these facts, and journals findings that weaken a verdict.
 ///
 /// # Errors
-/// When the contenders do not promise the same and no waiver accepts that: a contest would compare
-/// what cannot be compared.
+/// When the contenders are not comparable and no waiver accepts that.
 pub fn check(
     plan: &Plan,
     experiment: &Path,
@@ -46,7 +45,7 @@ pub fn check(
     Ok(())
 }
 
-/// The contenders promise or mean different things, so that no verdict on them could stand.
+/// The contenders differ in durability or semantics, so no verdict on them is valid.
 #[derive(Debug, thiserror::Error)]
 #[error("the contenders are not comparable:\n  {}\n{remedy}", findings.join("\n  "))]
 pub struct NotComparable {
@@ -58,7 +57,7 @@ impl NotComparable {
     /// Refuses a case whose audit has a void finding. `command` audits the same case of this experiment.
     ///
     /// # Errors
-    /// All that is void, with the command that cures it, if settings can.
+    /// All void findings, with the command that fixes them, if settings can.
     pub fn refuse(
         plan: &Plan,
         case: &Case,
@@ -73,17 +72,17 @@ impl NotComparable {
         };
         let declare = match first.class.as_bytes().first() {
             Some(b'D' | b'S') => format!(
-                "; or, if it is the question, declare it in the experiment, about = [\"{}\"]",
+                "; or, if this difference is the question, declare it in the experiment: about = [\"{}\"]",
                 first.class
             ),
             _ => String::new(),
         };
         let cure = match is_cured_by_fix(plan, case) {
             true => format!(
-                "`{command} --fix {}` writes an experiment that sets them alike; run that one",
+                "`{command} --fix {}` writes an experiment with equal settings; run that one",
                 experiment.with_file_name("equal.toml").display()
             ),
-            false => "no settings in an experiment make them equal".to_owned(),
+            false => "no experiment settings can make them equal".to_owned(),
         };
         let remedy = format!("{cure}{declare}; or accept it under [waivers] with a reason");
         Err(Self {
@@ -93,7 +92,7 @@ impl NotComparable {
     }
 }
 
-/// True when the experiment that `dbduel audit --fix` writes is not refused.
+/// True when the experiment written by `dbduel audit --fix` passes.
 fn is_cured_by_fix(plan: &Plan, case: &Case) -> bool {
     let fix = fix(case);
     let mut settings = fix.settings.iter();

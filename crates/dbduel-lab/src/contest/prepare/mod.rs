@@ -1,4 +1,4 @@
-//! Every contender's server with its data in place, started, asked what it is, and frozen.
+//! Preparation: every contender's server with its data in place, started, audited, and frozen.
 
 mod check_settings;
 mod data;
@@ -34,9 +34,8 @@ pub use data::{Content, Origin, is_dataset_known, ready};
 pub use fairness::{NotComparable, check as check_fairness};
 pub use session::keep_sessions;
 
-/// Prepares all contenders of the plan: first what can be refused at once, for all of them, then what
-/// takes long, one after the other. Returns what the servers say of themselves, in the plan's order.
-///
+/// Prepares all contenders of the plan: first all checks that are quick, then the slow steps, one contender after the
+/// other. Returns the servers' evidence in plan order.
 /// # Errors
 /// When a server cannot be fetched, refuses a setting, does not start, or its data cannot be loaded, or
 /// when contenders hold different data.
@@ -100,7 +99,7 @@ pub fn prepare(
     Ok(evidence)
 }
 
-/// Puts a contender in its place: its server with its data, asked what it is.
+/// Starts a contender's server on its data and queries it.
 ///
 /// # Errors
 /// [`ServerEnded`] when the server ended by itself meanwhile.
@@ -138,11 +137,10 @@ fn place(
     }
 }
 
-/// After the server of a contender ended while it was put in its place: once more, from the beginning unless its data were
-/// complete.
+/// Retries a contender whose server ended during its preparation, from the beginning unless its data were complete.
 ///
 /// # Errors
-/// `failure` when the server did not end by itself, or the plan's number of restarts is used up.
+/// `failure` when the server did not end by itself, or the plan's restarts are used up.
 fn place_again(
     config: &ContestConfig<'_>,
     hosts: &ServerHosts,
@@ -168,10 +166,10 @@ fn place_again(
             Severity::Note,
             &[&contender.name],
             format!(
-                "The server of `{}` ended while the contest was prepared and was prepared again: {how}",
+                "The server of `{}` ended during preparation ({how}) and was prepared again",
                 contender.name
             ),
-            "look for what ended it: its log, and the kernel's, which names processes that were killed for want of memory",
+            "find the cause in its log and in the kernel log, which names processes killed for lack of memory",
         ))?;
         let past = Record::open(config.record)?;
         let (resident, _) = config.provider.server(config, hosts, number)?;
@@ -183,14 +181,14 @@ fn place_again(
     Err(failure)
 }
 
-/// The server of a contender ended by itself while the contest was prepared.
+/// A contender's server ended by itself during preparation.
 #[derive(Debug, thiserror::Error)]
 #[error("the server ended by itself ({how})")]
 struct ServerEnded {
     how: String,
 }
 
-/// A mistake at a place of the experiment; `None` without the place or the text.
+/// An error at a place of the experiment; `None` without the place or the text.
 pub fn trouble(
     config: &ContestConfig<'_>,
     span: Option<Range<usize>>,

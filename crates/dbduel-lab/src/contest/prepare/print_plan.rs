@@ -1,4 +1,4 @@
-//! Says what is going to be loaded, before anything is, and refuses what the disk has no room for.
+//! Reports the data to be loaded beforehand, and stops when the disk has too little room.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +15,10 @@ use crate::dataset;
 use crate::forecast::{Need, copies_with_snapshot, sentence};
 use crate::snapshots::Snapshots;
 
-/// Looks at all contenders; what a snapshot or a running server has is not loaded.
+/// Checks all contenders; data in a snapshot or on a running server are not loaded.
 ///
 /// # Errors
-/// When the disk of the home clearly has no room, or a running server does not answer.
+/// When the disk of the home clearly has too little room, or a running server does not answer.
 pub fn announce(
     config: &ContestConfig<'_>,
     past: &Record,
@@ -68,7 +68,7 @@ pub fn announce(
         // Contenders may store the same rows differently; the first one stands for all.
         let sentence = sentence(extent, &plan.workload_of(first).parameters);
         config.console.say(&format!(
-            "to be loaded into `{}`: {sentence}{each}",
+            "to load into `{}`: {sentence}{each}",
             names.join("`, `")
         ));
     }

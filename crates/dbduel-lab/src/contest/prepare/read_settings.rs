@@ -1,4 +1,4 @@
-//! Asking a server what it is and what it is really set to, and keeping the answers.
+//! Reads a server's identity and effective settings, and records them.
 
 use std::time::Duration;
 
@@ -20,8 +20,7 @@ use crate::facts::{Moment, identify, keep, keep_schema, scalar};
 use crate::inspect;
 use crate::inspect::planned::ask_for;
 
-/// Interviews a server that runs; returns what the audit wants to know. The answers of the first start
-/// are the ones of the record.
+/// Queries a running server; returns its evidence for the audit. The record keeps the answers of the first start.
 ///
 /// # Errors
 /// When the server does not answer or the record cannot be written.
@@ -98,11 +97,11 @@ fn ignored(contender: &str, lost: &NotTaken<'_>, log_line: Option<String>) -> Fi
         Severity::Doubt,
         &[contender],
         claim,
-        "remove the setting, or ask for a value that the server takes",
+        "remove the setting, or use a value that the server accepts",
     )
 }
 
-/// Which server this is, as it says itself and as its files say.
+/// Build of this server, from its own answers and its files.
 pub fn describe(resident: &ContenderServer, connection: &mut Connection) -> facts::Build {
     let identity = identify(connection);
     let product = match identity.product {

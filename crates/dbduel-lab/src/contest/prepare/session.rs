@@ -1,4 +1,4 @@
-//! What the servers say of the load's own sessions, kept in the record and put before the audit.
+//! Session facts of the load's own connections, recorded and passed to the audit.
 
 use anyhow::Result;
 use dbduel_audit::ServerEvidence;
@@ -11,7 +11,7 @@ use dbduel_record::tsv;
 use crate::contest::journal::Journal;
 use crate::inspect::live::transport;
 
-/// Keeps the sessions and adds them to the evidence, both in the plan's order.
+/// Records the sessions and adds them to the evidence, both in plan order.
 ///
 /// # Errors
 /// When the record cannot be written.

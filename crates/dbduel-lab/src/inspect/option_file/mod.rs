@@ -1,4 +1,4 @@
-//! Option files: sections, includes, and what a server of some version would make of them.
+//! Option files: sections, includes, and how a server of a given version reads them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,27 +17,27 @@ use super::includes::Includes;
 use super::text::{self, TextError};
 use super::{postgresql, sqlite};
 
-/// Includes nested deeper than this are left out, as servers do.
+/// Limit of nested includes; deeper ones are left out, as servers do.
 const DEPTH_MAX: usize = 10;
-/// Most files of one configuration.
+/// Limit of files of one configuration.
 const FILES_MAX: usize = 200;
-/// Files of a configuration that its source names.
+/// Number of files named as the source of a configuration.
 const FILES_NAMED: usize = 3;
-/// Most settings of one configuration.
+/// Limit of settings of one configuration.
 const SETTINGS_MAX: usize = 10_000;
 
-/// A setting and where it stands.
+/// A setting and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     /// Name as written, with dashes or underscores.
     pub name: String,
-    /// Value without its quotes, escapes and comment; `None` of an option without one.
+    /// Value without its quotes, escapes and comment; `None` for an option without a value.
     pub value: Option<String>,
     /// Its file.
     pub path: PathBuf,
     /// Its line, from 1.
     pub line: usize,
-    /// Where the value begins, or the name of an option without one; in characters, from 1.
+    /// Column of the value, or of the name of an option without one; in characters, from 1.
     pub column: usize,
 }
 
@@ -48,14 +48,14 @@ pub struct Settings {
     pub settings: Vec<Setting>,
     /// The files, the given one first.
     pub files: Vec<PathBuf>,
-    /// What they include and is not at hand.
+    /// Includes that are not available.
     pub missing: Vec<MissingInclude>,
-    /// Lines with which the server does not start, whatever its settings.
+    /// Lines that prevent the server from starting, whatever its settings.
     pub refused: Vec<RefusedOption>,
 }
 
 impl Settings {
-    /// The settings that a server of this product looks at: PostgreSQL only at the last of each name, the others at all.
+    /// The settings that a server of this product evaluates: for PostgreSQL the last of each name, for the others all.
     fn in_effect(&self, product: Product) -> impl Iterator<Item = &Setting> {
         let later = |at: usize| &self.settings[at + 1..];
         let settings = self.settings.iter().enumerate();
@@ -65,7 +65,7 @@ impl Settings {
         settings.filter(counts).map(|(_, setting)| setting)
     }
 
-    /// Keeps a line with which the server does not start. `shown` is what of it is wrong.
+    /// Keeps a line that prevents the server from starting. `shown` is its faulty part.
     pub fn refuse(&mut self, path: &Path, line: usize, column: usize, shown: &str, why: &str) {
         let shown: String = shown.trim().chars().take(40).collect();
         self.refused.push(RefusedOption {
@@ -75,7 +75,7 @@ impl Settings {
         });
     }
 
-    /// Adds what they ask for to evidence of a server that shows its variables.
+    /// Adds these settings as requested to evidence of a server that shows its variables.
     pub fn asked_of(&self, evidence: &mut ServerEvidence) {
         evidence.is_asked_by_file = true;
         evidence.refused.extend(self.refused.iter().cloned());
@@ -91,8 +91,8 @@ impl Settings {
     }
 }
 
-/// Reads an option file with everything that it includes from `includes`. Groups for other products or versions are left
-/// out; without a product every group of a server counts.
+/// Reads an option file with all its includes from `includes`. Groups for other products or versions are left out;
+/// without a product every server group counts.
 ///
 /// # Errors
 /// When a file cannot be read.
@@ -119,8 +119,8 @@ pub fn read(
     Ok(reader.found)
 }
 
-/// Evidence of a server with these settings on this machine: the defaults of its version, then each setting that the
-/// server takes; the others are kept as refused.
+/// Predicted evidence of a server with these settings on this machine: the defaults of its version, then each setting
+/// that the server accepts; the others are kept as refused.
 ///
 /// # Errors
 /// When product or version are not given, or no defaults are recorded for the product.
@@ -133,7 +133,7 @@ pub fn evidence(
 ) -> Result<ServerEvidence> {
     let (Some(product), Some(version)) = (product, version) else {
         bail!(
-            "an option file does not say for which server it is; add its product and version, for example --product-a mysql --version-a 5.6.24"
+            "an option file does not name its server; add product and version, for example --product-a mysql --version-a 5.6.24"
         );
     };
     let mut evidence = expected(name, product, version, machine)
@@ -153,7 +153,7 @@ pub fn evidence(
     evidence.file_settings.extend(unreadable);
     for setting in settings.in_effect(product) {
         let taken = match product == Product::PostgreSql && is_fixed(&setting.name, version) {
-            true => Err(format!("`{}` is set by no file", setting.name)),
+            true => Err(format!("no file sets `{}`", setting.name)),
             false => set_option(&mut evidence, &setting.name, setting.value.as_deref()),
         };
         let variable = variable_of(&evidence, &setting.name);
@@ -200,7 +200,7 @@ impl Setting {
         format!("{}:{}:{}", self.path.display(), self.line, self.column)
     }
 
-    /// The setting as one that a server does not take.
+    /// The setting as a refused option.
     #[must_use]
     pub fn refused(&self, why: String) -> RefusedOption {
         RefusedOption {
@@ -216,13 +216,13 @@ struct Reader<'a> {
     version: Option<Version>,
     includes: &'a Includes,
     found: Settings,
-    /// Files being read, each included by the one before it.
+    /// Files being read, each included by the previous one.
     open: Vec<PathBuf>,
     seen: BTreeSet<PathBuf>,
 }
 
 impl Reader<'_> {
-    /// Reads one file; `from` is the file and line that includes it.
+    /// Reads one file; `from` is the file and line of its include.
     fn file(&mut self, path: &Path, from: Option<(&Path, usize)>) -> Result<(), TextError> {
         let blame = |why: String| match from {
             Some((file, line)) => TextError::at(file, line, why),
@@ -284,7 +284,7 @@ impl Reader<'_> {
             } else if !has_section && is_included {
                 break;
             } else if !has_section {
-                let why = "stands before the first group, such as [mysqld]";
+                let why = "precedes the first group, such as [mysqld]";
                 self.refuse(path, number, written, why);
             } else if applies {
                 self.setting(path, number, written)?;
@@ -353,8 +353,8 @@ impl Reader<'_> {
         self.found.refuse(path, number, column, written, why);
     }
 
-    /// Whether a server reads a file of this name in an included directory. MySQL before 8.0 takes for the ending what
-    /// follows the first dot.
+    /// True when a server reads a file of this name in an included directory. For MySQL before 8.0 the extension is
+    /// everything after the first dot.
     fn is_option_file(&self, name: &str) -> bool {
         let is_old = self.product != Some(Product::MariaDb)
             && self.version.is_some_and(|version| version.major < 8);
@@ -404,7 +404,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Whether this server reads a group, in whatever case: `[mysqld]`, `[server]`, `[mysqld-8.0]`; MySQL since 8.0
+    /// True when this server reads a group, in any case: `[mysqld]`, `[server]`, `[mysqld-8.0]`; MySQL since 8.0
     /// `[mysql_cluster]`; MariaDB `[mariadb]`, `[mariadb-10.11]`, `[mariadb-11]` since 11, `[mariadbd]` since 10.4.6,
     /// `[client-server]` and `[galera]` too (`--help --verbose` of both products).
     fn is_for_this_server(&self, group: &str) -> bool {
@@ -443,19 +443,19 @@ impl Reader<'_> {
     }
 }
 
-/// Where the value of a line begins, in characters from 1; the name, where there is no value.
+/// Column of a line's value, in characters from 1; of the name where there is no value.
 fn column_of_value(written: &str) -> usize {
     let before = written.find('=').map_or(0, |at| at + 1);
     let blanks = written[before..].len() - written[before..].trim_ascii_start().len();
     written[..before + blanks].chars().count() + 1
 }
 
-/// Where a line begins after its blanks, in characters from 1.
+/// Column of a line's first non-blank character, in characters from 1.
 pub fn column_of_first(written: &str) -> usize {
     written.chars().take_while(|c| c.is_whitespace()).count() + 1
 }
 
-/// A line without the comment at its end, which may begin anywhere but in quotes.
+/// A line without its trailing comment, which may begin anywhere but in quotes.
 fn without_comment(line: &str) -> &str {
     let mut quote = None;
     let mut is_escaped = false;
@@ -474,7 +474,7 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-/// A value without the quotes around it and its escapes.
+/// A value without its quotes and escapes.
 fn plain(value: &str) -> String {
     let value = value.trim_ascii();
     let quotes = ['"', '\''].into_iter();

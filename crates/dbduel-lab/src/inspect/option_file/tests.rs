@@ -120,7 +120,7 @@ fn check_error(contents: &[(&str, &str)], expected: &str) {
 
 #[test]
 fn broken_configurations_are_errors_with_a_line() {
-    check_error(&[("my.cnf", "[mysqld]\na=\0\n")], "line 2: this is no text");
+    check_error(&[("my.cnf", "[mysqld]\na=\0\n")], "line 2: not a text file");
 }
 
 fn values_of(contents: &[(&str, &str)]) -> Vec<String> {
@@ -186,7 +186,7 @@ fn a_byte_order_mark_is_refused_and_only_ascii_blanks_are_cut() {
 fn lines_with_which_no_server_starts_are_kept_with_their_places() {
     for (content, place, why) in [
         ("[mysqld]\n!include\n", "2:1", "`!include` names nothing"),
-        ("a=1\n", "1:1", "`a=1` stands before the first group"),
+        ("a=1\n", "1:1", "`a=1` precedes the first group"),
         ("[mysqld\n", "1:1", "`[mysqld` has no `]`"),
         (
             "[mysqld]\n  a b c\n",
@@ -256,7 +256,11 @@ fn what_no_server_takes_is_kept_with_its_place() {
             17,
             "an option of MariaDB 10.1 to 11.8",
         ),
-        ("innodb_warp_factor = 9", 22, "is no option of it"),
+        (
+            "innodb_warp_factor = 9",
+            22,
+            "is not an option of this server",
+        ),
         (
             "innodb_redo_log_capacity=1G",
             26,

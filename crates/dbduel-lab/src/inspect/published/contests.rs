@@ -1,4 +1,4 @@
-//! Which runs are compared with which: contests between servers whose runs have the rest of their path in common.
+//! Pairs runs into contests: servers are compared when their runs share the remaining path.
 
 use std::path::Path;
 
@@ -9,16 +9,16 @@ use super::runs::{LeftOut, Run};
 use crate::inspect::includes::Includes;
 use crate::inspect::{Gathered, Origin};
 
-/// Settings of a server that one or more runs have in common.
+/// Settings that one or more runs of a server share.
 #[derive(Debug, Clone)]
 pub struct Distinct {
-    /// The first of the runs.
+    /// Evidence of the first run.
     pub evidence: ServerEvidence,
     /// Places of the runs.
     pub places: Vec<String>,
 }
 
-/// The different settings among some evidence, in their order.
+/// The distinct settings among some evidence, in order.
 #[must_use]
 pub fn distinct(evidence: Vec<ServerEvidence>) -> Vec<Distinct> {
     let runs = evidence.into_iter().map(|one| (String::new(), one));
@@ -42,7 +42,7 @@ fn distinct_runs(runs: impl Iterator<Item = (String, ServerEvidence)>) -> Vec<Di
     found
 }
 
-/// True when two runs are of one version with the same settings; ports, places and moments are no settings.
+/// True when two runs have the same version and settings; ports, places and times are no settings.
 fn is_set_alike(one: &ServerEvidence, other: &ServerEvidence) -> bool {
     let settings = |evidence: &ServerEvidence| {
         let variables = evidence.variables.clone().into_iter();
@@ -64,24 +64,24 @@ fn is_set_alike(one: &ServerEvidence, other: &ServerEvidence) -> bool {
         && settings(one) == settings(other)
 }
 
-/// Why a server is left out that no other has the place of.
+/// Reason for leaving out a server without a counterpart.
 const NO_PARTNER: &str = "nothing to compare it with";
 
 /// A server with its runs.
 struct Server {
-    /// What to call it.
+    /// Its name in the audit.
     name: String,
     /// Folders from the directory to it.
     place: Vec<String>,
     /// True when it is below the folder that names it, whose other folders are of the same server.
     is_in_own_folder: bool,
-    /// The same without what names it; servers that have it in common are compared. `None` where no name calls a
-    /// product: then it is compared with what lies in the same folder.
+    /// The path without the part that names the server; servers that share it are compared. `None` where no name
+    /// contains a product: then it is compared with the servers in the same folder.
     rest: Option<Vec<String>>,
     runs: Vec<(String, ServerEvidence)>,
 }
 
-/// The contests between some runs; those with the same settings on every side are one.
+/// The contests between some runs; contests with the same settings on every side are merged.
 pub fn of(
     directory: &Path,
     includes: &Includes,
@@ -175,7 +175,7 @@ fn servers(
 }
 
 impl Server {
-    /// The server of a run at this place. Below `depth` its folders are the only ones in theirs.
+    /// The server of a run at this place. Folders below `depth` have no siblings.
     fn of(place: &[String], depth: usize, evidence: &ServerEvidence) -> Self {
         let repeats = place.iter().rev().take_while(|name| is_repeat(name));
         let folders = &place[..place.len() - repeats.count()];
@@ -256,7 +256,7 @@ fn contest(
                 .find(|other| versions(other) != versions(first))
         {
             let reason = format!(
-                "files of two servers, {} and {}; put those of each into a directory of its own",
+                "files of two servers, {} and {}; use a separate directory for each server's files",
                 first.evidence.version_text, other.evidence.version_text
             );
             left_out.add(&shown, reason);
@@ -300,7 +300,7 @@ fn contest(
     }
 }
 
-/// True when two contests are between the same servers with the same settings, and nothing is known of what they did.
+/// True when two contests compare the same servers with the same settings, and neither has evidence of activity.
 fn is_same(one: &Gathered, other: &Gathered) -> bool {
     let pairs = one.case.contenders.iter().zip(&other.case.contenders);
     let has_counters = |evidence: &ServerEvidence| {

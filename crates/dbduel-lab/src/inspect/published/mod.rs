@@ -1,10 +1,9 @@
-//! A published directory of results: files that show servers, found by what is in them, and the records
-//! of this program.
+//! A published directory of results: files of servers, recognised by content, and records of this program.
 //!
-//! A run is a folder whose files show a server. Which server it is say its variables, a file with a version, or the
-//! names of the folders that it is in. Runs are compared where the rest of their path is the same:
-//! `mysql-8.4.8/8-threads` with `mariadb-11.8.2/8-threads`, `tpcc/mysql` with `tpcc/mariadb`. Where no name calls a
-//! product, folders side by side are compared. `before` and `after` say when, `run2` how often.
+//! A run is a folder with files of a server. The server is identified by its variables, by a file with a version, or by
+//! folder names. Runs are compared where the rest of their path is the same: `mysql-8.4.8/8-threads` with
+//! `mariadb-11.8.2/8-threads`, `tpcc/mysql` with `tpcc/mariadb`. Where no name contains a product, sibling folders are
+//! compared. `before` and `after` mark the time, `run2` a repetition.
 
 mod contests;
 mod names;
@@ -23,22 +22,22 @@ use super::{CaseOf, Gathered, Subject};
 use contests::distinct;
 use runs::Reading;
 
-/// Names that an error lists.
+/// Limit of names in an error.
 const NAMES_LISTED: usize = 3;
 
-/// What a directory holds.
+/// Content of a directory.
 #[derive(Debug, Default)]
 pub struct Published {
     /// The contests, in the order of their folders.
     pub contests: Vec<Gathered>,
-    /// What shows a server or a contest and could not be used, and why; one line for each reason.
+    /// Servers and contests that could not be used, and why; one line per reason.
     pub left_out: Vec<String>,
-    /// Files that are no readable text, and why: charts and archives mostly.
+    /// Unreadable files, and why: mostly charts and archives.
     pub refused: Vec<String>,
 }
 
-/// Everything in a directory that can be audited. A record is a contest. Option files include from the directory and from
-/// `root`.
+/// Everything in a directory that can be audited. A record is a contest. Option files include from the directory and
+/// from `root`.
 ///
 /// # Errors
 /// When the directory cannot be read.
@@ -67,14 +66,14 @@ pub fn read(directory: &Path, root: Option<&Path>, case_of: CaseOf) -> Result<Pu
     })
 }
 
-/// The contender whose files a directory holds, in one run or in several with the same settings.
+/// The contender whose files a directory holds, from one run or from several with the same settings.
 ///
 /// # Errors
-/// When no file in it shows a server, several do, or which one it is remains unknown.
+/// When no file in it belongs to a server, several servers do, or the server is unknown.
 pub fn contender(directory: &Path, subject: &Subject) -> Result<ServerEvidence> {
     if directory.join(store::PLAN).is_file() {
         bail!(
-            "it is a record and holds a contest of its own; audit it by itself, or name the folder of one contender in it"
+            "it is a record with a complete contest; audit it alone, or name the folder of one contender in it"
         );
     }
     let reading = Reading::of(directory)?;
@@ -97,14 +96,14 @@ pub fn contender(directory: &Path, subject: &Subject) -> Result<ServerEvidence> 
         _ => {
             let sources = found.into_iter().map(|one| one.evidence.source);
             bail!(
-                "it holds several servers, or one with several settings ({}); name the folder of one of them",
+                "it holds several servers, or one with different settings ({}); name the folder of one of them",
                 at_most(NAMES_LISTED, sources.collect::<Vec<_>>().into_iter()).join("; ")
             )
         }
     }
 }
 
-/// What to add to an error when files were refused: one of them may be the one that is missing.
+/// Suffix of an error when files were refused: the missing one may be among them.
 #[must_use]
 pub fn besides(refused: &[String]) -> String {
     match refused.len() {

@@ -1,21 +1,21 @@
-//! What names of files and folders say: when a file was made, whose it is, which server it is of.
+//! Names of files and folders: when a file was made, for which contender, and for which server.
 
 use std::path::Path;
 
 use dbduel_audit::{Product, Version};
 
-/// When a file was made, as far as its name says.
+/// When a file was made, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Moment {
     /// Before the run.
     Before,
-    /// Nothing in the name.
+    /// The name does not say.
     Unknown,
     /// After the run.
     After,
 }
 
-/// When a file was made: as its name says, or that of its folder.
+/// When a file was made: by its name, or by that of its folder.
 pub fn moment_of(path: &Path) -> Moment {
     let said = |path: Option<&Path>| {
         let name = path.and_then(Path::file_name);
@@ -27,7 +27,7 @@ pub fn moment_of(path: &Path) -> Moment {
     }
 }
 
-/// The moment among the words of a name. Words, because `backend` is no end.
+/// The moment among the words of a name. Whole words only: `backend` contains `end`.
 pub fn moment(name: &str) -> Moment {
     let lower = name.to_ascii_lowercase();
     let has = |wanted: &[&str]| {
@@ -44,7 +44,7 @@ pub fn moment(name: &str) -> Moment {
     }
 }
 
-/// True for the name of a folder that says how often, and not of which server: `run2`, `3`.
+/// True for a folder name that counts repetitions and names no server: `run2`, `3`.
 pub fn is_repeat(name: &str) -> bool {
     const REPEATS: &[&str] = &[
         "",
@@ -63,7 +63,7 @@ pub fn is_repeat(name: &str) -> bool {
     REPEATS.contains(&bare.as_str())
 }
 
-/// Words in file names that say what is in a file and not whose it is.
+/// Words in file names that describe the content and not the owner.
 const COMMON_WORDS: &[&str] = &[
     "variables",
     "variable",
@@ -97,10 +97,10 @@ const COMMON_WORDS: &[&str] = &[
     "table",
 ];
 
-/// Whose a file is whose name only says what is in it.
+/// Owner of a file whose name only describes its content.
 pub const NO_OWNER: &str = "server";
 
-/// Whose file it is, when all lie together: its name without the words that say what it is.
+/// Owner of a file among others in one folder: its name without the words that describe its content.
 pub fn owner_of(path: &Path) -> String {
     let name = path
         .file_name()
@@ -120,24 +120,24 @@ pub fn owner_of(path: &Path) -> String {
     }
 }
 
-/// A server as the name of a folder or file calls it.
+/// A server named by a folder or file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedServer {
     pub product: Product,
     /// The version, when it follows the product.
     pub version: Option<Version>,
-    /// The part of the name that is about the server: `mysql-8.4.8`.
+    /// The part of the name that identifies the server: `mysql-8.4.8`.
     pub name: String,
-    /// The rest of it: `8-threads` of `mysql-8.4.8_8-threads`; empty for nothing.
+    /// The rest of it: `8-threads` of `mysql-8.4.8_8-threads`; empty if none.
     pub rest: String,
 }
 
-/// Words by which a name calls a product.
+/// Words that name a product.
 const PRODUCTS: &[&str] = &["mariadb", "percona", "mysql", "postgres"];
 /// Words that may stand between a product and its version.
 const FILLERS: &[&str] = &["server", "community", "enterprise", "ce", "v", "version"];
 
-/// The version that a name is, as of a folder in that of its product: `8.4.8` of `mysql/8.4.8`.
+/// A name that is a version, as of a folder below that of its product: `8.4.8` of `mysql/8.4.8`.
 pub fn version_of(name: &str) -> Option<Version> {
     let numbers = name.strip_prefix('v').unwrap_or(name);
     let is_part = |c: char| c.is_ascii_digit() || c == '.';
@@ -145,7 +145,7 @@ pub fn version_of(name: &str) -> Option<Version> {
     is_version.then(|| Version::parse(numbers)).flatten()
 }
 
-/// The server that a name calls by its product; `None` when it calls none or several.
+/// The server that a name contains; `None` for none or several.
 pub fn server_of(name: &str) -> Option<NamedServer> {
     let lower = name.to_ascii_lowercase();
     let mut found = PRODUCTS

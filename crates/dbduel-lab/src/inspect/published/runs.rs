@@ -1,4 +1,4 @@
-//! Walking a directory of results: runs, records, and what could not be used.
+//! Walks a directory of results: runs, records, and unusable files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,44 +13,44 @@ use crate::inspect::dump::{self, Content};
 use crate::inspect::includes::Includes;
 use crate::inspect::text;
 
-/// Folders nested deeper than this are not looked into.
+/// Depth limit of folders.
 const DEPTH_MAX: usize = 6;
-/// Files beyond this many are not looked at.
+/// Limit of files read.
 const FILES_MAX: usize = 5000;
-/// Files beyond so many bytes in all are not looked at.
+/// Limit of bytes read in all.
 const BYTES_MAX: u64 = 256 << 20;
 
 /// The files of a server from one run.
 #[derive(Debug)]
 pub struct Run {
-    /// Names of the folders from the directory to it; where files of several servers lie together, also whose they are.
+    /// Names of the folders from the directory to it; where files of several servers lie together, also their owner.
     pub place: Vec<String>,
-    /// Folders of it down to the last one that has others beside it.
+    /// Number of its folders down to the last one with siblings.
     pub depth: usize,
     pub files: ServerFiles,
 }
 
-/// Files of one server, or of none, with the names of the folders below the one asked about that lead to them.
+/// Files of one server, or of none, with the names of the folders that lead to them from the given folder.
 type Whole = (ServerFiles, Vec<String>);
 
-/// What a folder holds that is of one server or of none.
+/// Content of a folder with files of at most one server.
 struct OfOne {
     whole: Whole,
-    /// Folders of runs in it that show no server themselves, each by the names that lead there from the folder.
+    /// Folders of runs in it without a server of their own, each as names from the folder.
     results: Vec<Vec<String>>,
 }
 
-/// What could not be used, by reason.
+/// Unusable files, by reason.
 #[derive(Debug, Default)]
 pub struct LeftOut {
     reasons: Vec<(String, Vec<String>)>,
 }
 
-/// The files in a folder with what they hold, and the folders in it.
+/// The files in a folder with their content, and its subfolders.
 type Listing = (Vec<(PathBuf, Content)>, Vec<PathBuf>);
 
 impl LeftOut {
-    /// Adds a place and why it was left out.
+    /// Adds a place and the reason for leaving it out.
     pub fn add(&mut self, place: &str, reason: String) {
         match self.reasons.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, places)) => places.push(place.to_owned()),
@@ -58,7 +58,7 @@ impl LeftOut {
         }
     }
 
-    /// A line for each reason.
+    /// One line per reason.
     #[must_use]
     pub fn lines(self) -> Vec<String> {
         let line = |(reason, places): (String, Vec<String>)| match places.as_slice() {
@@ -70,23 +70,23 @@ impl LeftOut {
     }
 }
 
-/// What is found in a directory.
+/// Content of a directory.
 #[derive(Debug, Default)]
 pub struct Reading {
     /// The runs, in the order of their folders.
     pub runs: Vec<Run>,
     /// Directories of records.
     pub records: Vec<PathBuf>,
-    /// What could not be used.
+    /// Unusable files.
     pub left_out: LeftOut,
-    /// Files that are no readable text, and why.
+    /// Unreadable files, and why.
     pub refused: Vec<String>,
     files_read: usize,
     bytes_read: u64,
 }
 
 impl Reading {
-    /// Reads a directory and what is below it, in the order of the names; symbolic links are not followed.
+    /// Reads a directory recursively, in the order of the names; does not follow symbolic links.
     ///
     /// # Errors
     /// When the directory cannot be read.
@@ -110,7 +110,7 @@ impl Reading {
         Ok(reading)
     }
 
-    /// Reads a folder. Returns its files when they are those of one server or of none; otherwise they are kept as runs.
+    /// Reads a folder. Returns its files when they belong to at most one server; otherwise keeps them as runs.
     fn folder(&mut self, path: &Path, place: &[String]) -> Result<Option<OfOne>> {
         if path.join(store::PLAN).is_file() {
             self.records.push(path.to_owned());
@@ -212,8 +212,8 @@ impl Reading {
         Ok(None)
     }
 
-    /// Joins variables that no name ties to a run with the option file beside them. Beside several they are of one of
-    /// those runs, and nothing says of which.
+    /// Joins variables that no name ties to a run with the option file beside them. Beside several option files they
+    /// belong to one of those runs, and nothing says to which.
     fn of_one_run(&mut self, own: Vec<(String, ServerFiles)>) -> Vec<(String, ServerFiles)> {
         let is_unnamed =
             |(name, files): &(String, ServerFiles)| name == NO_OWNER && files.is_variables();
@@ -225,7 +225,7 @@ impl Reading {
                 only.merge(variables);
             }
             ([(_, variables)], [_, _, ..]) if are_option_files => {
-                let why = "variables of one of several runs; put them into the folder of the run that they are of";
+                let why = "variables of one of several runs; move them to the folder of their run";
                 for place in variables.places() {
                     self.left_out.add(&place, why.to_owned());
                 }
@@ -237,7 +237,7 @@ impl Reading {
         unnamed
     }
 
-    /// Gives the runs that were found in a folder what lies beside them there.
+    /// Adds the files beside the runs of a folder to these runs.
     fn complete(&mut self, known_runs: usize, beside: &ServerFiles, path: &Path, place: &[String]) {
         for run in &mut self.runs[known_runs..] {
             run.files.merge(beside.clone());
@@ -247,7 +247,7 @@ impl Reading {
         }
     }
 
-    /// The files and the folders in a folder, each in the order of their names.
+    /// The files and the subfolders of a folder, each in the order of their names.
     fn list(&mut self, path: &Path) -> Result<Listing> {
         let listed = || format!("could not list `{}`", path.display());
         let entries: std::io::Result<Vec<fs::DirEntry>> = fs::read_dir(path)
@@ -274,7 +274,7 @@ impl Reading {
             .map_or(0, |facts| facts.len().min(text::FILE_BYTES_MAX));
         if self.files_read >= FILES_MAX || self.bytes_read + bytes > BYTES_MAX {
             self.refused.push(format!(
-                "`{}` was not looked at: the directory has more than {FILES_MAX} files or {} MiB",
+                "`{}` was not read: the directory has more than {FILES_MAX} files or {} MiB",
                 path.display(),
                 BYTES_MAX >> 20
             ));
@@ -296,7 +296,8 @@ impl Reading {
     }
 }
 
-/// The folders of runs in a folder that shows no server, or itself where its name has a number, as `run2` and `8-threads`.
+/// The folders of runs in a folder without a server, or the folder itself where its name has a number, as `run2` and
+/// `8-threads`.
 fn below_it(name: String, within: Vec<Vec<String>>) -> Vec<Vec<String>> {
     if within.is_empty() {
         let is_numbered = name.contains(|letter: char| letter.is_ascii_digit());
@@ -323,7 +324,7 @@ fn folder_hint(folder: &Path) -> super::server_files::Hint {
     }
 }
 
-/// A listing without what its option files include, which is a part of them and no run.
+/// A listing without files that its option files include, which are no runs.
 fn without_included(path: &Path, (files, folders): Listing) -> Listing {
     let includes = Includes::from([path]);
     let mut included: Vec<PathBuf> = Vec::new();
@@ -344,7 +345,7 @@ fn without_included(path: &Path, (files, folders): Listing) -> Listing {
     )
 }
 
-/// What the directives of an option file name.
+/// Paths in the include directives of an option file.
 fn included_by(file: &Path) -> Vec<String> {
     let target = |line: &String| {
         let line = line.trim();
@@ -357,7 +358,7 @@ fn included_by(file: &Path) -> Vec<String> {
     lines.iter().filter_map(target).collect()
 }
 
-/// Files that lie together, by whose they are: servers by name, and what belongs to none of them.
+/// Groups the files of a folder by owner: named servers, and files without an owner.
 fn by_owner(files: Vec<(PathBuf, Content)>) -> (Vec<(String, ServerFiles)>, ServerFiles) {
     let mut owners: BTreeMap<String, ServerFiles> = BTreeMap::new();
     for (path, content) in files {

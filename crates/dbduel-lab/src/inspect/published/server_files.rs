@@ -1,4 +1,4 @@
-//! What the files of one server show, put together.
+//! Combines the files of one server into evidence.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -11,10 +11,10 @@ use crate::inspect::dump::Content;
 use crate::inspect::includes::Includes;
 use crate::inspect::option_file::{self, Setting, Settings};
 
-/// Product and version, as far as they are said.
+/// Product and version, as far as known.
 pub type Hint = (Option<Product>, Option<Version>);
 
-/// The files of one server, by what is in them.
+/// The files of one server, by content.
 #[derive(Debug, Clone, Default)]
 pub struct ServerFiles {
     variables: Vec<(PathBuf, Texts)>,
@@ -23,9 +23,9 @@ pub struct ServerFiles {
     schema: Option<String>,
     error_log: Option<String>,
     option_files: Vec<PathBuf>,
-    /// What `SET PERSIST` wrote, which comes after the option file.
+    /// Settings of `SET PERSIST`, which follow the option file.
     persisted: Vec<Setting>,
-    /// Which server it is, by files with a version and by names of folders, the nearest first.
+    /// Hints on product and version, from version files and folder names, the nearest first.
     hints: Vec<Hint>,
 }
 
@@ -46,12 +46,12 @@ impl ServerFiles {
         }
     }
 
-    /// Adds what is said of the server farther away than all that was added before.
+    /// Adds a hint from farther away than all previous ones.
     pub fn hint(&mut self, hint: Hint) {
         self.hints.push(hint);
     }
 
-    /// Adds what other files of the same server have.
+    /// Adds the content of other files of the same server.
     pub fn merge(&mut self, other: ServerFiles) {
         self.variables.extend(other.variables);
         self.status.extend(other.status);
@@ -63,7 +63,7 @@ impl ServerFiles {
         self.hints.extend(other.hints);
     }
 
-    /// Adds what lies farther away from the run: an option file of its own counts more.
+    /// Adds files from farther away from the run: an option file of the run takes precedence.
     pub fn merge_farther(&mut self, mut other: ServerFiles) {
         if !self.option_files.is_empty() {
             other.option_files.clear();
@@ -72,12 +72,12 @@ impl ServerFiles {
         self.merge(other);
     }
 
-    /// True when nothing but an option file says how the server was set.
+    /// True when only an option file describes the server's settings.
     pub fn is_option_file(&self) -> bool {
         self.variables.is_empty() && !self.option_files.is_empty()
     }
 
-    /// True when nothing but variables say how the server was set.
+    /// True when only variables describe the server's settings.
     pub fn is_variables(&self) -> bool {
         !self.variables.is_empty() && self.option_files.is_empty()
     }
@@ -89,16 +89,16 @@ impl ServerFiles {
             .map(|(path, _)| path.display().to_string())
     }
 
-    /// True when they say how a server was set.
+    /// True when the files describe a server's settings.
     pub fn shows_a_server(&self) -> bool {
         !self.variables.is_empty() || !self.option_files.is_empty()
     }
 
-    /// Evidence of the server called `name` on this machine. `said` is what is known of it beside its files; option
+    /// Evidence of the server called `name` on this machine. `said` is what is known of it apart from its files; option
     /// files include from `includes`.
     ///
     /// # Errors
-    /// When the files are of two servers, or which server it is remains unknown.
+    /// When the files belong to two servers, or their server is unknown.
     pub fn evidence(
         mut self,
         name: &str,
@@ -128,7 +128,7 @@ impl ServerFiles {
         let mut versions = versions.into_iter();
         if let (Some(one), Some(other)) = (versions.next(), versions.next()) {
             bail!(
-                "files of two servers, {one} and {other}; put those of each into a directory of its own"
+                "files of two servers, {one} and {other}; use a separate directory for each server's files"
             );
         }
         Ok(())
@@ -157,17 +157,17 @@ impl ServerFiles {
         let (product, version) = self.server(said);
         if product.is_none() || version.is_none() {
             bail!(
-                "an option file whose server is not known; name its directory after it, such as `mysql-8.4.8/`, or add a \
+                "an option file whose server is unknown; name its directory after the server, such as `mysql-8.4.8/`, or add a \
                  file such as `mysql_version.txt`"
             );
         }
         match self.option_file((product, version), includes)? {
             Some(settings) => option_file::evidence(name, &settings, product, version, machine),
-            None => bail!("variables without a `version` that can be read"),
+            None => bail!("variables without a readable `version`"),
         }
     }
 
-    /// The product and version that are said nearest to the files.
+    /// Product and version from the nearest hint.
     fn server(&self, said: Hint) -> Hint {
         let hints = || std::iter::once(&said).chain(&self.hints);
         let product = hints().find_map(|(product, _)| *product);
@@ -177,7 +177,7 @@ impl ServerFiles {
         (product, version)
     }
 
-    /// The option file that sets the most for this server, with what it includes and what `SET PERSIST` wrote.
+    /// The option file with the most settings for this server, with its includes and the settings of `SET PERSIST`.
     fn option_file(&self, server: Hint, includes: &Includes) -> Result<Option<Settings>> {
         let mut best: Option<Settings> = None;
         for path in &self.option_files {

@@ -342,7 +342,7 @@ fn what_cannot_be_used_is_one_line_for_each_reason() {
     );
     let found = read(directory.path(), None).unwrap();
     assert_eq!(found.left_out.len(), 1, "{:?}", found.left_out);
-    let expected = "`point10a` and 35 more: an option file whose server is not known";
+    let expected = "`point10a` and 35 more: an option file whose server is unknown";
     assert!(
         found.left_out[0].starts_with(expected),
         "{:?}",

@@ -1,4 +1,4 @@
-//! What the machines of a contest share: files, packed by `tar`.
+//! Files shared by the machines of a contest, packed by `tar`.
 
 pub mod servers;
 
@@ -10,17 +10,17 @@ use anyhow::Result;
 
 use dbduel_server::{Home, Tool, clear_unfinished, create_private_dir, unfinished};
 
-/// The largest that is shared, bytes.
+/// Size limit of a packed server, bytes.
 pub const BYTES_MAX: u64 = 16 << 30;
-/// Packing or unpacking takes no longer.
+/// Timeout of packing or unpacking.
 const TAR_TIMEOUT: Duration = Duration::from_secs(3600);
-/// Quick, since networks of contests are; without the time, so that equal files are equal when they are packed.
+/// Fast, as networks of contests are; without a time stamp, so that equal files give equal archives.
 const COMPRESSION: &str = "gzip -1n";
 
 /// Packs or unpacks a folder.
 ///
 /// # Errors
-/// When `tar` fails or is not there.
+/// When `tar` fails or is missing.
 pub fn tar(packed: &Path, folder: &Path, options: &[&str], names: &[&str]) -> Result<()> {
     let tool = Tool::new("tar", "install `tar`").with(|command| {
         command
@@ -32,15 +32,15 @@ pub fn tar(packed: &Path, folder: &Path, options: &[&str], names: &[&str]) -> Re
     tool.run_ok(TAR_TIMEOUT).map(drop)
 }
 
-/// A folder that only this user may enter. Dropped means removed.
+/// A folder that only this user may enter; removed on drop.
 #[derive(Debug)]
 pub struct PrivateFolder(PathBuf);
 
 impl PrivateFolder {
-    /// Makes one in a home.
+    /// Creates such a folder in a home.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be created.
     pub fn create(home: &Home, name: &str) -> Result<Self> {
         clear_unfinished(home.root());
         let folder = unfinished(home.root(), name);
@@ -48,13 +48,13 @@ impl PrivateFolder {
         Ok(Self(folder))
     }
 
-    /// Itself.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Where packed files are.
+    /// Path of the packed files.
     #[must_use]
     pub fn packed(&self) -> PathBuf {
         self.0.join("packed")

@@ -1,5 +1,5 @@
-//! Servers that agents do not fetch by themselves, such as builds of one's own: the orchestrator packs their files and stores them
-//! under their SHA-256 when a host does not have them yet.
+//! Servers that agents do not fetch by themselves, such as local builds: the orchestrator packs their files and stores
+//! them under their SHA-256 when a host does not have them yet.
 
 use anyhow::{Result, ensure};
 use dbduel_server::{
@@ -9,7 +9,7 @@ use dbduel_server::{
 use super::{BYTES_MAX, PrivateFolder, tar};
 use crate::drive::HostAccess;
 
-/// Options of `tar` that pack equal files to equal bytes: without times, owners and the order of the folder.
+/// Options of `tar` for reproducible archives: no times or owners, sorted names.
 const REPRODUCIBLE: [&str; 8] = [
     "--create",
     "--format=gnu",
@@ -22,27 +22,27 @@ const REPRODUCIBLE: [&str; 8] = [
     "--exclude=./build.json",
 ];
 
-/// Whether hosts need the files of a server from the orchestrator.
+/// True when hosts need a server's files from the orchestrator.
 pub fn is_sent(name: &ServerName) -> bool {
     matches!(name.meaning, Meaning::Provided { .. }) && name.objection_of_agents().is_some()
 }
 
-/// The files of a server, packed for hosts. Dropped means removed here.
+/// The files of a server, packed for hosts; the local archive is removed on drop.
 #[derive(Debug)]
 pub struct PackedServer {
     name: ServerName,
     folder: PrivateFolder,
-    /// What was fetched for it.
+    /// Artifacts fetched for it.
     artifacts: Vec<Artifact>,
     /// SHA-256 of the packed files.
     pub digest: String,
 }
 
 impl PackedServer {
-    /// Packs a server, which is fetched if need be, without what no server needs at run time.
+    /// Packs a server, fetched if need be, without files that no server needs at run time.
     ///
     /// # Errors
-    /// When it is not here, has parts elsewhere, or is too large.
+    /// When it is missing, has parts elsewhere, or is too large.
     pub fn pack(home: &Home, name: &ServerName, progress: &dyn Progress) -> Result<Self> {
         let (tree, artifacts) = install::whole_tree(name, home, progress)?;
         progress.stage(&format!("packing {name} for its hosts"));
@@ -55,7 +55,7 @@ impl PackedServer {
         let digests = digests_of_file(&packed)?;
         ensure!(
             digests.bytes <= BYTES_MAX,
-            "`{name}` has more than {} GiB when it is packed; name a folder with the server alone",
+            "`{name}` exceeds {} GiB when packed; name a folder that contains only the server",
             BYTES_MAX >> 30
         );
         Ok(Self {
@@ -66,7 +66,7 @@ impl PackedServer {
         })
     }
 
-    /// Stores it for hosts, unless it is stored.
+    /// Stores it for hosts, unless it is stored already.
     ///
     /// # Errors
     /// When there is no room.
@@ -74,7 +74,7 @@ impl PackedServer {
         access.store_server(&self.digest, &self.folder.packed(), &self.name.written)
     }
 
-    /// Says in the build of a host that received it where it came from, with what it was made of.
+    /// Sets the origin and the artifacts in the build of a host that received it.
     pub fn name_origin(&self, received: &mut Build) {
         let Meaning::Provided {
             source, locator, ..

@@ -12,8 +12,9 @@ use super::{Places, ReadBack, Setting, Version};
 
 const OWN_PLACE: &str = "dbduel gives every contender a private place of its own";
 const OWN_LOGIN: &str = "dbduel must be able to start the server and to log in";
-const OUTSIDE: &str = "it would use files or programs outside of the sandbox, shared by contenders and missing in snapshots";
-const FILE: &str = "settings of a file would be neither read back nor recorded; write them here";
+const OUTSIDE: &str = "it refers to files or programs outside of the sandbox, which contenders would share and snapshots would miss";
+const FILE: &str =
+    "settings from an included file would be neither read back nor recorded; write them here";
 
 /// Settings that belong to the lab, with the reason.
 const RESERVED: &[(&[&str], &str)] = &[
@@ -55,8 +56,8 @@ const RESERVED: &[(&[&str], &str)] = &[
     (&["include", "include_dir", "include_if_exists"], FILE),
 ];
 
-/// Work by the clock, which runs on while a server is frozen: the setting with its default and its largest value in all versions, in its
-/// own unit (seconds, seconds, milliseconds, milliseconds).
+/// Timers that continue while a server is frozen: the setting with its default and its largest value in all versions,
+/// in its own unit (seconds, seconds, milliseconds, milliseconds).
 const TIMERS: [(&str, u32, u32); 4] = [
     ("checkpoint_timeout", 300, 86_400),
     ("autovacuum_naptime", 60, 2_147_483),
@@ -64,8 +65,8 @@ const TIMERS: [(&str, u32, u32); 4] = [
     ("wal_writer_delay", 200, 10_000),
 ];
 
-/// The timers of a server that is awake for one of so many parts of the time: as many times their defaults. What they start runs only
-/// while the server is awake, so it is in the server's own time.
+/// The timers of a server that is awake for 1/`contenders` of the time: that multiple of their defaults. The work that
+/// they start runs only while the server is awake, so it keeps its pace in the server's own time.
 pub fn paced(contenders: u32) -> Vec<(&'static str, u32)> {
     let each = TIMERS.iter().map(|&(name, default, largest)| {
         let stretched = default.saturating_mul(contenders.max(1));
@@ -88,7 +89,7 @@ pub fn reserved(name: &str, value: &str) -> Option<String> {
     why.map(str::to_owned)
 }
 
-/// The whole file. What `initdb` chose for this machine comes first, and the contender's settings last; those named in
+/// The whole file: the choices of `initdb` for this machine first, the contender's settings last. Those named in
 /// `at_init` are in the data directory already and would be refused here.
 pub fn render(places: &Places<'_>, settings: &[Setting], at_init: &[&str]) -> String {
     let mut text = String::from(
@@ -130,7 +131,7 @@ fn listening(places: &Places<'_>) -> (String, String) {
     }
 }
 
-/// Lets the lab's account log in from other machines, by its password.
+/// Lets the lab's account log in from other machines with its password.
 ///
 /// # Errors
 /// The file cannot be read or written.
@@ -149,7 +150,7 @@ pub fn admit_clients(version: Version, data: &Path) -> Result<()> {
     Ok(())
 }
 
-/// How passwords are asked for.
+/// The password authentication method.
 pub fn password_method(version: Version) -> &'static str {
     match version.at_least(10, 0) {
         true => "scram-sha-256",
@@ -157,7 +158,7 @@ pub fn password_method(version: Version) -> &'static str {
     }
 }
 
-/// What shows that a server is in its sandbox.
+/// How to verify that a server runs in its sandbox.
 pub fn read_back(places: &Places<'_>) -> ReadBack {
     let folder = places.socket.parent().unwrap_or(places.socket);
     let (addresses, port) = listening(places);
@@ -180,7 +181,7 @@ pub fn read_back(places: &Places<'_>) -> ReadBack {
     }
 }
 
-/// A value as the file has it: always quoted, which every type of setting takes.
+/// A value in the syntax of the file: always quoted, which every type of setting accepts.
 fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
 }

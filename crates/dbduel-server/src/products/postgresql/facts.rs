@@ -1,4 +1,4 @@
-//! What to ask a PostgreSQL server about itself.
+//! Queries of a PostgreSQL server's state.
 
 use super::super::PROBE;
 use super::{FactQuery, Version};
@@ -9,19 +9,19 @@ macro_rules! collation {
     };
 }
 
-/// Of a user without the privilege for `pg_config` the whole question is refused.
+/// The whole query is refused for a user without the privilege for `pg_config`.
 macro_rules! flags {
     () => {
         " UNION ALL SELECT 'cflags', setting FROM pg_config WHERE name = 'CFLAGS'"
     };
 }
 
-/// Names and values of the settings with which the server begins a session, as `SHOW ALL` has them: what this session was set to
-/// since is left out.
+/// Names and values of the settings at the start of a session, in the format of `SHOW ALL`; later changes of this
+/// session are left out.
 pub const SETTINGS: &str = "SELECT name, CASE WHEN source <> 'session' THEN current_setting(name) \
      WHEN unit IS NULL OR reset_val IN ('0', '-1') THEN reset_val ELSE reset_val || unit END FROM pg_settings ORDER BY name";
 
-/// Questions for a record.
+/// Queries for a record.
 pub fn queries(version: Version) -> Vec<FactQuery> {
     vec![
         FactQuery {
@@ -60,8 +60,8 @@ pub fn queries(version: Version) -> Vec<FactQuery> {
     ]
 }
 
-/// One statement that reads the statistics views as rows of a name and a value: `pg_stat_wal.wal_bytes`, and
-/// `pg_stat_database/NAME.xact_commit` where a view has several rows. Of tables, sums over those of users.
+/// A statement that reads the statistics views as rows of a name and a value: `pg_stat_wal.wal_bytes`, and
+/// `pg_stat_database/NAME.xact_commit` where a view has several rows. For tables, sums over those of users.
 fn status(version: Version) -> &'static str {
     macro_rules! rows {
         ($view:literal, $key:literal) => {

@@ -1,4 +1,4 @@
-//! Makes a data directory with `initdb`: always the same encoding and locale, passwords by SCRAM, one superuser.
+//! Creates a data directory with `initdb`: fixed encoding and locale, passwords by SCRAM, one superuser.
 
 use std::ffi::OsString;
 use std::fs;
@@ -18,11 +18,11 @@ use super::{Build, Setting};
 
 const DEADLINE: Duration = Duration::from_secs(600);
 
-/// Makes the data directory `data` with the lab's account, whose password is kept in it, and with the lab's database.
+/// Creates the data directory `data` with the lab's account, whose password is kept in it, and with the lab's database.
 ///
 /// # Errors
-/// A setting has no value that `initdb` takes ([`RefusedSetting`]), or the tree has no `initdb`, or it fails; the text
-/// quotes it.
+/// A setting has a value that `initdb` does not accept ([`RefusedSetting`]), the tree has no `initdb`, or it fails; the
+/// text quotes it.
 pub fn initialise(build: &Build, settings: &[Setting], data: &Path, staging: &Path) -> Result<()> {
     let options = options(build, settings)?;
     Account::of_data(&LocalFiles, staging)?;
@@ -83,12 +83,12 @@ fn run(
     Tool::of(command, "initdb").with(with).run(DEADLINE)
 }
 
-/// The folders of the tree's libraries, as its loader takes them.
+/// The folders of the tree's libraries, as a search path of its loader.
 fn libraries(build: &Build) -> OsString {
     std::env::join_paths(&build.library_path).unwrap_or_default()
 }
 
-/// Arguments of `initdb` for the settings that it takes.
+/// Arguments of `initdb` for the settings that it accepts.
 fn options(build: &Build, settings: &[Setting]) -> Result<Vec<String>, RefusedSetting> {
     let mut options = Vec::new();
     for setting in settings {
@@ -125,14 +125,14 @@ fn megabytes(value: &str) -> Option<u32> {
     digits.trim().parse::<u32>().ok()?.checked_mul(factor)
 }
 
-/// The `initdb` of the tree. It runs the `postgres` beside itself; where that needs the tree's own loader, a copy is put
-/// beside a script that starts it so.
+/// The `initdb` of the tree. It runs the `postgres` beside it; where that needs the tree's own loader, a copy is placed
+/// beside a script that starts `postgres` with the loader.
 fn initdb(build: &Build, staging: &Path) -> Result<PathBuf> {
     let folder = build.daemon.parent().unwrap_or(&build.basedir);
     let own = folder.join("initdb");
     if !own.is_file() {
         bail!(
-            "`{}` has no `initdb` beside it, which makes its data directories",
+            "`{}` has no `initdb` beside it, which creates data directories",
             build.daemon.display()
         );
     }

@@ -1,5 +1,5 @@
-//! Applies one layer of an image to the tree of those below it, by the rules of the OCI image specification: whiteouts remove
-//! what lower layers brought, everything else takes the place of what has its name.
+//! Applies a layer of an image to the tree of the lower ones, by the rules of the OCI image specification: whiteouts
+//! remove entries of lower layers, all other entries replace those with the same name.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -19,26 +19,26 @@ use super::super::super::confined::{Entry, Root};
 use super::super::super::progress::{Progress, ProgressUnit};
 use super::super::super::tar_extensions::BoundedExtensions;
 
-/// How the name of what a layer removes begins.
+/// Name prefix of a whiteout.
 const WHITEOUT: &[u8] = b".wh.";
-/// The name that removes all that lower layers have in its folder.
+/// The name that removes all entries of lower layers in its folder.
 const OPAQUE: &[u8] = b".wh..wh..opq";
-/// Far beyond the images of servers, whose trees have some gigabytes and thousands of files.
+/// Limit far above images of servers, whose trees have some gigabytes and thousands of files.
 const BYTES_MAX: u64 = 64 << 30;
 const ENTRIES_MAX: u64 = 4_000_000;
-/// Progress is reported each time that so much is written.
+/// Bytes between progress reports.
 const REPORTED_BYTES: u64 = 8 << 20;
 const DEADLINE: Duration = Duration::from_secs(1800);
-/// A rest of a block, and the two empty blocks that end an archive.
+/// Padding of a block, and the two empty blocks that end an archive.
 const END_BYTES: u64 = 3 * 512;
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
-/// Applies the layer in the file `blob` to the tree `into`. Owners, set-user-id bits, devices, pipes and extended attributes are
-/// left out: the tree belongs to who runs the lab.
+/// Applies the layer in the file `blob` to the tree `into`. Owners, set-user-id bits, devices, pipes and extended
+/// attributes are left out: the tree belongs to the lab's user.
 ///
 /// # Errors
-/// The layer cannot be read, is no archive, leads out of the tree, or is larger than any image of a server.
+/// The layer cannot be read, is no archive, leads out of the tree, or is larger than any server's image.
 pub fn apply(blob: &Path, into: &Path, progress: &dyn Progress) -> Result<()> {
     let root = Root::open(into).with_context(|| format!("could not open `{}`", into.display()))?;
     let plain = unzstd(blob, into)?;
@@ -96,7 +96,7 @@ impl Written<'_> {
         }
         if self.bytes > BYTES_MAX {
             return Err(io::Error::other(format!(
-                "the layer has more than {} GiB, as no server has",
+                "the layer exceeds {} GiB, too large for a server",
                 BYTES_MAX >> 30
             )));
         }
@@ -128,7 +128,10 @@ fn add<R: Read>(
                 Some(original) => place.make_hard_link(&original),
                 None => Err(io::Error::new(
                     io::ErrorKind::InvalidData,
-                    format!("a hard link to `{}`, which is not there", target.display()),
+                    format!(
+                        "a hard link to `{}`, which does not exist",
+                        target.display()
+                    ),
                 )),
             }
         }
@@ -143,7 +146,7 @@ fn link_name<R: Read>(entry: &tar::Entry<'_, R>) -> io::Result<PathBuf> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a link without a target"))
 }
 
-/// Calls `act` with every entry of a layer that is compressed with gzip or not at all.
+/// Calls `act` with every entry of a layer that is compressed with gzip or uncompressed.
 fn each(
     layer: &Path,
     mut act: impl FnMut(&mut tar::Entry<'_, BoundedExtensions<Box<dyn Read>>>) -> io::Result<()>,
@@ -162,7 +165,7 @@ fn each(
     for (number, entry) in (0u64..).zip(archive.entries()?) {
         interrupt::check()?;
         if number > ENTRIES_MAX {
-            bail!("it has more than {ENTRIES_MAX} entries, as no server has");
+            bail!("it has more than {ENTRIES_MAX} entries, too many for a server");
         }
         act(&mut entry?)?;
     }
@@ -178,7 +181,7 @@ fn begins_with(file: &mut (impl Read + io::Seek), magic: &[u8]) -> io::Result<bo
     Ok(begin == magic)
 }
 
-/// A file that is removed in the end.
+/// A temporary file, removed on drop.
 struct Scratch(PathBuf);
 
 impl Drop for Scratch {
@@ -188,7 +191,7 @@ impl Drop for Scratch {
     }
 }
 
-/// A layer that is compressed with zstd, without the compression, beside the tree; `None` for any other.
+/// A zstd-compressed layer, decompressed beside the tree; `None` for any other.
 fn unzstd(blob: &Path, tree: &Path) -> Result<Option<Scratch>> {
     let open = foreign::open(blob).and_then(|mut file| begins_with(&mut file, ZSTD));
     if !open.with_context(|| format!("could not read `{}`", blob.display()))? {

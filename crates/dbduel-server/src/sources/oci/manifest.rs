@@ -9,20 +9,20 @@ use serde::Deserialize;
 use super::super::super::digest::{self, Digests};
 use super::reference::is_digest;
 
-/// More than any manifest has; registries refuse larger ones than 4 MiB.
+/// Size limit of a manifest; registries refuse larger ones than 4 MiB.
 const MANIFEST_BYTES_MAX: u64 = 8 << 20;
-/// Lists may name lists; more than two deep are not known.
+/// Limit of nested lists; more than two levels are not in use.
 const DEPTH_MAX: usize = 4;
-/// The annotation that is a layout's tag.
+/// The annotation with a layout's tag.
 const TAG: &str = "org.opencontainers.image.ref.name";
 
-/// What one image consists of.
+/// The parts of one image.
 #[derive(Debug)]
 pub struct Manifest {
     /// `sha256:…` of the manifest.
     pub digest: String,
     pub digests: Digests,
-    /// The lowest first.
+    /// Lowest layer first.
     pub layers: Vec<Descriptor>,
 }
 
@@ -47,7 +47,7 @@ struct Platform {
     architecture: String,
 }
 
-/// What a manifest or a list of them says.
+/// Fields of a manifest or a list of manifests.
 #[derive(Deserialize)]
 struct Document {
     #[serde(default)]
@@ -57,30 +57,30 @@ struct Document {
 }
 
 impl Descriptor {
-    /// The file in the folder `blobs`.
+    /// Its file in the folder `blobs`.
     ///
     /// # Errors
-    /// The digest is of another kind than SHA-256, or written in another way.
+    /// The digest is not a lower-case SHA-256.
     pub fn blob(&self, blobs: &Path) -> Result<PathBuf> {
         match self.digest.strip_prefix("sha256:") {
             Some(hex) if is_digest(&self.digest) => Ok(blobs.join(hex)),
             _ => bail!(
-                "the manifest names a file by `{}`; only digests by SHA-256 are understood",
+                "the manifest names a file by `{}`; only SHA-256 digests are supported",
                 self.digest
             ),
         }
     }
 }
 
-/// Reads a manifest, and of a list the one for this machine, with `read`, which has the bytes of a digest.
+/// Reads a manifest, and of a list the one for this machine. `read` returns the bytes of a digest.
 ///
 /// # Errors
-/// A manifest cannot be read or understood, or there is none for this machine.
+/// A manifest cannot be read or parsed, or there is none for this machine.
 pub fn resolve(first: &[u8], read: &dyn Fn(&str) -> Result<Vec<u8>>) -> Result<Manifest> {
     let mut bytes = first.to_vec();
     for _ in 0..DEPTH_MAX {
-        let document: Document = serde_json::from_slice(&bytes)
-            .context("could not understand the manifest of the image")?;
+        let document: Document =
+            serde_json::from_slice(&bytes).context("could not parse the manifest of the image")?;
         if let Some(layers) = document.layers {
             let digests = digest::of(&bytes[..]).context("could not read the manifest")?;
             return Ok(Manifest {
@@ -91,15 +91,15 @@ pub fn resolve(first: &[u8], read: &dyn Fn(&str) -> Result<Vec<u8>>) -> Result<M
         }
         let Some(manifests) = document.manifests else {
             bail!(
-                "the image has a manifest of the first version, without layers; push it again with a tool of today"
+                "the image has a manifest of schema version 1, without layers; push it again with a current tool"
             );
         };
         bytes = read(&for_this_machine(&manifests)?.digest)?;
     }
-    bail!("the image's lists of manifests are more than {DEPTH_MAX} deep")
+    bail!("the image's manifest lists are nested more than {DEPTH_MAX} deep")
 }
 
-/// Of several images the one whose programs run here.
+/// The image for this machine's architecture.
 fn for_this_machine(manifests: &[Descriptor]) -> Result<&Descriptor> {
     let architecture = match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -131,16 +131,12 @@ pub fn of_layout(folder: &Path, tag: Option<&str>) -> Result<Manifest> {
     let blobs = folder.join("blobs/sha256");
     let index = read(&folder.join("index.json")).with_context(|| {
         format!(
-            "`{}` is no OCI image layout; `skopeo copy docker://IMAGE oci:FOLDER:TAG` makes one",
+            "`{}` is not an OCI image layout; `skopeo copy docker://IMAGE oci:FOLDER:TAG` creates one",
             folder.display()
         )
     })?;
-    let document: Document = serde_json::from_slice(&index).with_context(|| {
-        format!(
-            "could not understand `{}`",
-            folder.join("index.json").display()
-        )
-    })?;
+    let document: Document = serde_json::from_slice(&index)
+        .with_context(|| format!("could not parse `{}`", folder.join("index.json").display()))?;
     let images = document.manifests.unwrap_or_default();
     let tags: Vec<&str> = images
         .iter()
@@ -176,7 +172,7 @@ pub fn of_layout(folder: &Path, tag: Option<&str>) -> Result<Manifest> {
         let found = digest::of(&bytes[..])?.sha256;
         if !digest.ends_with(&found) {
             bail!(
-                "`{}` is not what its name says: its SHA-256 is {found}",
+                "`{}` does not match its name: its SHA-256 is {found}",
                 path.display()
             );
         }
@@ -246,8 +242,8 @@ mod tests {
         let error = |document| layers(&[document]).unwrap_err().to_string();
         let endless = json!({ "manifests": [{ "digest": "0" }] });
         assert!(error(endless).contains("deep"));
-        assert!(error(json!({ "fsLayers": [] })).contains("first version"));
-        assert!(error(json!("text")).contains("could not understand"));
+        assert!(error(json!({ "fsLayers": [] })).contains("version 1"));
+        assert!(error(json!("text")).contains("could not parse"));
     }
 
     #[test]
@@ -267,7 +263,7 @@ mod tests {
         assert!(
             blob("sha256:../../etc/passwd")
                 .unwrap_err()
-                .contains("only digests by SHA-256")
+                .contains("only SHA-256 digests")
         );
         assert!(blob(&format!("sha512:{hex}")).is_err());
     }

@@ -1,5 +1,5 @@
-//! Container images: pulled by the machine's own `skopeo`, which brings logins, mirrors, proxies and certificates along, or
-//! read from a layout on disk. Their layers become a private tree; no container runs.
+//! Container images: pulled by the machine's own `skopeo` with its logins, mirrors, proxies and certificates, or read
+//! from a layout on disk. Their layers become a private tree; no container runs.
 
 mod layers;
 mod manifest;
@@ -21,7 +21,7 @@ pub use reference::names_user;
 /// `oci:docker.io/library/mysql:8.4`, `oci:/srv/mysql-8.4`.
 pub const SOURCE: Source = Source {
     scheme: "oci",
-    about: "A container image of a registry, pulled with `skopeo`, or /FOLDER[:TAG] with an image layout; its server runs without a container.",
+    about: "A container image from a registry, pulled with `skopeo`, or an image layout at /FOLDER[:TAG]; its server runs without a container.",
     example: "oci:docker.io/library/mysql:8.4",
     is_in_place: false,
     check,
@@ -32,11 +32,11 @@ pub const SOURCE: Source = Source {
 struct Image {
     /// Name with the digest of its manifest.
     name: String,
-    /// The manifest as the registry or the layout has it.
+    /// The manifest from the registry or the layout.
     manifest: Manifest,
-    /// Where layers lie, by digest.
+    /// Folder of the layers, named by digest.
     blobs: PathBuf,
-    /// What is of no use once the layers are applied.
+    /// Files that are not needed once the layers are applied.
     leftovers: Vec<PathBuf>,
 }
 
@@ -82,7 +82,7 @@ fn fetch(locator: &str, context: &FetchContext<'_>) -> Result<Fetched> {
     })
 }
 
-/// The layer in `blob`, whose bytes are those that the manifest names.
+/// Verifies that `blob` has the digest of its layer in the manifest.
 fn checked(layer: &Descriptor, blob: &Path, is_ours: bool) -> Result<Artifact> {
     let digests = digest::of_file(blob)?;
     if format!("sha256:{}", digests.sha256) != layer.digest {
@@ -96,8 +96,8 @@ fn checked(layer: &Descriptor, blob: &Path, is_ours: bool) -> Result<Artifact> {
             digests.sha256,
             layer.digest,
             match is_ours {
-                true => "it was removed, try again",
-                false => "make the layout again",
+                true => "it was removed; try again",
+                false => "create the layout again",
             }
         );
     }

@@ -1,4 +1,4 @@
-//! What stands behind `oci:`: an image of a registry, or a layout on disk.
+//! The part after `oci:`: an image of a registry, or a layout on disk.
 
 use std::path::Path;
 
@@ -25,14 +25,14 @@ pub struct RegistryReference<'a> {
     pub digest: Option<&'a str>,
 }
 
-/// Whether a reference names who logs in, which may come with a password.
+/// True when a reference contains a login, which may include a password.
 pub fn names_user(locator: &str) -> bool {
     let host = locator.split('/').next().unwrap_or_default();
     host.contains('@') && !host.contains("@sha256:")
 }
 
 impl<'a> Reference<'a> {
-    /// Reads the part behind `oci:`; an error says how it is written.
+    /// Parses the part after `oci:`; an error states the correct form.
     pub fn parse(locator: &'a str) -> Result<Self, String> {
         if locator.starts_with('/') {
             let (folder, tag) = match locator.rsplit_once(':') {
@@ -65,8 +65,8 @@ impl<'a> RegistryReference<'a> {
         let (host, path) = named.split_once('/').unwrap_or(("", named));
         if !(host == "localhost" || host.contains(['.', ':'])) || host.starts_with('-') {
             return Err(format!(
-                "`{locator}` names no registry; write it out, as in docker.io/library/mysql:8.4, or name a layout on disk \
-                 by its absolute path"
+                "`{locator}` names no registry; write it out, as in docker.io/library/mysql:8.4, or give the absolute path of a layout \
+                 on disk"
             ));
         }
         let (path, tag) = match path.split_once(':') {
@@ -89,7 +89,7 @@ impl<'a> RegistryReference<'a> {
         }
         if tag.is_none() && digest.is_none() {
             return Err(format!(
-                "`{locator}` has no tag; write {locator}:TAG, since `latest` is another server every month"
+                "`{locator}` has no tag; write {locator}:TAG, since `latest` changes every month"
             ));
         }
         Ok(RegistryReference {
@@ -100,7 +100,7 @@ impl<'a> RegistryReference<'a> {
         })
     }
 
-    /// Whether the registry is on this machine, where encryption protects nothing.
+    /// True when the registry is on this machine, where encryption adds nothing.
     pub fn is_loopback(&self) -> bool {
         let name = match self.host.rsplit_once(':') {
             Some((name, port)) if port.chars().all(|c| c.is_ascii_digit()) => name,
@@ -136,7 +136,7 @@ fn is_tag(tag: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
-/// Whether `digest` is `sha256:` and 64 hexadecimal digits in lower case; safe as a file name without its beginning.
+/// True when `digest` is `sha256:` and 64 lower-case hexadecimal digits; the digits are safe as a file name.
 pub fn is_digest(digest: &str) -> bool {
     digest.strip_prefix("sha256:").is_some_and(|hex| {
         hex.len() == 64

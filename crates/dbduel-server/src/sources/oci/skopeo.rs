@@ -1,5 +1,5 @@
-//! Pulls images of registries with `skopeo`. Manifests are asked for first, so that the size is known and what is fetched has the
-//! digests of one moment although a tag may move; layers that are here already are not fetched again.
+//! Pulls images of registries with `skopeo`. Fetches the manifest first, so that the size is known and all layers have
+//! the digests of one moment even if the tag moves; layers that are present are not fetched again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ use super::reference::RegistryReference;
 
 const REMEDY: &str = "install the package `skopeo`, it pulls images";
 const DEADLINE: Duration = Duration::from_secs(4 * 3600);
-/// How long a manifest is asked for.
+/// Timeout for fetching a manifest.
 const MANIFEST_DEADLINE: Duration = Duration::from_secs(120);
 
 /// Fetches the manifest and the layers.
 ///
 /// # Errors
-/// There is no `skopeo`, the registry cannot be reached or refuses, or it has no such image; the text quotes it and says what
-/// to do.
+/// There is no `skopeo`, the registry cannot be reached or refuses, or it has no such image; the text quotes it and
+/// says what to do.
 pub fn pull(reference: &RegistryReference<'_>, context: &FetchContext<'_>) -> Result<Image> {
     let name = reference.exact();
     context.progress.stage(&format!("asking for {name}"));
@@ -55,7 +55,7 @@ pub fn pull(reference: &RegistryReference<'_>, context: &FetchContext<'_>) -> Re
             .run(DEADLINE)?;
         explain(reference, &name, &copied).with_context(|| {
             format!(
-                "could not pull `{name}`; layers that have arrived are kept in `{}` for the next try",
+                "could not pull `{name}`; received layers are kept in `{}` for the next try",
                 layout.display()
             )
         })?;
@@ -85,7 +85,7 @@ fn layout_of(
     Ok(folder)
 }
 
-/// The bytes of a manifest or a list, which have the digest that they are asked for by.
+/// The bytes of a manifest or a list, verified against its digest.
 fn raw(reference: &RegistryReference<'_>, name: &str) -> Result<String> {
     let inspected = skopeo()
         .with(|command| {
@@ -101,7 +101,7 @@ fn raw(reference: &RegistryReference<'_>, name: &str) -> Result<String> {
     Ok(inspected.stdout)
 }
 
-/// `skopeo`, with the rules of this machine on whose images are trusted, where there are some.
+/// `skopeo`, with this machine's image trust policy, if any.
 fn skopeo() -> Tool<'static> {
     let own = std::env::var_os("HOME").map(PathBuf::from);
     let own = own.map(|home| home.join(".config/containers/policy.json"));
@@ -114,7 +114,7 @@ fn skopeo() -> Tool<'static> {
     })
 }
 
-/// What went wrong and what to do, by what `skopeo` said.
+/// The failure and what to do, by the output of `skopeo`.
 fn explain(reference: &RegistryReference<'_>, name: &str, finished: &Finished) -> Result<()> {
     if finished.status.success() {
         return Ok(());
@@ -125,7 +125,7 @@ fn explain(reference: &RegistryReference<'_>, name: &str, finished: &Finished) -
     // Words only: numbers of a protocol stand in digests and ports too.
     let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     let advice = if says(&["did not match", "digest mismatch"]) {
-        "the registry sent other bytes than its manifest names; nothing of them was used. Try again, and if that repeats, push \
+        "the received bytes do not match the manifest and were discarded. Try again; if that fails again, push \
          the image again"
             .to_owned()
     } else if says(&["manifest unknown", "name unknown", "not found"]) {
@@ -137,20 +137,18 @@ fn explain(reference: &RegistryReference<'_>, name: &str, finished: &Finished) -
         "forbidden",
     ]) {
         format!(
-            "the registry wants a login, or there is no such image: run `skopeo login {host}` first, whose file is read"
+            "the registry requires a login, or there is no such image: run `skopeo login {host}` first; dbduel uses its login file"
         )
     } else if says(&["toomanyrequests", "too many requests"]) {
-        format!(
-            "the registry refuses more pulls for a while: run `skopeo login {host}`, or try again later"
-        )
+        format!("the registry limits pulls for now: run `skopeo login {host}`, or try again later")
     } else if says(&["certificate", "http response to https"]) {
-        "only a registry on this machine may be asked without a valid certificate; give it one, or put the certificate of its \
-         authority into /etc/containers/certs.d"
+        "only a registry on this machine may lack a valid certificate; install one on the registry, or put its CA \
+         certificate into /etc/containers/certs.d"
             .to_owned()
     } else {
         format!(
-            "is `{host}` reachable from here, and is a proxy needed (`HTTPS_PROXY`)? Where it is not, `skopeo copy \
-             docker://{name} oci:FOLDER:image` elsewhere makes a folder to bring here and name as `oci:/FOLDER`"
+            "check that `{host}` is reachable, and set `HTTPS_PROXY` if a proxy is needed. Otherwise run `skopeo copy \
+             docker://{name} oci:FOLDER:image` on another machine, copy the folder here and name it `oci:/FOLDER`"
         )
     };
     bail!("{advice} ({}){}", finished.status, quote(said))
@@ -208,7 +206,7 @@ mod tests {
         );
         check(
             "dial tcp 10.0.0.1:4010: connect: connection refused",
-            "reachable from here",
+            "is reachable",
         );
     }
 }

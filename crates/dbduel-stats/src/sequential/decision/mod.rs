@@ -66,8 +66,8 @@ impl Decider {
         self.units.len()
     }
 
-    /// Whether a verdict stands, without the cost of the interval. [`Decider::decision`] may still
-    /// withdraw it when no constant effect fits.
+    /// Whether a verdict has been reached, without the cost of the interval. [`Decider::decision`] may still withdraw
+    /// it when no constant effect fits.
     #[must_use]
     pub fn has_verdict(&self) -> bool {
         self.direction().is_some() || self.equivalence().is_some()

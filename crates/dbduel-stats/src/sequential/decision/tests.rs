@@ -72,7 +72,7 @@ fn quiet_equal_contenders_are_equivalent() {
     assert!(-0.02 < interval.low && interval.high < 0.02);
 }
 
-/// Decisions of the version that knew no weights, by the bits of estimate and interval: records of its time are judged
+/// Decisions of the version without weights, by the bits of estimate and interval: records of its time are judged
 /// again.
 #[test]
 fn decisions_on_units_of_weight_one_never_change() {
@@ -115,7 +115,8 @@ fn a_unit_of_double_weight_counts_twice_in_the_estimate() {
     assert!(interval.low < decision.estimate && decision.estimate < interval.high);
 }
 
-/// Where the reserve decides first: it finds equal units further from zero than units that scatter around an effect near them.
+/// A case in which the reserve decides first: it finds equal units further from zero than units that scatter around an
+/// effect near them.
 #[test]
 fn a_large_difference_has_an_interval_as_soon_as_it_has_a_verdict() {
     for seed in 0..20 {
@@ -134,7 +135,7 @@ fn a_large_difference_has_an_interval_as_soon_as_it_has_a_verdict() {
     }
 }
 
-/// Sums of weights are rounded; the last unit of the plan is one of it nonetheless, and the next is not.
+/// Sums of weights are rounded; the last unit of the plan still belongs to it, and the next does not.
 #[test]
 fn the_budget_ends_with_its_last_unit_whatever_the_scale_of_weights() {
     for scale in [1.0, 0.1, 1.0 / 3.0, 7.7] {

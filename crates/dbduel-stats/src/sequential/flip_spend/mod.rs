@@ -13,7 +13,7 @@ use crate::moments::as_count;
 #[cfg(test)]
 mod tests;
 
-/// On which side of the hypothesis the data lie.
+/// Side of the hypothesis on which the data lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// The units lie above the tested value.
@@ -29,12 +29,12 @@ impl Side {
     }
 }
 
-/// A hypothesis was given up: when, and where the data lay.
+/// Rejection of a hypothesis: when, and on which side the data lay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rejection {
-    /// Number of units seen when it happened.
+    /// Number of units seen at that time.
     pub at: usize,
-    /// Where the data lay.
+    /// Side of the data.
     pub side: Side,
 }
 
@@ -46,14 +46,14 @@ pub struct Rejection {
 #[derive(Debug, Clone)]
 pub(super) struct FlipSpend {
     plan: SequentialPlan,
-    /// The part of the plan's error probability that this test may spend.
+    /// Error probability that this test may spend.
     alpha: f64,
     units: Vec<f64>,
     weights: WeightSums,
     squares: f64,
-    /// The units as they were measured: the path without a coin.
+    /// The observed units: the path without a coin.
     observed: Path,
-    /// Sum of each simulated path; NaN once the path has been given up.
+    /// Sum of each simulated path; NaN once the path has been rejected.
     sums: Vec<f64>,
     /// Weighted products of neighbours on each simulated path.
     products: Vec<f64>,
@@ -64,7 +64,7 @@ pub(super) struct FlipSpend {
     largest: Vec<f64>,
 }
 
-/// The sum of a path, and that of the products of its neighbours.
+/// The sum of a path, and the sum of the products of its neighbours.
 #[derive(Debug, Clone, Copy, Default)]
 struct Path {
     sum: f64,
@@ -133,7 +133,7 @@ impl FlipSpend {
         add_signed(&mut self.products, products, differ);
     }
 
-    /// How many of the paths (the observed one included) may have been given up by now.
+    /// Number of paths (the observed one included) that may have been rejected by now.
     fn allowance(&self) -> usize {
         let share = self.plan.share(self.weights.sum);
         // The tiny addend undoes rounding in products such as 0.05 · 0.2 · 5000 that are whole numbers.
@@ -218,7 +218,7 @@ fn for_each_above(values: &[f64], mut bar: f64, mut visit: impl FnMut(usize, f64
     }
 }
 
-/// The `k`-th largest among those that are numbers; `None` when there are fewer.
+/// The `k`-th largest of the values that are not NaN; `None` when there are fewer.
 fn kth_largest(values: &[f64], k: usize, scratch: &mut Vec<f64>) -> Option<f64> {
     let select = |sizes: &mut Vec<f64>| {
         let (_, kth, _) = sizes.select_nth_unstable_by(k - 1, |a, b| b.total_cmp(a));

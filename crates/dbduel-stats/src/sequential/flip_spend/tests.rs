@@ -113,8 +113,8 @@ fn the_error_is_exact_with_unequal_weights() {
     }
 }
 
-/// Totals of blocks, with stalls that fall into few of them, under any hypothesis on their ratio: in each duel some of the blocks
-/// have the contenders in each other's place.
+/// Totals of blocks, with stalls that fall into few of them, under any hypothesis on their ratio: in each duel the
+/// contenders of some blocks are exchanged.
 #[test]
 fn the_error_is_exact_for_totals_of_blocks() {
     let mut random = RandomStream::new(8, 0);
@@ -158,8 +158,8 @@ fn the_error_is_exact_for_totals_of_blocks() {
     }
 }
 
-/// With so many units that their neighbours count, of equal and of unequal weight. A duel whose signs are those of a
-/// path is rejected when that path was given up in another duel of the same sizes, so one duel tells of all.
+/// With so many units that their neighbours count, of equal and of unequal weight. A duel with the signs of a path is
+/// rejected when that path was rejected in another duel of the same sizes, so one duel shows all.
 #[test]
 fn the_error_is_exact_where_neighbours_are_heeded() {
     const UNITS: usize = 16;

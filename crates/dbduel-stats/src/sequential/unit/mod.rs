@@ -1,4 +1,4 @@
-//! What a test takes: a paired difference, or the totals of a block, with its weight.
+//! Input of a test: a paired difference, or the totals of a block, with its weight.
 
 use super::totals::{BlockTotals, PooledBlock};
 use crate::error::{MAGNITUDE_MAX, StatsError, finite};
@@ -14,13 +14,13 @@ use crate::error::{MAGNITUDE_MAX, StatsError, finite};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Unit {
     measure: UnitMeasure,
-    /// What the plan gives the unit of the information that all units together shall have, and of the error probability
-    /// that goes with it. Positive, and fixed by the plan or by figures that would be the same if the
-    /// contenders had changed places; a weight that depends on who was faster makes the error probability void.
+    /// The unit's part of the planned information, and of the error probability spent with it. Positive, and fixed by the
+    /// plan or by figures that would be the same with the contenders exchanged; a weight that depends on which one was
+    /// faster invalidates the error probability.
     pub weight: f64,
 }
 
-/// What was measured in a block.
+/// Measurement of a block.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum UnitMeasure {
     Difference(f64),
@@ -115,7 +115,7 @@ impl Unit {
         }
     }
 
-    /// What the unit would add to a sum that is centred at zero if the effect were `effect`: the weighted difference without it,
+    /// Contribution of the unit to a sum that is centred at zero if the effect is `effect`: the weighted difference without it,
     /// or the contribution of the totals.
     pub(super) fn without(&self, effect: f64) -> f64 {
         match self.measure {
@@ -124,7 +124,7 @@ impl Unit {
         }
     }
 
-    /// By how much [`Unit::without`] falls when the effect rises, per unit of effect.
+    /// Decrease of [`Unit::without`] per unit of effect.
     fn slope(&self, effect: f64) -> f64 {
         match self.measure {
             UnitMeasure::Difference(_) => self.weight,
@@ -156,19 +156,19 @@ impl Unit {
         Ok(())
     }
 
-    /// Fails unless the unit, at `index` of its sequence, is of the same sort as the first one.
+    /// Fails unless the unit, at `index` of its sequence, is of the same kind as the first one.
     pub(super) fn check_sort(&self, first: &Unit, index: usize) -> Result<(), StatsError> {
         if self.difference().is_some() == first.difference().is_some() {
             return Ok(());
         }
         Err(StatsError::Shape {
             what: "units",
-            problem: format!("number {index} is of another sort than the first"),
+            problem: format!("unit {index} is of a different kind than the first"),
         })
     }
 }
 
-/// Fails on the first unit that cannot be computed with.
+/// Fails on the first invalid unit.
 pub(super) fn check_all(units: &[Unit]) -> Result<(), StatsError> {
     for (index, unit) in units.iter().enumerate() {
         unit.check(index)?;

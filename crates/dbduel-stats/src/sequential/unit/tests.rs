@@ -1,4 +1,4 @@
-//! Totals as units: what they contribute, and decisions on them.
+//! Totals as units: their contributions, and decisions on them.
 
 use super::*;
 use crate::random::RandomStream;
@@ -32,7 +32,7 @@ fn interval(blocks: &[(BlockTotals, f64)], n: usize) -> Interval {
     decision.interval.unwrap()
 }
 
-/// What the block would be if the contenders had changed places, where the effect is `effect`.
+/// The block with the contenders exchanged, where the effect is `effect`.
 fn exchanged(block: BlockTotals, effect: f64) -> BlockTotals {
     let scaled = |of: Totals, by: f64| Totals {
         work: of.work * by.exp(),

@@ -1,4 +1,4 @@
-//! Runs the clients of a workload until the gate gives out no more tickets. What a client does is in [`dbduel_client`].
+//! Runs the clients of a workload until the gate gives out no more tickets. The clients are in [`dbduel_client`].
 
 use std::io;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use dbduel_driver::executor::Executor;
 use super::{LoadThreads, start_threads};
 pub use dbduel_client::WorkloadRun;
 
-/// Starts so many threads with the clients on them; they wait until the gate opens.
+/// Starts the threads with the clients on them; they wait until the gate opens.
 ///
 /// # Errors
-/// When the system gives no thread or no event loop.
+/// When a thread or an event loop cannot be created.
 pub fn start(
     run: WorkloadRun,
     threads: u32,

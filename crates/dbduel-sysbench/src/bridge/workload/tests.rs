@@ -57,7 +57,7 @@ fn events(count: u64) -> Limits {
     }
 }
 
-/// What came of the run, or why it failed.
+/// Counts of the run, or the reason of its failure.
 fn drive(run: WorkloadRun, limits: Limits) -> Result<(Counts, Vec<u64>), String> {
     drive_while(run, limits, || ())
 }

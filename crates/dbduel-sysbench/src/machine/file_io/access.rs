@@ -22,7 +22,7 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// A worker's.
+    /// Buffer of a worker.
     pub(super) fn new(spec: &FileIoSpec, worker: u32) -> Self {
         let bytes = spec.files.block_bytes * spec.merged_blocks.max(1);
         let mut buffer = Self::of_bytes(bytes);
@@ -33,7 +33,7 @@ impl Buffer {
         buffer
     }
 
-    /// Of a given size.
+    /// Buffer of a given size.
     pub(super) fn of_bytes(bytes: u64) -> Self {
         Buffer {
             memory: vec![0; bytes as usize + ALIGNMENT],
@@ -159,7 +159,7 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// Syncs a file. Requests of this worker that are still queued are waited for before.
+    /// Syncs a file, after waiting for the queued requests of this worker.
     pub(super) fn sync(&mut self, file: u32, is_data_only: bool) -> Result<(), FileError> {
         let (path, handle) = self.files.get(file);
         let failed = |source| FileError::access("sync", path, 0, source);
@@ -175,7 +175,7 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// Waits for everything that is queued.
+    /// Waits for all queued requests.
     pub(super) fn settle(&mut self) -> Result<(), FileError> {
         let FileAccess::Queued(queue) = &mut self.access else {
             return Ok(());
@@ -201,7 +201,7 @@ impl Map {
         let offset = offset as usize;
         assert!(
             offset + length <= self.0.len(),
-            "a request goes over the end of its file"
+            "a request reaches beyond the end of its file"
         );
         self.0.as_mut_ptr().wrapping_add(offset)
     }

@@ -1,6 +1,6 @@
-//! The kernel's queue for reads and writes of files (`io_submit`), as far as the test needs it.
+//! The kernel's queue for reads and writes of files (`io_submit`): the part that the test needs.
 //!
-//! By system calls, because the C library has no functions for them. Each request under way has a buffer of its own.
+//! Uses system calls, because the C library has no functions for them. Each pending request has its own buffer.
 
 use std::ffi::{c_long, c_ulong};
 use std::fs::File;
@@ -16,7 +16,7 @@ use super::files::FileError;
 
 const READ: u16 = 0;
 const WRITE: u16 = 1;
-/// As system calls take it.
+/// Number of requests per system call.
 const ONE: c_long = 1;
 
 /// `struct iocb` on little-endian machines.
@@ -144,7 +144,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Waits for at least one request, and looks what became of those that are done.
+    /// Waits for at least one request, and checks the results of those that are done.
     fn reap(&mut self) -> io::Result<()> {
         let timeout = libc::timespec {
             tv_sec: QUEUE_TIMEOUT.as_secs() as libc::time_t,
@@ -164,7 +164,7 @@ impl Queue {
         match count {
             0 => {
                 let waited = QUEUE_TIMEOUT.as_secs();
-                let why = format!("no request has ended within {waited} s; is the device stuck?");
+                let why = format!("no request completed within {waited} s; is the device stuck?");
                 return Err(io::Error::new(io::ErrorKind::TimedOut, why));
             }
             count if count < 0 => {
@@ -184,7 +184,7 @@ impl Queue {
                 let code = i32::try_from(-event.result).unwrap_or(libc::EIO);
                 failed = Some(io::Error::from_raw_os_error(code));
             } else if event.result.unsigned_abs() < wanted {
-                let why = format!("{} of {wanted} bytes went through", event.result);
+                let why = format!("only {} of {wanted} bytes were transferred", event.result);
                 failed = Some(io::Error::new(io::ErrorKind::UnexpectedEof, why));
             }
         }

@@ -1,4 +1,4 @@
-//! The files themselves: made, opened, looked at, taken away.
+//! The files: created, opened, checked and removed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -13,21 +13,21 @@ use nix::libc;
 use super::access::Buffer;
 use super::{FileSet, Mode};
 
-/// Bytes written at once when files are made.
+/// Bytes per write when files are created.
 const PIECE: u64 = 1 << 20;
 
-/// What is wrong with the files.
+/// Errors of the files.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// One cannot be opened.
+    /// A file cannot be opened.
     #[error("Cannot open file '{}' errno = {} ({})", shown(path), *errno as i32, errno.desc())]
     Open {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         errno: Errno,
     },
-    /// One is smaller than it must be.
+    /// A file is smaller than it must be.
     #[error(
         "Size of file '{}' is {}, but at least {} is expected.",
         shown(path), size_text(*found_bytes), size_text(*wanted_bytes)
@@ -43,31 +43,34 @@ pub enum FileError {
     /// An access failed.
     #[error("cannot {what} file '{}' at offset {offset}: {source}", path.display())]
     Access {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// Where in it, bytes.
+        /// Offset in the file, bytes.
         offset: u64,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The kernel gives no queue.
-    #[error("cannot have a queue for {backlog} requests: {source}; is fs.aio-max-nr large enough?")]
+    /// The kernel's queue cannot be created.
+    #[error(
+        "cannot create a queue for {backlog} requests: {source}; is fs.aio-max-nr large enough?"
+    )]
     Queue {
         /// Requests.
         backlog: u32,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A block does not hold what was written.
+    /// A block does not contain what was written.
     #[error(
-        "Validation failed on file {file}, block offset {offset}: the proof of its content is wrong; were the files made with --validate?"
+        "Validation failed on file {file}, block offset {offset}: the checksum of its content is \
+         wrong; were the files made with --validate?"
     )]
     Proof {
         /// Number of the file.
         file: u32,
-        /// Where in it, bytes.
+        /// Offset in the file, bytes.
         offset: u64,
     },
 }
@@ -100,23 +103,23 @@ impl FileError {
     }
 }
 
-/// What is done with a file when a set is made.
+/// Action on a file when a set is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Making {
-    /// It is new.
+    /// It is created.
     New,
-    /// It is there and becomes longer.
+    /// It exists and is extended.
     Longer,
-    /// It is there and long enough.
+    /// It exists and is long enough.
     Kept,
 }
 
-/// What making the files took.
+/// Bytes and time that creating the files took.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Created {
     /// Bytes that were written.
     pub bytes: u64,
-    /// How long it took, with the syncs.
+    /// Time that it took, syncs included.
     pub time: Duration,
 }
 
@@ -152,11 +155,11 @@ fn open_one(set: &FileSet, file: u32, is_created: bool) -> Result<(PathBuf, File
     }
 }
 
-/// Makes the files, fills them and syncs them. What is there already is kept and only made longer, as sysbench does.
-/// `on_file` gets each file's name before it is made, and what is done with it.
+/// Creates, fills and syncs the files. Existing files are kept and only extended, as sysbench does. `on_file` gets each
+/// file's name and the action on it beforehand.
 ///
 /// # Errors
-/// [`FileError`]; files may then exist in part, and [`remove`] takes them away.
+/// [`FileError`]; some files may then exist, and [`remove`] removes them.
 pub fn create(
     set: &FileSet,
     seed: u64,
@@ -206,7 +209,7 @@ pub fn create(
     })
 }
 
-/// Removes the files, as far as they exist.
+/// Removes those of the files that exist.
 ///
 /// # Errors
 /// When the system refuses.
@@ -230,7 +233,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Opens the files. Those of [`Mode::SequentialWrite`] are made, the others must be there and large enough.
+    /// Opens the files. Those of [`Mode::SequentialWrite`] are created; the others must exist and be large enough.
     pub(super) fn open(set: &FileSet, mode: Mode, is_mapped: bool) -> Result<Self, FileError> {
         let is_created = mode == Mode::SequentialWrite;
         let wanted = set.file_bytes();

@@ -1,4 +1,4 @@
-//! Reads and writes files, in order or at random, with the syncs that a database would ask for.
+//! Reads and writes files, in order or at random, with syncs like those of a database.
 //!
 //! ```text
 //! plan (what comes next) ─► FileIo (counts, syncs) ─► access (plain, queued or mapped) ─► files
@@ -24,7 +24,7 @@ use files::Files;
 pub use files::{Created, FileError, Making, create, remove, size_text};
 use plan::{Order, Plan};
 
-/// In which order blocks are accessed, and how.
+/// Order and kind of the accesses to blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Files are written again from the start, one block after the other.
@@ -42,7 +42,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// True when blocks are drawn.
+    /// True when blocks are drawn at random.
     #[must_use]
     pub fn is_random(self) -> bool {
         matches!(self, Mode::RandomRead | Mode::RandomWrite | Mode::RandomMix)
@@ -54,16 +54,16 @@ impl Mode {
 pub enum Method {
     /// One system call per block.
     Plain,
-    /// Through the kernel's queue, with so many requests of a thread under way.
+    /// Through the kernel's queue, with several requests per thread pending.
     Queued {
-        /// The most requests under way.
+        /// Most pending requests.
         backlog: u32,
     },
-    /// As memory.
+    /// As mapped memory.
     Mapped,
 }
 
-/// With what the files are opened.
+/// Flags with which the files are opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OpenFlags {
     /// `O_SYNC`.
@@ -77,17 +77,17 @@ pub struct OpenFlags {
 /// The files.
 #[derive(Debug, Clone)]
 pub struct FileSet {
-    /// Where they are; their names are `test_file.0` and so on.
+    /// Their folder; their names are `test_file.0` and so on.
     pub folder: PathBuf,
-    /// How many.
+    /// Number of files.
     pub count: u32,
     /// Bytes of a block.
     pub block_bytes: u64,
     /// Bytes of all files together.
     pub total_bytes: u64,
-    /// With what they are opened.
+    /// Flags with which they are opened.
     pub flags: OpenFlags,
-    /// Whether blocks hold a proof of their content, which is looked at when they are read.
+    /// Whether blocks contain a checksum of their content, which is checked when they are read.
     pub is_proved: bool,
 }
 
@@ -99,28 +99,28 @@ impl FileSet {
     }
 }
 
-/// What the test is to do.
+/// Parameters of the test.
 #[derive(Debug, Clone)]
 pub struct FileIoSpec {
     /// The files.
     pub files: FileSet,
-    /// In which order.
+    /// Order and kind of the accesses.
     pub mode: Mode,
-    /// How.
+    /// Method of access.
     pub method: Method,
-    /// All files are synced after so many reads and writes, if any was a write; 0 for never.
+    /// Number of reads and writes after which all files are synced if any was a write; 0 for never.
     pub sync_every: u64,
     /// Whether a file is synced after each write to it.
     pub sync_each_write: bool,
     /// Whether all files are synced at the end.
     pub sync_at_end: bool,
-    /// Whether a sync leaves out what is not needed to read the data again.
+    /// Whether a sync is `fdatasync`, which leaves out metadata not needed to read the data again.
     pub sync_data_only: bool,
-    /// Blocks that a sequential access takes at once; 0 is 1.
+    /// Blocks per sequential access; 0 counts as 1.
     pub merged_blocks: u64,
     /// Reads per write of [`Mode::RandomMix`].
     pub reads_per_write: f64,
-    /// How blocks are drawn.
+    /// Distribution of random blocks.
     pub shape: Shape,
     /// Workers.
     pub workers: u32,
@@ -142,7 +142,7 @@ impl FileIo {
     /// Opens the files.
     ///
     /// # Errors
-    /// [`FileError`]: they are missing, too small, or cannot be opened so.
+    /// [`FileError`]: they are missing, too small, or cannot be opened with these flags.
     pub fn open(spec: FileIoSpec) -> Result<Self, FileError> {
         let files = Files::open(&spec.files, spec.mode, spec.method == Method::Mapped)?;
         let plan = Mutex::new(Plan::new(&spec));
@@ -242,7 +242,7 @@ impl FileWorker<'_> {
     }
 }
 
-/// Longest wait for the kernel to end a queued request. A dead device must not hold a run for ever.
+/// Longest wait for a queued request. A dead device must not hold up a run for ever.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(120);
 
 #[cfg(test)]

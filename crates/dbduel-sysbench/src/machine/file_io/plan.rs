@@ -1,4 +1,4 @@
-//! Decides which block comes next, for all workers together. Knows no file.
+//! Decides which block comes next, for all workers together. Accesses no file.
 
 use dbduel_client::distributions::Distribution;
 use dbduel_client::random::Random;
@@ -6,7 +6,7 @@ use dbduel_record::seed::named_seed;
 
 use super::{FileIoSpec, Mode};
 
-/// What a worker is to do in one event.
+/// Work of a worker in one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     /// Read so many bytes.
@@ -33,7 +33,7 @@ pub(super) struct Plan {
     position: u64,
     reads: u64,
     writes: u64,
-    /// Something was written since the last sync of all files.
+    /// True when something was written since the last sync of all files.
     is_dirty: bool,
     /// The next file of a sync of all files that is under way.
     syncing: Option<u32>,
@@ -67,7 +67,7 @@ impl Plan {
         }
     }
 
-    /// What the next event is to do.
+    /// The work of the next event.
     pub(super) fn next(&mut self) -> Order {
         if let Some(file) = self.syncing {
             self.syncing = Some(file + 1).filter(|next| *next < self.files);

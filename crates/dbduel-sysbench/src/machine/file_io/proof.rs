@@ -1,9 +1,9 @@
-//! Proofs of what blocks hold: each block ends with the hash of its other bytes and of its place.
+//! Checksums of blocks (proofs): each block ends with the hash of its other bytes and of its place.
 
 /// Bytes of a proof.
 const BYTES: usize = 16;
 
-/// The smallest block that can hold one.
+/// The smallest block that can hold a proof.
 pub(super) const BLOCK_BYTES_MIN: u64 = 2 * BYTES as u64;
 
 fn hash(content: &[u8], offset: u64) -> [u8; BYTES] {
@@ -15,7 +15,7 @@ fn hash(content: &[u8], offset: u64) -> [u8; BYTES] {
     proof
 }
 
-/// Puts proofs into the blocks of `bytes`, which stand at `offset` of their file.
+/// Writes proofs into the blocks of `bytes`, which are at `offset` of their file.
 pub(super) fn put(bytes: &mut [u8], offset: u64, block_bytes: u64) {
     for (number, block) in (0_u64..).zip(bytes.chunks_mut(block_bytes as usize)) {
         if (block.len() as u64) < BLOCK_BYTES_MIN {

@@ -1,7 +1,7 @@
 //! The server's answer to a query or to executions, parsed as it arrives.
 //!
-//! An answer ends when the server says that it is ready for the next request. Notices, changed parameters and notifications may
-//! come at any time, also behind that, and are passed over.
+//! An answer ends when the server is ready for the next request. Notices, changed parameters and notifications may
+//! come at any time, even after that, and are skipped.
 
 use super::error::ServerError;
 use super::message::{Event, MESSAGE_LIMIT, MessageReader};
@@ -11,38 +11,38 @@ use crate::error::WireError;
 use crate::reply::{Column, Completion, Row, RowFormat, Sink, Summary};
 use crate::value::ColumnKind;
 
-/// What an answer waits for.
+/// Next step of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// More bytes.
     NeedMore,
-    /// What a `COPY … FROM STDIN` reads, and its end.
+    /// Send the input of a `COPY … FROM STDIN`, and its end.
     CopyIn,
     /// Nothing: the answer is complete, see [`ReplyParser::outcome`].
     Done,
 }
 
-/// What is expected of one result.
+/// Expectation for one result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rows {
-    /// Whether there are rows is not known yet.
+    /// Not known yet whether it has rows.
     Undescribed,
     /// A result set, whose rows are wanted or not.
     Described { wanted: bool },
 }
 
-/// Parses one answer at a time; made once per connection, and kept: bytes behind an answer are the beginning of messages that
-/// the next call completes.
+/// Parses one answer at a time; created once per connection and kept: bytes after an answer are the beginning of
+/// messages that the next call completes.
 #[derive(Debug)]
 pub struct ReplyParser {
     pub(super) reader: MessageReader,
     format: RowFormat,
-    /// Columns of the executions that are not finished, one after another; of the present result set in the simple protocol.
+    /// Columns of the unfinished executions, concatenated; of the current result set in the simple protocol.
     kinds: Vec<ColumnKind>,
-    /// How many of `kinds` each execution has.
+    /// Number of `kinds` for each execution.
     counts: Vec<usize>,
     execution: usize,
-    /// The columns of the present result set in `kinds`.
+    /// Index in `kinds` of the current result set's first column.
     first: usize,
     end: usize,
     rows: Rows,
@@ -86,13 +86,13 @@ impl ReplyParser {
         self.begin(RowFormat::PostgresBinary);
     }
 
-    /// The answer has the result of an execution of this statement.
+    /// Expects the result of an execution of this statement.
     #[inline]
     pub fn expect(&mut self, statement: &Statement) {
         self.expect_columns(&statement.columns);
     }
 
-    /// The answer has a result with these columns, none for one without rows.
+    /// Expects a result with these columns, none for one without rows.
     #[inline]
     pub fn expect_columns(&mut self, columns: &[ColumnKind]) {
         self.kinds.extend_from_slice(columns);
@@ -112,11 +112,12 @@ impl ReplyParser {
         self.rolled_back = false;
     }
 
-    /// Takes bytes that arrived, all of them.
+    /// Takes all bytes that arrived.
     ///
     /// # Errors
-    /// [`WireError`] when the bytes break the protocol; the connection cannot be used any further, and the same error is
-    /// returned from then on. An error reported by the server is not an error here but the [outcome](ReplyParser::outcome).
+    /// [`WireError`] when the bytes violate the protocol; the connection is then unusable, and the same error is
+    /// returned from then on. An error reported by the server is not an error here but the
+    /// [outcome](ReplyParser::outcome).
     #[inline]
     pub fn feed<S: Sink + ?Sized>(
         &mut self,
@@ -130,10 +131,10 @@ impl ReplyParser {
             .inspect_err(|&error| self.failure = Some(error))
     }
 
-    /// How a complete answer ended: its sums, or the server's error.
+    /// Outcome of a complete answer: its summary, or the server's error.
     ///
     /// # Errors
-    /// The error that the server reported. It is taken out: the next answer begins without.
+    /// The error that the server reported. It is removed, so that the next answer begins without.
     #[inline]
     pub fn outcome(&mut self) -> Result<Summary, ServerError> {
         match self.error.take() {
@@ -142,7 +143,7 @@ impl ReplyParser {
         }
     }
 
-    /// True when the last statement rolled the transaction back, which a COMMIT of a failed one does too.
+    /// True when the last statement rolled the transaction back, as the COMMIT of a failed one also does.
     #[inline]
     #[must_use]
     pub fn rolled_back(&self) -> bool {
@@ -171,7 +172,7 @@ impl ReplyParser {
                 Event::Message { tag, body } => (tag, body),
             };
             if self.is_idle && tag != b'E' {
-                return Err(malformed("a message that nothing asked for"));
+                return Err(malformed("an unexpected message"));
             }
             match tag {
                 b'2' => {
@@ -231,9 +232,7 @@ impl ReplyParser {
                 }
                 b'Z' => {
                     if !matches!(body, b"I" | b"T" | b"E") {
-                        return Err(malformed(
-                            "the server is ready in a state that there is not",
-                        ));
+                        return Err(malformed("the server reports an unknown transaction state"));
                     }
                     self.is_idle = true;
                 }
@@ -269,7 +268,7 @@ fn column(name: &[u8], oid: u32) -> Column<'_> {
     }
 }
 
-/// The number at the end of a command tag, for what changes rows: that of a query counts those returned.
+/// The number at the end of a command tag, for statements that change rows: that of a query counts rows returned.
 #[inline]
 fn affected_rows(body: &[u8], had_rows: bool) -> u64 {
     let tag = body.strip_suffix(b"\0").unwrap_or(body);

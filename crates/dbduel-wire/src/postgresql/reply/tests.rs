@@ -1,4 +1,4 @@
-//! Answers of a server, in pieces of every size, and bytes that are none.
+//! Answers of a server, in pieces of every size, and invalid bytes.
 
 use super::*;
 use crate::reply::Skip;

@@ -1,8 +1,7 @@
-//! Which node an operation is about.
+//! Choice of the node of an operation.
 //!
-//! A distribution draws a rank, a permutation says which node has it. The ranking of a correlated draw is
-//! the ranking by degree, so that there the node asked for most is the one with most links. Rules about ids
-//! need no ranking.
+//! A distribution draws a rank, a permutation maps it to a node. The ranking of a correlated draw is the ranking by
+//! degree, so that the most requested node is the one with most links. Rules about ids need no ranking.
 
 mod traces;
 mod zipf;
@@ -17,7 +16,7 @@ use super::shuffle::Shuffle;
 pub(super) use traces::{Accesses, LINK_READS, LINK_WRITES, NODE_READS, NODE_WRITES};
 pub(super) use zipf::{GrayZipf, zeta};
 
-/// Which ranks are asked for.
+/// Distribution of the requested ranks.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Ranks {
     Uniform {
@@ -34,7 +33,7 @@ pub(super) enum Ranks {
     Traced {
         layers: Vec<(u64, u64)>,
     },
-    /// One after another.
+    /// In sequence.
     RoundRobin {
         count: u64,
     },
@@ -58,8 +57,7 @@ impl Ranks {
         }
     }
 
-    /// One rank, or node where these [are nodes](Ranks::are_nodes); `previous` is the last one that a round
-    /// robin gave.
+    /// One rank, or node where these [are nodes](Ranks::are_nodes); `previous` is the last result of a round robin.
     #[inline]
     fn draw(&self, random: &mut Random, previous: &mut u64) -> u64 {
         match self {
@@ -82,26 +80,26 @@ impl Ranks {
         }
     }
 
-    /// True when what is drawn are not ranks but nodes, counted from the first.
+    /// True when draws are nodes, counted from the first, instead of ranks.
     fn are_nodes(&self) -> bool {
         matches!(self, Ranks::RoundRobin { .. } | Ranks::Arithmetic(_))
     }
 }
 
-/// Ranks with the nodes that have them.
+/// Ranks with their mapping to nodes.
 #[derive(Debug, Clone)]
 pub(super) struct Ranked {
     pub ranks: Ranks,
     pub ranking: Arc<Shuffle>,
 }
 
-/// How nodes are chosen for one purpose.
+/// Choice of nodes for one purpose.
 #[derive(Debug)]
 pub(super) struct Access {
     /// The first node's id.
     pub start: u64,
     pub main: Ranked,
-    /// Of so many percent of the draws another distribution decides.
+    /// Percentage of the draws that another distribution makes.
     pub blended: Option<(f64, Ranked)>,
 }
 

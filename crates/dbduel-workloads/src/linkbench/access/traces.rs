@@ -1,7 +1,7 @@
-//! What the published trace saw of accesses, as knots between which the logarithm of the tail is a straight
-//! line over the logarithm of the number.
+//! Accesses in the published trace, as knots between which the logarithm of the tail is a straight line over the
+//! logarithm of the number.
 
-/// How often ids were seen to be accessed: t and P(accesses ≥ t).
+/// Distribution of the accesses of an id: t and P(accesses ≥ t).
 pub(in super::super) type Accesses = &'static [(f64, f64)];
 
 /// Link reads of the published trace.

@@ -1,4 +1,4 @@
-//! Zipf's law as the original draws it.
+//! Zipf's law as the original program draws it.
 
 use dbduel_client::random::Random;
 
@@ -15,7 +15,7 @@ pub(in super::super) struct GrayZipf {
     eta: f64,
 }
 
-/// From so many ranks on, for exponents below 1, the sum is approximated.
+/// Ranks from which on, for exponents below 1, the sum is approximated.
 const ZETA_EXACT_MAX: u64 = 100_000;
 /// Constants of that approximation.
 const ZETA_OFFSET: f64 = 0.58;

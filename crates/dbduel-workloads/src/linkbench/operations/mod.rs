@@ -1,7 +1,7 @@
-//! The operations: what is sent to the server.
+//! The operations: statements sent to the server.
 //!
-//! One file for links that are written, one for links that are read, one for nodes. Nothing here draws
-//! anything; the inputs come ready.
+//! One file for writes of links, one for reads of links, one for nodes. Nothing here draws anything; the inputs are
+//! given.
 
 pub(super) mod nodes;
 pub(super) mod read_links;
@@ -11,7 +11,7 @@ use dbduel_driver::{
     ClientConnection, Protocol, Row, Sink, Skip, Statement, StatementError, Summary, Value,
 };
 
-/// Which link, by its key.
+/// Key of a link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct LinkKey {
     pub id1: u64,
@@ -19,7 +19,7 @@ pub(super) struct LinkKey {
     pub link_type: u64,
 }
 
-/// What a statement does to the transaction.
+/// Role of a statement in the transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bound {
     /// It is the first one.
@@ -28,8 +28,8 @@ enum Bound {
     Commits,
 }
 
-/// The first or last statement of a transaction. As text, BEGIN or COMMIT travels in the same packet, so
-/// that there are as many round trips as in the original; a prepared statement cannot have company.
+/// The first or last statement of a transaction. As text, BEGIN or COMMIT is sent in the same packet, so that there
+/// are as many round trips as in the original; a prepared statement needs its own.
 struct Outer {
     before: Option<Statement>,
     main: Statement,

@@ -1,4 +1,4 @@
-//! Adding, writing, deleting and reading a node. Each is one statement and commits by itself.
+//! Adding, writing, deleting and reading a node. Each is one statement in autocommit.
 
 use dbduel_driver::{ClientConnection, Protocol, Statement, StatementError, Value};
 

@@ -7,14 +7,14 @@ use crate::sql::force_index;
 
 /// The columns of a link as every query returns them; the time is the last.
 const COLUMNS: &str = "id1, id2, link_type, visibility, data, version, time";
-/// Later than every link.
+/// A time later than every link's.
 const END_OF_TIME: u64 = i64::MAX as u64;
 
 /// The statements.
 pub(in crate::linkbench) struct ReadLinks {
     count: Statement,
     list: Statement,
-    /// For one id, two ids, and so on, each prepared when it is first needed.
+    /// One statement per number of ids, each prepared when it is first needed.
     multiget: Vec<Option<Statement>>,
     values: Vec<Value<'static>>,
     protocol: Protocol,
@@ -43,7 +43,7 @@ impl ReadLinks {
         })
     }
 
-    /// Reads how many visible links a node has.
+    /// Reads the number of visible links of a node.
     pub(in crate::linkbench) async fn count(
         &mut self,
         conn: &mut ClientConnection,
@@ -134,7 +134,7 @@ impl ReadLinks {
     }
 }
 
-/// Looks at the last link of a list that is as long as a query allows, and at no other.
+/// Reads the last link of a list that is as long as a query allows, and no other.
 #[derive(Default)]
 struct ListEnd {
     rows: u64,

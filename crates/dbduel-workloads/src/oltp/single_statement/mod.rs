@@ -1,7 +1,7 @@
-//! Workloads of one statement on one of sysbench's tables, which no script of sysbench has.
+//! Workloads of one statement on one of sysbench's tables, without a counterpart among sysbench's scripts.
 //!
-//! A table is chosen uniformly for every statement, and ids or values of `k` come from the distribution `rand_type`, as in the
-//! other OLTP workloads. docs/microbenchmarks.md has the published microbenchmarks as parameters of these.
+//! A table is chosen uniformly for every statement, and ids or values of `k` come from the distribution `rand_type`,
+//! as in the other OLTP workloads. docs/microbenchmarks.md has the published microbenchmarks as parameters of these.
 
 mod options;
 
@@ -32,7 +32,7 @@ const SELECT_PARAMETERS: &[ParameterSpec] = &[
     choice(
         ACCESS,
         &["points", "range", "scan"],
-        "Rows that a query finds: those of an IN list, those between two values, or none of all that it reads.",
+        "Rows that a query selects: those of an IN list, those between two values, or none after reading all.",
     ),
     choice(
         "key",
@@ -52,7 +52,7 @@ const POINTS_PARAMETERS: &[ParameterSpec] = &[
     switch(
         HOT_POINTS,
         false,
-        "Whether the IN list is always the same adjacent values, which begin behind the middle of the table.",
+        "Whether the IN list always has the same adjacent values, starting after the middle of the table.",
     ),
     sbtest::TABLES,
 ];
@@ -66,7 +66,7 @@ impl SingleStatement {
     pub(crate) const UPDATE_INLIST: Self = SingleStatement {
         action: Action::UpdateInlist,
         name: "oltp-update-inlist",
-        about: "One update of a column without index in all rows of an IN list, committed by itself.",
+        about: "One update of a column without index in all rows of an IN list, in autocommit.",
     };
 }
 

@@ -1,4 +1,4 @@
-//! The statement of a workload of one statement, and the values in it.
+//! The statement of a single-statement workload, and its values.
 
 use dbduel_client::distributions::Distribution;
 use dbduel_client::random::Random;
@@ -8,28 +8,28 @@ use dbduel_record::plan::Parameters;
 use crate::parameters::Resolved;
 use crate::sbtest::Sbtest;
 
-/// What the statement does.
+/// Kind of the statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Select,
     UpdateInlist,
 }
 
-/// Which rows a statement finds, and how.
+/// How a statement selects rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     /// Those of an IN list.
     Points,
     /// Those between two values.
     Range,
-    /// None, after all rows were read.
+    /// None, after reading all rows.
     Scan,
 }
 
 pub(super) const ACCESS: &str = "access";
 pub(super) const HOT_POINTS: &str = "hot_points";
 
-/// All that the clients have in common.
+/// State common to all clients.
 #[derive(Clone)]
 pub(in crate::oltp) struct Options {
     pub(super) action: Action,
@@ -101,7 +101,7 @@ impl Options {
         }
     }
 
-    /// Scans are sent as text, because that is how they were published.
+    /// Scans are sent as text, as in the published benchmarks.
     pub(super) fn protocol(&self) -> Protocol {
         match self.access {
             Access::Scan => Protocol::Text,
@@ -114,7 +114,7 @@ impl Options {
         self.sbtest.table_size / 2 + number
     }
 
-    /// Appends the values that rows are found by.
+    /// Appends the values of the condition.
     pub(super) fn draw_key(
         &self,
         ids: &Distribution,

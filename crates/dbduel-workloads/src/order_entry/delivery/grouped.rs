@@ -1,4 +1,4 @@
-//! Delivery in three round trips per district: what is oldest, whose it is and what it costs, the rest.
+//! Delivery in three round trips per district: find the oldest order, read its customer and amount, write.
 
 use dbduel_driver::{ClientConnection, Skip, StatementError, Value};
 

@@ -1,9 +1,8 @@
 //! Delivery (TPC-C 2.7): a carrier takes the oldest order of each district.
 //!
-//! The specification lets the terminal go at once and delivers in the background, within 80 s. Here the
-//! client delivers itself, so that the latency of the class is that of the deferred part, from queue to
-//! completion. Every district is a database transaction of its own, which the specification allows and
-//! which keeps locks short.
+//! In the specification the terminal continues at once and the delivery runs in the background, within 80 s. Here the
+//! client runs it itself, so that the latency of the class is that of the deferred part, from queue to completion.
+//! Every district is a separate database transaction, which the specification allows and which keeps locks short.
 
 mod grouped;
 
@@ -17,13 +16,13 @@ use super::values::between;
 use crate::rows::{Money, maybe, one, unusable};
 use crate::sql::{on_taken_key, statement};
 
-/// What the terminal enters, and how far the delivery has come: an attempt that the server rolled back
-/// goes on where it was, because earlier districts are committed.
+/// Input of the terminal, and progress of the delivery: an attempt that the server rolled back continues where it was,
+/// because earlier districts are committed.
 #[derive(Debug, Default)]
 struct Progress {
     warehouse: u64,
     carrier: u64,
-    /// The district that is next.
+    /// The next district.
     district: u64,
     /// Districts without an undelivered order.
     skipped: u64,

@@ -1,8 +1,7 @@
-//! New-Order in two round trips: all that is read, then all that is written.
+//! New-Order in two round trips: all reads, then all writes.
 //!
-//! Everything that is read has keys of the input, everything that is written needs what was read. The rows
-//! and their values are those of the version that goes statement by statement, and so is the order in which
-//! they are locked.
+//! All reads have keys from the input, all writes need the results of the reads. The rows and their values are those
+//! of the version with single statements, and so is the order in which they are locked.
 
 use dbduel_driver::{ClientConnection, Dialect, Skip, StatementError, Value};
 
@@ -14,7 +13,7 @@ use crate::rows::{Money, add, each_of, present, unusable};
 /// Statements of the first group before the lines'.
 const HEAD: usize = 4;
 
-/// What was read for the transaction.
+/// Results of the transaction's reads.
 #[derive(Debug, Default)]
 struct Read {
     /// Tax, and number of the order.
@@ -23,10 +22,10 @@ struct Read {
     discount: Option<i64>,
 }
 
-/// What was read for a line.
+/// Results of the reads for a line.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LineRead {
-    /// Price, and whether the item is original; none when there is no such item.
+    /// Price, and whether the item is original; `None` when there is no such item.
     item: Option<(i64, bool)>,
     stock: Option<Stock>,
 }
@@ -59,7 +58,7 @@ impl NewOrder {
         Ok(())
     }
 
-    /// The first group: everything whose key the input has.
+    /// Puts together the first group: all reads with keys from the input.
     fn put_reads(&mut self) -> Result<(), StatementError> {
         let (home, group) = (self.input.home, &mut self.group);
         let [warehouse, district] = home.values();
@@ -103,7 +102,7 @@ impl NewOrder {
         Ok(read)
     }
 
-    /// The second group but for its end; returns the sum of the lines' amounts, hundredths.
+    /// Puts together the second group except its end; returns the sum of the lines' amounts, hundredths.
     fn put_writes(
         &mut self,
         dialect: Dialect,

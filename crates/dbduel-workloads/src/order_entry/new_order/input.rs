@@ -1,4 +1,4 @@
-//! What a terminal enters for a New-Order.
+//! Input of a New-Order.
 
 use dbduel_client::random::Random;
 
@@ -6,14 +6,14 @@ use super::super::home::{Home, any_district, other_warehouse};
 use super::super::settings::Settings;
 use super::super::values::{between, percent};
 
-/// What the terminal enters.
+/// The terminal's input.
 #[derive(Debug, Default)]
 pub(super) struct Input {
     pub home: Home,
     pub customer: u64,
-    /// In the order in which they are worked on.
+    /// In processing order.
     pub lines: Vec<Line>,
-    /// Whether the last line has a number that no item has.
+    /// Whether the last line has an unused item number.
     pub invalid: bool,
     pub all_local: bool,
 }
@@ -21,7 +21,7 @@ pub(super) struct Input {
 /// A line of the order.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Line {
-    /// Position on the order, from 1.
+    /// Position in the order, from 1.
     pub number: u64,
     pub item: u64,
     pub supply: u64,

@@ -16,7 +16,7 @@ use crate::sql::{nth_column, statement};
 use grouped::LineRead;
 use input::{Input, Line};
 
-/// What the stock adds to a line, for each district.
+/// The columns of stock with a line's district information, by district.
 const DISTRICT_INFOS: [&str; 10] = [
     "s_dist_01",
     "s_dist_02",
@@ -29,14 +29,14 @@ const DISTRICT_INFOS: [&str; 10] = [
     "s_dist_09",
     "s_dist_10",
 ];
-/// The longest of them.
+/// Length of that information, bytes.
 const DISTRICT_INFO: usize = 24;
 
-/// The terminal's output. No screen shows it, but making it is part of the transaction.
+/// The terminal's output. It is not displayed, but making it is part of the transaction.
 #[derive(Debug, Default)]
 struct Output {
     order: u64,
-    /// Price of everything after discount and taxes, hundredths.
+    /// Total price after discount and taxes, hundredths.
     total: i64,
     /// Lines whose item and stock are both original.
     brands: u64,
@@ -116,7 +116,7 @@ impl NewOrder {
         })
     }
 
-    /// Makes the next input.
+    /// Draws the next input.
     pub(super) fn draw(&mut self, home: Home, random: &mut Random, settings: &Settings) {
         self.input.draw(home, random, settings);
     }
@@ -207,7 +207,7 @@ impl NewOrder {
         Ok(())
     }
 
-    /// The order is entered, or rolled back on purpose.
+    /// Ends the order, entered or rolled back on purpose.
     fn end(&mut self, output: &Output) {
         let home = self.input.home;
         self.trace = match output.invalid {
@@ -220,13 +220,12 @@ impl NewOrder {
         std::hint::black_box(output);
     }
 
-    /// What the last order that was entered left behind; asked for once.
+    /// The durability trace of the last order entered; returned once.
     pub(super) fn trace(&mut self) -> Trace {
         std::mem::take(&mut self.trace)
     }
 
-    /// One line of the order: its amount in hundredths and whether it is original; none when there is no
-    /// such item.
+    /// One line of the order: its amount in hundredths and whether it is original; `None` when there is no such item.
     async fn line(
         &mut self,
         conn: &mut ClientConnection,
@@ -262,7 +261,7 @@ fn read_item(fields: &mut Fields<'_>) -> Option<(i64, bool)> {
     Some((price, is_original(fields.text()?)))
 }
 
-/// What is read of a row of stock.
+/// Columns read from a row of stock.
 #[derive(Debug, Clone, Copy)]
 struct Stock {
     quantity: u64,
@@ -286,7 +285,7 @@ impl Stock {
         })
     }
 
-    /// What the district adds to the line.
+    /// The district information for the line.
     fn info(&self) -> &[u8] {
         &self.info[..self.info_length]
     }
@@ -341,7 +340,7 @@ fn total(amounts: i64, discount: i64, taxes: i64) -> i64 {
     (amounts * (10_000 - discount) * (10_000 + taxes) + 50_000_000) / 100_000_000
 }
 
-/// What is in stock after so many were ordered: it is filled up by 91 before it falls below 10.
+/// Stock after an order of this quantity: it is refilled by 91 before it falls below 10.
 fn stock_after(quantity: u64, ordered: u64) -> u64 {
     if quantity >= ordered + 10 {
         quantity - ordered

@@ -11,8 +11,8 @@ const WAREHOUSE: usize = 1;
 const DISTRICT: usize = 3;
 
 impl Payment {
-    /// Books the payment in groups of statements. The rows, their values and the order of the locks are
-    /// those of the version that goes statement by statement.
+    /// Books the payment in groups of statements. The rows, their values and the order of the locks are those of the
+    /// version with single statements.
     pub(super) async fn in_groups(
         &mut self,
         conn: &mut ClientConnection,

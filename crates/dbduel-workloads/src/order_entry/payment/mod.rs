@@ -12,10 +12,10 @@ use super::values::{between, percent};
 use crate::rows::{Fields, Money, one, text};
 use crate::sql::statement;
 
-/// Payments out of a hundred by customers of the own district.
+/// Percent of payments by customers of the terminal's own district.
 const LOCAL_PERCENT: u64 = 85;
 
-/// What the terminal enters.
+/// The terminal's input.
 #[derive(Debug)]
 struct Input {
     home: Home,
@@ -49,7 +49,7 @@ impl Input {
     }
 }
 
-/// What is needed of a customer's row.
+/// The columns needed from a customer's row.
 #[derive(Debug, Clone, Copy)]
 struct Customer {
     number: u64,
@@ -59,7 +59,7 @@ struct Customer {
 }
 
 impl Customer {
-    /// From the columns that [`Payment::prepare`] asks for.
+    /// Reads the columns that [`Payment::prepare`] selects.
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         Some(Customer {
             number: fields.integer()?,
@@ -70,7 +70,7 @@ impl Customer {
     }
 }
 
-/// What a payment makes of a customer's row.
+/// A customer's row after a payment.
 struct Booked {
     /// Warehouse, district and number of the customer.
     key: [Value<'static>; 3],
@@ -87,20 +87,20 @@ impl Booked {
         }
     }
 
-    /// What is stored of a customer with good credit.
+    /// Values stored for a customer with good credit.
     fn values(&self) -> [Value<'_>; 5] {
         let [warehouse, district, number] = self.key;
         let (balance, paid) = (self.balance.value(), self.paid.value());
         [balance, paid, warehouse, district, number]
     }
 
-    /// What is stored of a customer with bad credit.
+    /// Values stored for a customer with bad credit.
     fn values_with<'a>(&'a self, data: &'a [u8]) -> [Value<'a>; 6] {
         let [balance, paid, warehouse, district, number] = self.values();
         [balance, paid, text(data), warehouse, district, number]
     }
 
-    /// What is stored of the payment at `home`.
+    /// Values stored for the payment at `home`.
     fn history_values<'a>(
         &self,
         home: Home,
@@ -200,7 +200,7 @@ impl Payment {
         })
     }
 
-    /// Makes the next input.
+    /// Draws the next input.
     pub(super) fn draw(&mut self, home: Home, random: &mut Random, settings: &Settings) {
         self.input = Some(Input::draw(home, random, settings));
     }
@@ -306,7 +306,7 @@ impl Payment {
     }
 }
 
-/// Begins the data of a customer with bad credit anew: with the numbers of this payment at `home`.
+/// Starts new data of a customer with bad credit with the numbers of this payment at `home`.
 fn write_entry(
     data: &mut Vec<u8>,
     customer: &Customer,

@@ -1,8 +1,8 @@
-//! What the tables hold before the first transaction (TPC-C 4.3.3).
+//! Initial content of the tables (TPC-C 4.3.3).
 //!
-//! Every row follows from the seed and its own number, so warehouse 3 is the same whether there are three
-//! or three hundred. What two tables must agree on, such as how many lines an order has, is computed by
-//! both from the same named stream instead of being remembered.
+//! Every row follows from the seed and its own number, so warehouse 3 is the same in three or three hundred
+//! warehouses. Values that two tables share, such as the number of lines of an order, are computed by both from the
+//! same named stream instead of being stored.
 //!
 //! One deviation: dates of loading are a constant, because all contenders must get the same rows.
 
@@ -16,16 +16,16 @@ use super::values::{LastName, append_digits, between, percent};
 use crate::RowContent;
 use orders::{order, order_lines};
 
-/// Stands for the time of loading.
+/// Time of loading in the data.
 const LOADED_AT: &str = "'2000-01-01 00:00:00'";
 
-/// Longest `c_data`, and what a payment cuts it to.
+/// Longest `c_data`; payments truncate it to this.
 pub(super) const CUSTOMER_DATA_MAX: usize = 500;
 
-/// Facts that the data are filled with, in the order of their rows.
+/// Facts stored with the data, in the order of their rows.
 pub(super) const FACT_NAMES: [&str; 4] = ["warehouses", "items", "customers", "nurand_last_load"];
 
-/// Whose rows.
+/// Table of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
     Facts,
@@ -116,7 +116,7 @@ impl RowContent for Filler {
     }
 }
 
-/// Which row of which district; all counted from 1.
+/// Position of a row in a district; all counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     warehouse: u64,
@@ -152,7 +152,7 @@ fn fact(index: u64, settings: &Settings, values: &mut RowWriter<'_>) {
     values.numbers(&[facts[index]]);
 }
 
-/// What every customer has paid so far, whole units; the sums of districts and warehouses follow from it.
+/// Amount that every customer has paid so far, whole units; the sums of districts and warehouses follow from it.
 const PAID: u64 = 10;
 
 fn warehouse(number: u64, population: &Population, values: &mut RowWriter<'_>) {

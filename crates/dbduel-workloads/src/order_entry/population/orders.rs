@@ -1,4 +1,4 @@
-//! The orders that a district begins with, and their lines.
+//! The initial orders of a district, and their lines.
 
 use dbduel_client::random::Random;
 use dbduel_record::seed::named_seed;
@@ -8,7 +8,7 @@ use super::super::settings::Population;
 use super::super::values::{Permutation, between};
 use super::{LOADED_AT, Place};
 
-/// What an order and its lines agree on.
+/// Values shared by an order and its lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct OrderFacts {
     customer: u64,

@@ -1,4 +1,4 @@
-//! `dbduel audit`: two sides, or one target that holds both, and what the command line says of each side.
+//! Options of `dbduel audit`: two servers, or one target with both, and the options of each side.
 
 use std::path::{Path, PathBuf};
 
@@ -42,8 +42,8 @@ pub struct Arguments {
     /// Memory of the machine that option files are for, such as "64 GiB"; some defaults follow from it.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
-    /// Directory that option files may include from; it stands for the root of the machine that they are of. Without it
-    /// they include from their own directory only.
+    /// Directory that stands for the root of the option files' machine; option files may include from it. Without it,
+    /// they may include only from their own directory.
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
     /// File with the password of the first running server [default: $DBDUEL_PASSWORD or $MYSQL_PWD].
@@ -55,7 +55,7 @@ pub struct Arguments {
     /// TLS of the connections to running servers.
     #[command(flatten)]
     pub tls: Tls,
-    /// Type of contest that was claimed.
+    /// What the contest claims to be.
     #[arg(long, value_enum, default_value_t = AuditContest::Equalised)]
     pub contest: AuditContest,
     /// A class, fact or variable that differs on purpose, because the contest is about it. Repeatable.
@@ -99,10 +99,10 @@ pub enum AuditContest {
     Tuned,
 }
 
-/// What the command line says about one side of an audit.
+/// Options for one side of an audit.
 #[derive(Debug, Clone, Copy)]
 pub struct AuditSide<'a> {
-    /// What to call it.
+    /// Name in the output.
     pub name: Option<&'a str>,
     pub product: Option<&'a str>,
     pub version: Option<&'a str>,

@@ -1,5 +1,5 @@
-//! `dbduel audit`: was it fair? On dumps, option files, running servers, records, published results
-//! and experiments, whose servers are started for it. Without any load.
+//! `dbduel audit`: was it fair? Checks dumps, option files, running servers, records, published results and experiments
+//! (whose servers it starts), without load.
 
 mod arguments;
 mod fix;
@@ -30,10 +30,10 @@ use crate::home;
 pub use arguments::Arguments;
 use arguments::{AuditContest, AuditSide};
 
-/// Audits what the arguments name.
+/// Audits the targets of the arguments.
 ///
 /// # Errors
-/// When something cannot be read, understood or written.
+/// When a target cannot be read or parsed, or the fix cannot be written.
 pub fn audit(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
     if arguments.codes {
         console::print(&text::names(console::width()))?;
@@ -58,8 +58,8 @@ pub fn audit(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
     let is_running = |target: &String| inspect::is_address(target);
     if tls != TlsMode::Off && !arguments.targets.iter().any(is_running) {
         bail!(
-            "--tls is for the addresses of running servers, and none is among the targets; the servers of an \
-             experiment are asked as its contest connects, without TLS"
+            "--tls applies to addresses of running servers, and no target is one; the servers of \
+             an experiment are queried without TLS, as in its contest"
         );
     }
     let (mut contests, left_out) = match arguments.targets.as_slice() {
@@ -86,7 +86,7 @@ pub fn audit(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
     conclude(&contests, &left_out, arguments)
 }
 
-/// Judges the contests, prints what was found and writes the fix that was asked for.
+/// Audits the contests, prints the findings and writes the requested fix.
 fn conclude(contests: &[Gathered], left_out: &[String], arguments: &Arguments) -> Result<Exit> {
     let audits: Vec<Audit> = contests
         .iter()
@@ -101,7 +101,7 @@ fn conclude(contests: &[Gathered], left_out: &[String], arguments: &Arguments) -
                 .map(|contest| format!("`{}`", contest.title))
                 .collect();
             bail!(
-                "a fix is about one contest, and here are {}: {}; name one of them",
+                "--fix takes one contest, and the target has {}: {}; name one of them",
                 several.len(),
                 titles.join(", ")
             )
@@ -155,7 +155,7 @@ fn conclude(contests: &[Gathered], left_out: &[String], arguments: &Arguments) -
     Ok(if passes { Exit::Done } else { Exit::Void })
 }
 
-/// What a single target holds: a record, a directory of results or an experiment file.
+/// The contests of a single target: a record, a directory of results or an experiment file.
 fn single(
     home: Option<PathBuf>,
     target: &str,
@@ -167,8 +167,8 @@ fn single(
     }
     if path.extension().is_none_or(|extension| extension != "toml") {
         bail!(
-            "`{target}` is no directory, so it is taken for a server; name the other server too, or give a record, a \
-             directory of results or an experiment file (.toml)"
+            "`{target}` is not a directory, so it is read as one server; name the other server \
+             too, or give a record, a directory of results or an experiment file (.toml)"
         );
     }
     let text = inspect::text::whole(path)?;
@@ -198,7 +198,7 @@ fn single(
     Ok((vec![only], Vec::new()))
 }
 
-/// Refuses what looks like an address with a password in it, before anything repeats it.
+/// Refuses a target that looks like an address with a password, before any message repeats it.
 fn refuse_password(target: &str) -> Result<()> {
     let shown = Address::without_password(target);
     if shown != target && (inspect::is_address(target) || target.contains("://")) {
@@ -207,7 +207,7 @@ fn refuse_password(target: &str) -> Result<()> {
     Ok(())
 }
 
-/// What a script that is the workload of an audited experiment may do.
+/// Access of an audited experiment's workload script.
 fn scripts(arguments: &Arguments) -> ScriptAccess {
     match arguments.run_script {
         true => ScriptAccess::Full,
@@ -215,7 +215,7 @@ fn scripts(arguments: &Arguments) -> ScriptAccess {
     }
 }
 
-/// The case that an experiment's servers make when they run.
+/// Starts the servers of an experiment and returns their case.
 fn started(home: &Home, file: &ExperimentFile<'_>, plan: &Plan) -> Result<Case> {
     interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
     let console = Console::new();
@@ -235,7 +235,7 @@ fn subject(
 ) -> Result<Subject> {
     let product = side.product.map(|name| {
         Product::named(name).with_context(|| {
-            format!("`{name}` is no product; write mysql, mariadb, percona or postgresql")
+            format!("`{name}` is not a known product; write mysql, mariadb, percona or postgresql")
         })
     });
     let product = product.transpose()?;
@@ -243,7 +243,7 @@ fn subject(
         product
             .unwrap_or(Product::MySql)
             .parse_version(text)
-            .with_context(|| format!("`{text}` is no version; write for example 5.6.24"))
+            .with_context(|| format!("`{text}` is not a version; write for example 5.6.24"))
     });
     Ok(Subject {
         target: target.to_owned(),
@@ -261,10 +261,10 @@ fn subject(
     })
 }
 
-/// Names of files that say what is in them and not whose they are.
+/// Generic file names, which do not identify a server.
 const NO_NAMES: &[&str] = &["variables", "my", "mysqld", "server", "vars", "config"];
 
-/// What to call a target: an address as it is, a file by its name, or by its directory's where the name says nothing.
+/// Name for a target: an address as it is, else the file's name, or its directory's where the file's is generic.
 fn short_name(target: &str) -> String {
     if target.contains("://") || target.starts_with("unix:") {
         return target.to_owned();
@@ -299,7 +299,8 @@ fn parse_waiver(text: &str) -> Result<Waiver> {
             })
         }
         _ => bail!(
-            "`{text}` is no waiver; write CLASS=REASON, for example D3=\"the device writes pages whole\""
+            "`{text}` is not a waiver; write CLASS=REASON, for example D3=\"the device writes \
+             pages whole\""
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! Several contests, or contests of several runs: a line for each distinct finding, with the runs that it is about.
+//! Audits of several contests or runs: one line per distinct finding, with the number of runs that have it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -14,10 +14,10 @@ use serde::Serialize;
 
 use super::text::{INDENT, WIDTH_MIN, wrap};
 
-/// A finding as the contests of a directory have it in common.
+/// A finding that contests of a directory share.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Common {
-    /// How much it weighs.
+    /// Its severity.
     pub severity: Severity,
     /// Class, empty for a contest as a whole.
     pub class: String,
@@ -25,17 +25,17 @@ pub struct Common {
     pub rule: String,
     /// Contenders that it is about; empty for all.
     pub about: Vec<String>,
-    /// What it says in the first of its contests.
+    /// Its claim in the first of its contests.
     pub claim: String,
-    /// Runs of these contenders in contests that have it.
+    /// Runs of these contenders in contests with this finding.
     pub runs: usize,
-    /// How many different claims it makes.
+    /// Number of distinct claims.
     pub claims: usize,
-    /// True when it rests on an option file that its server does not take.
+    /// True when it rests on an option file that its server does not accept.
     pub is_moot: bool,
 }
 
-/// A finding with its claims, and whose it is: number of the contest and of the contender.
+/// A finding, its claims, and the indexes of contest and contender that have it.
 type Counted<'a> = (Common, Vec<&'a str>, BTreeSet<(usize, usize)>);
 
 /// A server of the contests.
@@ -47,18 +47,18 @@ struct Server {
     runs: usize,
 }
 
-/// Runs that a contender of a contest stands for.
+/// Number of runs that a contender of a contest represents.
 fn runs_of(contest: &Gathered, index: usize) -> usize {
     contest.runs.get(index).copied().unwrap_or(1)
 }
 
-/// True when a line for each finding says it better than all of each audit.
+/// True when the report is one line per finding, not every audit in full: several contests or runs.
 pub fn is_summed_up(contests: &[Gathered]) -> bool {
     let is_of_several_runs = |contest: &Gathered| contest.runs.iter().any(|&runs| runs > 1);
     contests.len() > 1 || contests.iter().any(is_of_several_runs)
 }
 
-/// The findings of all contests, each once: heaviest first, then those of most runs.
+/// The distinct findings of all contests, by severity, then by number of runs.
 pub fn common(contests: &[Gathered], audits: &[Audit]) -> Vec<Common> {
     let mut found: Vec<Counted<'_>> = Vec::new();
     for (number, (contest, audit)) in contests.iter().zip(audits).enumerate() {
@@ -170,13 +170,13 @@ pub fn render(contests: &[Gathered], audits: &[Audit], width: usize) -> String {
     text.push('\n');
     if !moot.is_empty() {
         let line = format!(
-            "{} more rest on option files that their servers do not take.",
+            "{} more rest on option files that their servers do not accept.",
             counts::things(moot.len() as u64, "finding")
         );
         wrap(&mut text, &line, 0, width);
     }
     let line = format!(
-        "{} besides. Evidence and remedies: `--all`, or the audit of one folder.",
+        "{} not shown. For evidence and remedies use `--all`, or audit one folder.",
         counts::things(notes.len() as u64, "note")
     );
     wrap(&mut text, &line, 0, width);

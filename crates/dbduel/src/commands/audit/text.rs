@@ -13,7 +13,7 @@ use dbduel_report as report;
 pub(super) const WIDTH_MIN: usize = 60;
 /// Where the text of a finding begins, columns.
 pub(super) const INDENT: usize = 7;
-/// Values of a side that are printed; all are in the JSON.
+/// Most values printed per side; the JSON has all.
 const READS_PRINTED: usize = 6;
 
 /// The audit as text.
@@ -102,7 +102,7 @@ fn render_counts(text: &mut String, audit: &Audit, is_everything: bool, width: u
         .collect();
     if !favoured.is_empty() {
         let line = format!(
-            "Of the doubts whose direction is known, these favour: {}.",
+            "Doubts with a known direction favour: {}.",
             favoured.join(", ")
         );
         wrap(text, &line, 0, width);
@@ -118,8 +118,8 @@ fn render_counts(text: &mut String, audit: &Audit, is_everything: bool, width: u
     }
 }
 
-/// Appends `line`, broken at blanks and indented. Control characters, which other people's files may
-/// hold, do not reach the terminal.
+/// Appends `line`, wrapped at blanks and indented. Control characters, which foreign files may contain, are replaced by
+/// blanks.
 pub(super) fn wrap(text: &mut String, line: &str, indent: usize, width: usize) {
     let line = line.replace(char::is_control, " ");
     for line in report::wrap(&line, width, indent, indent) {
@@ -129,7 +129,7 @@ pub(super) fn wrap(text: &mut String, line: &str, indent: usize, width: usize) {
     }
 }
 
-/// What shows a server or a contest and could not be used.
+/// Lines on inputs that could not be used, with the reason.
 pub fn left_out(left_out: &[String], width: usize) -> String {
     let mut text = String::new();
     for why in left_out {
@@ -146,7 +146,7 @@ pub fn left_out(left_out: &[String], width: usize) -> String {
     text
 }
 
-/// Every name that findings are waived and differences declared by, class by class.
+/// All names for --waive, --about and [waivers], by class.
 pub fn names(width: usize) -> String {
     let width = width.max(WIDTH_MIN);
     let mut text = String::from(

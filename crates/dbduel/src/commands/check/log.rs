@@ -12,9 +12,9 @@ use dbduel_record::store::COMMITS;
 /// A durability log of one server.
 #[derive(Debug)]
 pub struct Log {
-    /// What the server acknowledged.
+    /// Commits that the server acknowledged.
     pub ranges: Vec<CommitRange>,
-    /// What the clients did; only a record knows.
+    /// Workload of the clients; only a record has it.
     pub workload: Option<Workload>,
 }
 
@@ -53,14 +53,15 @@ impl Log {
             ),
             (None, [only]) => only,
             (None, _) => bail!(
-                "the record has several contenders; say which one with --contender: `{}`",
+                "the record has several contenders; choose one with --contender: `{}`",
                 names.join("`, `")
             ),
         };
         let ranges = record.commits_of(name);
         if ranges.is_empty() {
             bail!(
-                "the record has nothing in `{COMMITS}` about `{name}`; did its workload commit anything that is kept?"
+                "`{COMMITS}` of the record has no commits of `{name}`; does its workload log \
+                 commits?"
             );
         }
         Ok(Log {

@@ -1,5 +1,5 @@
-//! `dbduel check`: do the tables on a running server hold what the workload promises of them, and what the
-//! server had acknowledged?
+//! `dbduel check`: checks the consistency conditions of a workload's tables on a running server, and that acknowledged
+//! commits are there.
 
 mod log;
 mod page;
@@ -29,10 +29,11 @@ use page::Document;
 pub struct Arguments {
     #[command(flatten)]
     pub server: Server,
-    /// Workload whose conditions are checked; `dbduel workloads` lists the names [default: that of the record of --against].
+    /// Workload whose conditions are checked; `dbduel workloads` lists the names [default: from the record of
+    /// --against].
     #[arg(long, value_name = "NAME", required_unless_present = "against")]
     pub workload: Option<String>,
-    /// Parameters that the tables were loaded with [default: those of the record of --against].
+    /// Parameters that the tables were loaded with [default: from the record of --against].
     #[arg(long, value_name = "KEY=VALUE", num_args = 1.., value_parser = key_and_value)]
     pub set: Vec<(String, String)>,
     /// Database with the workload's tables.
@@ -43,7 +44,7 @@ pub struct Arguments {
     /// Also check conditions that hold only before the first transaction.
     #[arg(long)]
     pub fresh: bool,
-    /// Compare with acknowledged commits: of a record, or of a file written by `load --commits`.
+    /// Compare the tables with acknowledged commits, from a record or a file written by `load --commits`.
     #[arg(long, value_name = "RECORD|FILE")]
     pub against: Option<PathBuf>,
     /// Contender whose commit log is compared, when the record has several.
@@ -60,7 +61,7 @@ const CONDITION_DEADLINE: Duration = Duration::from_secs(3600);
 /// Checks the workload's conditions, and its durability log when one is given.
 ///
 /// # Errors
-/// When an argument makes no sense, or the server, its tables or the log cannot be read.
+/// When an argument is invalid, or the server, its tables or the log cannot be read.
 pub fn check(arguments: &Arguments) -> Result<Exit> {
     let log = match &arguments.against {
         Some(path) => Some(Log::read(path, arguments.contender.as_deref())?),
@@ -110,7 +111,7 @@ pub fn check(arguments: &Arguments) -> Result<Exit> {
     })
 }
 
-/// Of a workload without conditions its tables must be there at least.
+/// Refuses a database that lacks one of the workload's tables.
 fn require_tables(
     workload: &dyn Workload,
     parameters: &Parameters,
@@ -130,7 +131,7 @@ fn require_tables(
     Ok(())
 }
 
-/// The workload: the record's own, with what the command line says instead.
+/// The record's workload, with name and parameters from the command line taking precedence.
 fn asked(arguments: &Arguments, log: Option<&Log>) -> Result<plan::Workload> {
     let recorded = log.and_then(|log| log.workload.clone());
     let mut asked = match (&arguments.workload, recorded) {
@@ -144,7 +145,7 @@ fn asked(arguments: &Arguments, log: Option<&Log>) -> Result<plan::Workload> {
         (None, Some(recorded)) => recorded,
         (None, None) => {
             bail!(
-                "a log without a record does not say whose it is; name its workload with --workload"
+                "a commit log without a record does not name its workload; give it with --workload"
             )
         }
     };

@@ -1,4 +1,4 @@
-//! What a check found: one document for programs, and its text for people. Pure functions.
+//! Results of a check, as a JSON document and as text. Pure functions.
 
 use std::fmt::Write as _;
 
@@ -21,33 +21,33 @@ pub struct Document {
     pub schema_version: u32,
     /// Name of the workload.
     pub workload: String,
-    /// What must be said beside every result of the workload.
+    /// Disclaimer that must accompany every result of the workload.
     pub disclaimer: Option<&'static str>,
     /// Whether every condition holds and nothing is lost.
     pub holds: bool,
     #[serde(flatten)]
     pub tables: Conditions,
-    /// What became of acknowledged commits, when a log was given.
+    /// Durability of acknowledged commits, when a log was given.
     pub durability: Option<Durability>,
 }
 
-/// What became of acknowledged commits.
+/// Durability of acknowledged commits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Durability {
     /// Commits in the log, each counted once.
     pub acknowledged: u64,
-    /// How many of them are not in the tables.
+    /// Of those, commits that are not in the tables.
     pub lost: u64,
-    /// The first that is lost.
+    /// The first lost commit.
     pub example: Option<String>,
-    /// Numbers that the server handed out again, which it does only after it lost them.
+    /// Acknowledged numbers that the server assigned again, which it does only after losing them.
     pub repeated: u64,
     /// Commits in the tables that are not in the log.
     pub beyond: u64,
 }
 
 impl Durability {
-    /// The log with what was found of it.
+    /// Counts of a log and of its check against the tables.
     pub fn of(log: &Log, commit_check: &CommitCheck) -> Self {
         let CommitCheck {
             acknowledged,
@@ -82,7 +82,7 @@ impl Document {
         }
     }
 
-    /// With what became of acknowledged commits.
+    /// Adds the durability of acknowledged commits.
     #[must_use]
     pub fn with(self, durability: Durability) -> Self {
         Document {
@@ -104,7 +104,7 @@ pub fn text(document: &Document) -> String {
     }
     if document.tables.conditions.is_empty() {
         line(format!(
-            "the workload `{}` promises nothing about its tables",
+            "the workload `{}` has no conditions on its tables",
             document.workload
         ));
     }
@@ -144,7 +144,7 @@ fn durable(durability: &Durability) -> String {
     } = durability;
     let mut words = if *lost == 0 {
         format!(
-            "holds     durability     All {} acknowledged commits are there.",
+            "holds     durability     All {} acknowledged commits are in the tables.",
             count(*acknowledged)
         )
     } else {
@@ -158,13 +158,15 @@ fn durable(durability: &Durability) -> String {
     if *repeated > 0 {
         let _ = write!(
             words,
-            "\n          {} numbers were handed out again after they had been acknowledged, so they were lost before.",
+            "\n          {} acknowledged numbers were assigned again, so their first commits were \
+             lost.",
             count(*repeated)
         );
     }
     let _ = write!(
         words,
-        "\n{:>10}  in the tables and not in the log; a commit whose acknowledgement did not arrive is one of them",
+        "\n{:>10}  in the tables but not in the log, for example commits whose acknowledgement did \
+         not arrive",
         count(*beyond)
     );
     words
@@ -190,11 +192,13 @@ mod tests {
         let document = || Document::of(find("order-entry").unwrap(), &Verification::default());
         let kept = document().with(durability(0, 0));
         assert!(kept.holds);
-        assert!(text(&kept).contains("All 4,200 acknowledged commits are there."));
+        assert!(text(&kept).contains("All 4,200 acknowledged commits are in the tables."));
         let lost = document().with(durability(5, 0));
         assert!(!lost.holds && text(&lost).contains("the first is order 3007 of district 2"));
         let reused = document().with(durability(0, 7));
-        assert!(!reused.holds && text(&reused).contains("7 numbers were handed out again"));
+        assert!(
+            !reused.holds && text(&reused).contains("7 acknowledged numbers were assigned again")
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The document that programs read.
+//! JSON document of a crash test.
 
 use dbduel_record::Plan;
 use dbduel_record::plan::Workload;
@@ -9,7 +9,7 @@ use dbduel_lab::crash::{ContenderOutcome, CutOutcome};
 /// Raised when a field changes its name or meaning.
 const SCHEMA_VERSION: u32 = 1;
 
-/// All that a crash test brought.
+/// Results of a crash test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Document {
     /// Version of this document's form.
@@ -20,9 +20,9 @@ pub struct Document {
     pub question: String,
     /// Seed of the load and of the cuts.
     pub seed: u64,
-    /// What the clients did.
+    /// Workload of the clients.
     pub workload: Workload,
-    /// In the order of the experiment, as far as they were cut.
+    /// Contenders tested so far, in the order of the experiment.
     pub contenders: Vec<ContenderOutcome>,
 }
 

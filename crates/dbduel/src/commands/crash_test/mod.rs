@@ -1,4 +1,4 @@
-//! `dbduel crash-test`: power cuts under load, and what the servers still have afterwards.
+//! `dbduel crash-test`: cuts the power under load and checks what survives.
 
 mod document;
 mod page;
@@ -35,20 +35,20 @@ pub struct Arguments {
     /// An experiment file (TOML) with a workload that keeps a commit log (`order-entry`). Its first load level is used; its
     /// budget is not.
     pub experiment: PathBuf,
-    /// Power cuts of each contender.
+    /// Power cuts per contender.
     #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub cuts: u32,
-    /// What becomes of writes that were not synced: `lose`, `reorder`, `torn-512` or `torn-4096`. Repeatable; several take
-    /// turns [default: all four].
+    /// Fate of unsynced writes at a cut: `lose`, `reorder`, `torn-512` or `torn-4096`. Repeatable; cuts alternate
+    /// between several models [default: all four].
     #[arg(long, value_name = "MODEL")]
     pub cut_model: Vec<CutModel>,
-    /// Load whose writes are recorded and cut.
+    /// Duration of the load whose writes are recorded and cut.
     #[arg(long, default_value = "20 s", value_name = "TIME", value_parser = positive_duration)]
     pub load: Duration,
     /// Seed of the load and of the cuts [default: that of the experiment, or drawn at random].
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
-    /// Starts of a server that may be spent on reducing the first loss of each kind to the writes that it needs.
+    /// Most server starts spent on reducing the first loss of each kind to a minimal set of lost writes.
     #[arg(long, default_value_t = 40, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub minimise: u32,
     /// Directory in which the directory of the results is created.
@@ -59,7 +59,7 @@ pub struct Arguments {
     pub json: bool,
 }
 
-/// Cuts the power of every contender many times and prints what was lost.
+/// Cuts the power of every contender many times and prints lost commits and corruption.
 ///
 /// # Errors
 /// When the experiment is wrong, this machine has no FUSE, or a server cannot be fetched, loaded or driven.

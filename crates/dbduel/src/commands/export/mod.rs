@@ -1,4 +1,4 @@
-//! `dbduel export`: what was measured and concluded, as tables that other programs open.
+//! `dbduel export`: measurements and verdicts of a record as tables for other programs.
 //!
 //! ```text
 //! verdicts   one row per comparison      measures   one row per figure of a contender
@@ -54,7 +54,7 @@ pub struct Arguments {
     pub formats: Vec<ExportFormat>,
 }
 
-/// How tables are written.
+/// File format of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
     /// One text file per table.
@@ -71,7 +71,7 @@ const KEPT_AS_CSV: [&str; 2] = ["ticks", "seconds"];
 /// Writes the files.
 ///
 /// # Errors
-/// When there is no record, a file exists already, or one cannot be written.
+/// When the record cannot be read, or a file exists already or cannot be written.
 pub fn export(arguments: &Arguments) -> Result<Exit> {
     let record = Record::open(&arguments.record)?;
     let (summary, findings) = judge::summarise(&record);
@@ -126,7 +126,7 @@ pub fn export(arguments: &Arguments) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Writes all of the files, or none when one of them is there already.
+/// Writes all of the files, or none when one of them exists already.
 fn write_all(folder: &Path, files: &[(PathBuf, Vec<u8>)]) -> Result<()> {
     fs::create_dir_all(folder)
         .with_context(|| format!("could not create `{}`", folder.display()))?;

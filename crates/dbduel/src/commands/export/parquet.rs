@@ -14,7 +14,7 @@ use super::table::{Cell, Kind, Table};
 /// The file's bytes.
 ///
 /// # Errors
-/// When a column's name or type is not one of the format's.
+/// When the format does not allow a column's name or type.
 pub fn bytes(table: &Table) -> Result<Vec<u8>> {
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)

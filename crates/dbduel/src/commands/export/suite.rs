@@ -1,4 +1,4 @@
-//! What only the record of a suite has, as tables.
+//! Tables that only the record of a suite has.
 
 use dbduel_judge::Summary;
 use dbduel_judge::summary::{GroupComparison, SuiteSummary};

@@ -1,6 +1,6 @@
-//! Tables in memory: columns with a kind, cells that may be missing.
+//! Tables in memory: typed columns, cells that may be missing.
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Text,
@@ -16,7 +16,7 @@ pub enum Cell {
     Whole(i64),
     /// A number.
     Real(f64),
-    /// Nothing was measured or can be said.
+    /// Not measured, or no value can be given.
     Missing,
 }
 

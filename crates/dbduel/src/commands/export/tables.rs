@@ -1,4 +1,4 @@
-//! What a record and its summary hold, as tables.
+//! Tables of a record and its summary.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,7 +62,7 @@ pub fn verdicts(summary: &Summary) -> Table {
     table
 }
 
-/// Takes one figure out of the measures.
+/// Selects one of a contender's figures.
 type Pick = fn(&Measures) -> &Figure;
 
 pub(super) const FIGURES: [(&str, Pick); 11] = [
@@ -285,7 +285,7 @@ pub fn ticks(record: &Record) -> Table {
     table
 }
 
-/// What samplers read second by second.
+/// Per-second readings of the samplers.
 pub fn seconds(record: &Record) -> Table {
     let mut table = Table::new(
         "seconds",

@@ -1,4 +1,4 @@
-//! Tables as CSV with a head line; what is missing is an empty field.
+//! Tables as CSV with a header line; a missing value is an empty field.
 
 use anyhow::Result;
 

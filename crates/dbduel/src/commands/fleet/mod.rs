@@ -1,4 +1,4 @@
-//! `dbduel fleet`: contests for the agents of a fleet, and what came of them.
+//! `dbduel fleet`: submits contests to the agents of a fleet, shows their progress and fetches records.
 
 mod page;
 
@@ -27,10 +27,10 @@ use crate::exit::Exit;
 const CAMPAIGN_CHARACTERS_MAX: usize = 60;
 const CAMPAIGN: &str = "default";
 
-/// What `dbduel fleet` does.
+/// Verbs of `dbduel fleet`.
 #[derive(Debug, Subcommand)]
 pub enum Action {
-    /// Put experiments into the work queue: a cell for each, or for each combination of a `[sweep]`.
+    /// Put experiments into the work queue: one cell each, or one per combination of a `[sweep]`.
     Submit(SubmitArguments),
     /// Show queue, agents, progress and failures.
     Status(StatusArguments),
@@ -48,10 +48,10 @@ pub struct SubmitArguments {
     experiments: Vec<PathBuf>,
     #[command(flatten)]
     nats: NatsArguments,
-    /// Cells are counted by campaign; the same experiment is run again in another campaign.
+    /// Campaign in which the cells are counted. In another campaign the same experiment is run again.
     #[arg(long, default_value = CAMPAIGN, value_name = "NAME", value_parser = campaign)]
     campaign: String,
-    /// Run each contest so many times, with seeds of their own.
+    /// Run each contest this many times, each with its own seed.
     #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     copies: u32,
 }
@@ -84,7 +84,7 @@ pub struct AgentsArguments {
 pub struct FetchArguments {
     #[command(flatten)]
     nats: NatsArguments,
-    /// Directory in which the directories of records are created; those that are there are left alone.
+    /// Directory in which the records' directories are created; existing ones are left unchanged.
     #[arg(long, default_value = "results", value_name = "DIR")]
     results: PathBuf,
     /// Only this campaign.
@@ -102,10 +102,10 @@ fn campaign(text: &str) -> Result<String, String> {
     }
 }
 
-/// Does what was asked of the fleet.
+/// Submits to, shows or fetches from the fleet.
 ///
 /// # Errors
-/// When an experiment is wrong, NATS cannot be reached, or the fleet is of another version.
+/// When an experiment is wrong, NATS cannot be reached, or the fleet has another version.
 pub fn fleet(action: &Action) -> Result<Exit> {
     match action {
         Action::Submit(arguments) => put(arguments),
@@ -178,7 +178,10 @@ fn agents(arguments: &AgentsArguments) -> Result<Exit> {
             let measured = clock::measure(&nats, &agent.name);
             measured
                 .inspect_err(|error| {
-                    console::status_line(&format!("no clock of {}: {error:#}", agent.name));
+                    console::status_line(&format!(
+                        "could not read the clock of {}: {error:#}",
+                        agent.name
+                    ));
                 })
                 .ok()
         })

@@ -10,12 +10,12 @@ use dbduel_fleet::agent::AgentState;
 use dbduel_fleet::clock::ClockOffset;
 use dbduel_fleet::status::{CellFailure, FleetStatus};
 
-/// Failures that are shown with their reasons.
+/// Most failures shown with their reasons.
 const FAILURES_MAX: usize = 20;
-/// Lines of a reason.
+/// Most lines shown of a reason.
 const REASON_LINES: usize = 3;
 
-/// How a fleet stands.
+/// Status of a fleet as text.
 pub(super) fn status(status: &FleetStatus) -> String {
     let mut text = format!(
         "Fleet at {} (nats-server {}, protocol {})\n\n",
@@ -44,7 +44,7 @@ pub(super) fn status(status: &FleetStatus) -> String {
         rows.push(cells);
     }
     match status.campaigns.is_empty() {
-        true => text.push_str("no cells; `dbduel fleet submit EXPERIMENT` adds some\n"),
+        true => text.push_str("no cells; `dbduel fleet submit EXPERIMENT` adds them\n"),
         false => text.push_str(&columns(&rows, &[])),
     }
     if let Some(left_s) = status.left_s {
@@ -53,7 +53,8 @@ pub(super) fn status(status: &FleetStatus) -> String {
     if status.not_queued > 0 {
         let _ = writeln!(
             text,
-            "\n{} without a result not in the queue: a submission was interrupted; submit the same experiments again",
+            "\n{} with neither a result nor a place in the queue: a submission was interrupted; \
+             submit the same experiments again",
             counts::things(status.not_queued, "cell")
         );
     }
@@ -108,7 +109,7 @@ fn failures(text: &mut String, failures: &[CellFailure]) {
             if failure.is_final {
                 "failed"
             } else {
-                "is tried again, failed"
+                "will be retried, failed"
             },
             failure.agent
         );

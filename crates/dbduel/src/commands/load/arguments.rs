@@ -20,7 +20,7 @@ pub struct Arguments {
     /// Parameters of the workload; `dbduel workloads NAME` lists them.
     #[arg(long, value_name = "KEY=VALUE", num_args = 1.., value_parser = key_and_value)]
     pub set: Vec<(String, String)>,
-    /// Connections, each with one transaction at a time [default: 1, or as many as the workload must have].
+    /// Connections, each with one transaction at a time [default: 1, or as many as the workload requires].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub clients: Option<u32>,
     /// Open loop: transactions due per second, independent of the server. Without it every client starts its next

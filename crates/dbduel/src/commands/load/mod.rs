@@ -1,7 +1,7 @@
 //! `dbduel load`: drives one server that runs already, without a contest.
 //!
-//! The load goes through the load process exactly as in a contest. What it brings is shown, not judged:
-//! there is no record and no verdict.
+//! The load goes through the load process exactly as in a contest. Results are shown but not judged: there is no record
+//! and no verdict.
 
 mod arguments;
 mod outcome;
@@ -44,7 +44,7 @@ pub use arguments::Arguments;
 use arguments::LoadArrival;
 use outcome::Outcome;
 
-/// What the load process calls the server.
+/// Name of the server in orders to the load process.
 const NAME: &str = "server";
 /// Parallel connections that fill tables.
 const FILL_CONNECTIONS: u32 = 8;
@@ -58,10 +58,10 @@ const DRAIN_S: f64 = 30.0;
 const RETRIES: u32 = 10;
 /// Load before the measured part, unless the user or the workload says otherwise.
 const WARM_UP: Duration = Duration::from_secs(5);
-/// Length of what a live line tells about, seconds.
+/// Length of the interval that a live line covers, seconds.
 const TICK_S: f64 = 1.0;
 
-/// What is to be done, with nothing left to default. No debug output, because it holds a password.
+/// A load with every default resolved. No debug output, because it holds a password.
 struct Job {
     address: ServerAddress,
     credentials: Credentials,
@@ -79,10 +79,10 @@ struct Job {
     commits: Option<PathBuf>,
 }
 
-/// Drives the server and prints what came of it.
+/// Drives the server and prints the results.
 ///
 /// # Errors
-/// When an argument makes no sense, or the server cannot be reached, filled or driven.
+/// When an argument is invalid, or the server cannot be reached, filled or driven.
 pub fn load(arguments: &Arguments) -> Result<Exit> {
     let job = Job::of(arguments)?;
     interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
@@ -117,7 +117,8 @@ pub fn load(arguments: &Arguments) -> Result<Exit> {
     }
     if let Some(why) = outcome.document.lost {
         bail!(
-            "the server was lost after {} of the measured part: {why}; the figures are of the time before",
+            "the server was lost after {} of the measured part: {why}; the figures cover the time \
+             before",
             duration(outcome.document.measured_s)
         );
     }
@@ -131,8 +132,9 @@ pub fn load(arguments: &Arguments) -> Result<Exit> {
     if let [first, ..] = outcome.document.refused.as_slice() {
         let refused = outcome.document.refused.iter().map(|error| error.count);
         bail!(
-            "the server refused {} statements of the workload, and not because of other clients ({}: {}); the figures are of the \
-             rest. Are the tables those of this workload, and does the server's log say more?",
+            "the server refused {} statements of the workload, not because of conflicts between \
+             clients ({}: {}); the figures cover the rest. Check that the tables are those of this \
+             workload, and read the server's log.",
             count(refused.sum()),
             first.code,
             first.example
@@ -164,7 +166,8 @@ impl Job {
         let warm_up = match arguments.warm_up {
             Some(warm_up) if !warm_up.is_zero() && workload.has_fixed_work(&parameters) => {
                 bail!(
-                    "the measured part of this step is all its work, so there is no warm-up; leave out --warm-up {}",
+                    "this step measures all of its work, so it has no warm-up; leave out --warm-up \
+                     {}",
                     duration(warm_up.as_secs_f64())
                 )
             }
@@ -212,7 +215,7 @@ impl Job {
         })
     }
 
-    /// Refuses tables that are another program's or incomplete, with the reason.
+    /// Refuses incomplete tables and those of another program, with the reason.
     fn recognise(&self) -> Result<()> {
         // The clients' own error says more about a database that does not exist.
         let Ok(mut connection) = self.connect_to(Some(&self.database)) else {
@@ -254,7 +257,7 @@ impl Job {
         connect(&self.address.place, &self.credentials, &options)
     }
 
-    /// What the server says of itself; empty when it does not say.
+    /// Version that the server reports; empty when it reports none.
     fn version(&self) -> Result<String> {
         let mut connection = self.connect()?;
         let product = self.address.dialect.product();
@@ -280,11 +283,11 @@ impl Job {
         }
     }
 
-    /// Makes the file of a database that is one.
+    /// Creates the file of a SQLite database if it is missing; nothing for servers.
     fn create_file(&self) -> Result<()> {
         let place = &self.address.place;
         database::create_file(place)
-            .with_context(|| format!("could not make the file of `{place}`"))
+            .with_context(|| format!("could not create the file of `{place}`"))
     }
 
     /// Creates the database and fills the workload's tables.
@@ -328,7 +331,7 @@ impl Job {
         }
     }
 
-    /// Says what filling will take, and refuses what the disk of a server on this machine has no room for.
+    /// Prints what filling will take, and refuses it when the disk of a server on this machine is too small.
     fn announce(&self) -> Result<()> {
         let (workload, parameters) = (self.workload, &self.parameters);
         let Some(extent) = Extent::of(workload, parameters) else {

@@ -1,4 +1,4 @@
-//! What a load brought, as figures: one document for programs, which the summary for people is made of.
+//! Results of a load: the JSON document, from which the terminal summary is made.
 
 use anyhow::{Result, anyhow};
 use dbduel_judge::classes::ErrorCode;
@@ -20,17 +20,17 @@ const SCHEMA_VERSION: u32 = 2;
 
 /// The document, and the histograms that its quantiles come from.
 pub struct Outcome {
-    /// Print JSON.
+    /// The figures, as `--json` prints them.
     pub document: Document,
     intervals: Vec<Interval>,
 }
 
-/// What was asked for.
+/// Parameters of the load.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Setup {
     /// Where the server listens.
     pub server: String,
-    /// What it says of itself.
+    /// Version that the server reports.
     pub version: String,
     /// Whether the clients' connections are encrypted.
     pub tls: bool,
@@ -38,21 +38,21 @@ pub struct Setup {
     pub tls_cipher: Option<String>,
     /// Database with the tables.
     pub database: String,
-    /// What the clients did, with every parameter.
+    /// Workload of the clients, with every parameter.
     pub workload: Workload,
-    /// How many there were.
+    /// Number of clients.
     pub clients: u32,
-    /// When their transactions fell due.
+    /// Arrival of their transactions.
     pub arrival: Arrival,
     /// Threads of the load process.
     pub threads: u32,
-    /// How long each wait of them polled before it slept, microseconds; 0 for sleeping at once.
+    /// Time that a waiting thread polls before it sleeps, microseconds; 0 for sleeping at once.
     pub busy_poll_us: u32,
     /// Load before the measured part, seconds.
     pub warm_up_s: f64,
     /// Root of the clients' random streams.
     pub seed: u64,
-    /// What must be said beside every result of the workload.
+    /// Disclaimer that must accompany every result of the workload.
     pub disclaimer: Option<&'static str>,
 }
 
@@ -63,18 +63,18 @@ pub struct Document {
     pub schema_version: u32,
     /// Version of the program.
     pub dbduel: &'static str,
-    /// What was asked for.
+    /// Parameters of the load.
     #[serde(flatten)]
     pub setup: Setup,
-    /// Whether the user ended the load before its time.
+    /// Whether the user ended the load early.
     pub interrupted: bool,
-    /// Why the load ended before its time, when the server's connections broke; the figures are of the time before.
+    /// Reason when the load ended early because the server's connections broke; the figures cover the time before.
     pub lost: Option<String>,
     /// Start of the measured part, milliseconds since 1970-01-01 UTC.
     pub start_ms: u64,
     /// Length of the measured part, seconds.
     pub measured_s: f64,
-    /// Whether the clients did all the work of the step before the time was over; none where time alone is the limit.
+    /// Whether the clients finished the fixed work of the step in time; none where time alone is the limit.
     pub work_done: Option<bool>,
     /// All classes together.
     pub total: Figures,
@@ -82,13 +82,13 @@ pub struct Document {
     pub classes: Vec<Figures>,
     /// New-Orders, for the order-entry workload.
     pub new_orders: Option<NewOrders>,
-    /// Service times (done − sent) where transactions fall due by a schedule; in a closed loop the latencies are just that.
+    /// Service times (done − sent) where transactions fall due by a schedule; in a closed loop these are the latencies.
     pub service_us: Option<Latency>,
     /// Errors by code, those of retried statements included.
     pub errors: Vec<ErrorCode>,
-    /// Those of them that were no conflict between clients: the server does not take these statements from the workload.
+    /// Of those, errors that were not conflicts between clients: statements of the workload that the server refuses.
     pub refused: Vec<ErrorCode>,
-    /// The load process itself.
+    /// Resource use and lag of the load process.
     pub client: Client,
     /// The series, warm-up included.
     pub ticks: Vec<Tick>,
@@ -104,9 +104,10 @@ pub struct Figures {
     pub counts: TransactionCounts,
     /// Committed per second.
     pub per_second: f64,
-    /// Rows that they inserted, deleted or indexed per second; none where the workload does not say how many one has.
+    /// Rows that they inserted, deleted or indexed per second; none where the workload does not state the rows per
+    /// transaction.
     pub rows_per_second: Option<f64>,
-    /// The rate at which the workload demands them; none where it demands none.
+    /// The rate that the workload requires; none where it requires none.
     pub required: Option<RequiredRate>,
     /// Latencies of the committed ones; none when nothing was committed.
     pub latency_us: Option<Latency>,
@@ -115,14 +116,14 @@ pub struct Figures {
 /// A rate that a class of transactions must reach for the load to count.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RequiredRate {
-    /// Committed transactions per second that were demanded.
+    /// Required rate, committed transactions per second.
     pub per_second: f64,
-    /// Whether at least 95 % of them were reached.
+    /// Whether at least 95 % of it was reached.
     pub kept: bool,
 }
 
 impl Figures {
-    /// Of one class, with what its workload says of it.
+    /// Figures of one class, with its row rate and required rate where the workload states them.
     fn of_class(setup: &Setup, class: &str, counts: TransactionCounts, measured_s: f64) -> Self {
         let per_second = per_second(counts.ok, measured_s);
         let parameters = &setup.workload.parameters;
@@ -184,7 +185,7 @@ pub struct Latency {
     pub max: f64,
 }
 
-/// What the load process used, and how late it was itself.
+/// Resource use and lag of the load process.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Client {
     /// Processor time in user mode, seconds.
@@ -193,7 +194,7 @@ pub struct Client {
     pub cpu_system_s: f64,
     /// Time that its threads waited for a processor, seconds.
     pub cpu_wait_s: f64,
-    /// Processor time, among that above, that was polled in vain, seconds.
+    /// Part of the user and system time that was polled in vain, seconds.
     pub polled_s: f64,
     /// Processor time per committed transaction, microseconds, without what was polled in vain; none when nothing was
     /// committed.
@@ -202,14 +203,14 @@ pub struct Client {
     pub cpu_share: f64,
     /// 99 % quantile of its own lag, microseconds.
     pub lag_us_p99: f64,
-    /// How long it stalled during the measured part, seconds, in gaps of 0.25 s and more.
+    /// Time in stalls of 0.25 s or more during the measured part, seconds.
     pub stalled_s: f64,
-    /// How much of the measured part was after its ordered end, until what was due before that was done, seconds.
+    /// Part of the measured time after its ordered end, until the transactions due before it were done, seconds.
     pub drained_s: f64,
 }
 
 impl Outcome {
-    /// From what the load process answered.
+    /// From the answer of the load process.
     ///
     /// # Errors
     /// When a histogram of the answer cannot be read, which is a fault of the program.
@@ -332,7 +333,7 @@ fn ratio(of: f64, by: f64) -> f64 {
     if by > 0.0 { of / by } else { 0.0 }
 }
 
-/// The error as the document has it.
+/// The error in the form of the document.
 fn named(error: ErrorCount) -> ErrorCode {
     ErrorCode {
         code: error_name(error.code),

@@ -1,4 +1,4 @@
-//! A load as text for people: a line per second while it runs, and a summary; 80 columns. Pure functions.
+//! A load as terminal text: a line per second while it runs, and a summary; 80 columns. Pure functions.
 
 use std::fmt::Write as _;
 
@@ -17,22 +17,22 @@ const WIDTH: usize = 80;
 /// Where the second column of the summary begins.
 const INDENT: usize = 16;
 
-/// Share of its threads' time from which the load process has nothing to spare.
+/// CPU share of its threads from which on the load process counts as saturated.
 const SATURATED: f64 = 0.7;
-/// Share of the time of its threads in which they waited for a processor, from which on that is told. A batch thread waits for the
-/// pauses of a server beside it too.
+/// Share of its threads' time spent waiting for a processor from which on this is reported. A batch thread also waits
+/// for the pauses of a server beside it.
 const WAITED: f64 = 0.5;
 
-/// What stands in place of a latency where nothing was committed.
+/// Placeholder for a latency when nothing was committed.
 const NONE: &str = "–";
 
-/// What filling the tables took.
+/// Rows, time and rate of a finished fill.
 pub fn filled(report: &FillReport) -> String {
     let filled = report.rows - report.rows_before;
     let per_second = filled as f64 / report.rows_s.max(f64::EPSILON);
     let before = match report.rows_before {
         0 => String::new(),
-        rows => format!(" after {} that were in already", count(rows)),
+        rows => format!(" after {} already filled in", count(rows)),
     };
     let way = report
         .method
@@ -48,7 +48,7 @@ pub fn filled(report: &FillReport) -> String {
     wrap(&text, WIDTH, 0, 0).join("\n")
 }
 
-/// What stands above the lines of the seconds.
+/// Header above the per-second lines.
 pub fn live_header(arrival: Arrival) -> String {
     // The backlog is shown where transactions fall due by a schedule.
     let first = match arrival {
@@ -101,7 +101,7 @@ fn live_line(second: &str, rate: &str, columns: &[impl AsRef<str>], failed: &str
     line + &format!(" {failed:>8}")
 }
 
-/// What it all came to.
+/// Summary of the load.
 pub fn summary(document: &Document) -> String {
     let mut text = title(document);
     for (name, what) in accounts(document) {
@@ -136,7 +136,7 @@ fn title(document: &Document) -> String {
         duration(document.measured_s),
         duration(setup.warm_up_s),
         match (&document.lost, document.interrupted) {
-            (Some(_), _) => ", ended by the loss of the server",
+            (Some(_), _) => ", ended early because the server was lost",
             (None, true) => ", interrupted",
             (None, false) => "",
         },
@@ -157,7 +157,7 @@ fn title(document: &Document) -> String {
     text
 }
 
-/// What there is to say beside the latencies: a name, and a text that may be long.
+/// Lines of the summary beside the latencies: a name, and a text to be wrapped.
 fn accounts(document: &Document) -> Vec<(&'static str, String)> {
     let Document {
         setup,
@@ -218,16 +218,17 @@ fn accounts(document: &Document) -> Vec<(&'static str, String)> {
         latency(client.lag_us_p99)
     );
     if client.cpu_share > SATURATED {
-        what += "; it is busy itself, which shows in the latencies: try more --threads";
+        what += "; it is saturated, which raises the latencies: try more --threads";
     }
     if waited > WAITED {
-        what += "; other programs on these processors make the throughput lower than the server allows: stop them, \
-                 or give the load process processors of its own";
+        what += "; other programs on these processors lower the throughput: stop them, or give the \
+                 load process its own processors";
     }
     if client.stalled_s > 0.0 {
         let stalled = duration(client.stalled_s);
         what += &format!(
-            "; it stalled for {stalled}, so less was sent: was it stopped, or the machine overloaded?"
+            "; it stalled for {stalled} and sent less: was it stopped, or was the machine \
+             overloaded?"
         );
     }
     rows.push(("load process", what));
@@ -235,7 +236,7 @@ fn accounts(document: &Document) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// What there is to say of rows, of rates that must be kept, and of work that must be done.
+/// Lines on row rates, required rates and fixed work.
 fn row_rates(document: &Document) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
     let classes = document.classes.iter();

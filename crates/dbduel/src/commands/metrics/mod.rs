@@ -1,6 +1,6 @@
-//! `dbduel run --metrics-addr`: how a contest stands, as OpenMetrics 1.0 text for a collector on this machine.
+//! `dbduel run --metrics-addr`: the state of a contest as OpenMetrics 1.0 text, for a collector on this machine.
 //!
-//! Measures nothing: it shows what the contest has noted on its board. Counts begin with the process.
+//! Measures nothing: it shows the contest's board. Counters start at zero with the process.
 
 mod page;
 #[cfg(test)]
@@ -18,7 +18,7 @@ use dbduel_record::Verdict;
 use super::http::{Loopback, Reply, Server};
 use page::Page;
 
-/// Where the text is.
+/// Path of the text.
 pub const PATH: &str = "/metrics";
 /// Media type of the text.
 const KIND: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -38,10 +38,10 @@ const VERDICTS: [Verdict; 5] = [
     Verdict::Void,
 ];
 
-/// Serves what is on `board` until the process ends; gives the address.
+/// Serves the state on `board` until the process ends; returns the address.
 ///
 /// # Errors
-/// When the address cannot be listened on.
+/// When it cannot listen on the address.
 pub fn serve(address: Loopback, board: Arc<Board>) -> Result<SocketAddr> {
     let server = Server::start(address, None, move |path| match path {
         PATH => Reply::Text(KIND, text(&board.standing())),
@@ -62,7 +62,7 @@ fn text(standing: &Standing) -> String {
         "dbduel_phase",
         "stateset",
         None,
-        "What the contest is doing.",
+        "Current phase of the contest.",
     );
     for (phase, word) in PHASES {
         let is_it = f64::from(u8::from(phase == standing.phase));
@@ -109,7 +109,7 @@ fn progress(page: &mut Page, standing: &Standing, plan: &Plan) {
     }
 }
 
-/// The words that say which load a sample is about.
+/// Labels of a sample: the load that it is about.
 struct Subject {
     load: String,
     clients: String,
@@ -136,7 +136,7 @@ impl Subject {
     }
 }
 
-/// A count over finished slices: name without `_total`, unit, what it says, and how it is taken.
+/// A counter over finished slices: name without `_total`, unit, help text and reader.
 type Count = (
     &'static str,
     Option<&'static str>,
@@ -205,7 +205,7 @@ fn slices(page: &mut Page, standing: &Standing, plan: &Plan) {
     page.sample("dbduel_lost_slices_total", &[], standing.lost as f64);
 }
 
-/// A gauge of a comparison: name, what it says, and how it is taken.
+/// A gauge of a comparison: name, help text and reader.
 type Gauge = (
     &'static str,
     &'static str,
@@ -215,12 +215,12 @@ type Gauge = (
 const GAUGES: [Gauge; 3] = [
     (
         "dbduel_ratio",
-        "Throughput, contender over baseline; never to be read without its interval.",
+        "Throughput ratio, contender to baseline; read it with its interval only.",
         |one| one.ratio,
     ),
     (
         "dbduel_ratio_low",
-        "Lower end of the ratio's interval, which holds at every look.",
+        "Lower end of the ratio's interval, which is valid at every look.",
         |one| one.interval.map(|(low, _)| low),
     ),
     (
@@ -260,7 +260,7 @@ fn duels(page: &mut Page, standing: &Standing, plan: &Plan) {
         "dbduel_verdict",
         "stateset",
         None,
-        "What the blocks say of a contender against the baseline by now.",
+        "Verdict so far on a contender against the baseline.",
     );
     for (&level, decision) in &standing.levels {
         let labels = Subject::new(plan, level);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 /// Labels of a sample: names and values.
 pub(super) type Labels<'l> = [(&'l str, &'l str)];
 
-/// A text that is being written, family after family.
+/// A page under construction, one family after the other.
 #[derive(Default)]
 pub(super) struct Page(String);
 

@@ -1,4 +1,4 @@
-//! The text against the grammar of its format, and what it says of a contest.
+//! The text is checked against the grammar of its format, and its samples against a contest.
 
 use dbduel_lab::contest::Referee as _;
 use dbduel_load::order::Tick;

@@ -1,4 +1,4 @@
-//! More time for a record, and which records may have it.
+//! Extension of a record by more time, and which records allow it.
 
 use std::path::Path;
 
@@ -9,15 +9,15 @@ use dbduel_record::{Plan, Record, RecordWriter};
 
 use dbduel_lab::contest;
 
-/// True when a record of this plan may be given more time. The number of starts that a verdict on servers
-/// rests on is fixed beforehand.
+/// True when a record of this plan may be extended. The number of starts that a verdict on servers rests on is fixed
+/// beforehand.
 #[must_use]
 pub fn may_be_extended(plan: &Plan) -> bool {
     plan.schedule.epochs.is_none()
 }
 
-/// Gives a record `budget_s` more seconds of load and the blocks that fill all that it then has left. The journal says so before
-/// anything runs.
+/// Adds `budget_s` seconds of load to a record, and blocks that fill all the budget it then has left. The journal notes
+/// this before anything runs.
 ///
 /// # Errors
 /// When its plan allows no extension, or the record cannot be written.
@@ -27,7 +27,7 @@ pub fn extend(record: &Path, budget_s: f64) -> Result<()> {
     let past = Record::open(record)?;
     if !may_be_extended(&past.plan) {
         bail!(
-            "`{}` compares servers over a number of starts that was fixed beforehand, so it cannot be extended; make a \
+            "`{}` compares servers over a fixed number of starts, so it cannot be extended; make a \
              new record with more `epochs`",
             record.display()
         );

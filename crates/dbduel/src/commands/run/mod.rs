@@ -70,18 +70,18 @@ pub struct Arguments {
     /// Keep the servers' sandboxes after the contest.
     #[arg(long)]
     pub keep: bool,
-    /// After the last block, load every server at every load level (in a suite, with every workload) for a few more seconds and
-    /// sample its stacks with `perf`, for flame graphs in the report. This takes some ten seconds each and is not part of the
-    /// measurement.
+    /// After the last block, load every server at every load level (in a suite, with every workload) for a few more
+    /// seconds and sample its stacks with `perf`, for flame graphs in the report. This takes about ten seconds each and
+    /// is not part of the measurement.
     #[arg(long)]
     pub stacks: bool,
     /// Extend a record by this time. Verdicts of the extension use the error probability that the plan reserved for it.
     #[arg(long, value_name = "TIME", value_parser = positive_duration)]
     pub budget: Option<Duration>,
     /// Exit with 5 when the rule matches: `slower than 3 %` when the whole interval is beyond 3 %, `possibly slower
-    /// than 3 %` when part of it is. The contest goes on until each interval lies on one side of its limit; where the budget ends
-    /// before that, exit with 3. Quantities: throughput by default, or `p99 higher than 10 %` (p50, p95, p99, cpu, written).
-    /// Repeatable.
+    /// than 3 %` when part of it is. The contest continues until each interval lies on one side of its limit; if the
+    /// budget ends first, exit with 3. Quantities: throughput by default, or `p99 higher than 10 %` (p50, p95, p99,
+    /// cpu, written). Repeatable.
     #[arg(long, value_name = "RULE")]
     pub fail_if: Vec<FailIf>,
     /// Serve the state of the running contest as OpenMetrics text at http://ADDRESS/metrics. Loopback addresses only;
@@ -103,22 +103,22 @@ pub use planning::{plan_of, refuse_in_plan, refuse_void, surroundings};
 pub struct AttributeArguments {
     #[command(flatten)]
     pub run: Arguments,
-    /// Begin the second stage of the finished record in TARGET, with new data: the factors that are not shown to be within the
-    /// horizon, and all others as one more.
+    /// Start the second stage of the finished record in TARGET, with new data. Its factors are those not shown to be
+    /// within the horizon; all others are combined into one.
     #[arg(long, conflicts_with = "budget")]
     pub second_stage: bool,
 }
 
-/// What an experiment file is to answer.
+/// The question that an experiment file is run for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// What it asks.
+    /// The experiment's own question.
     Run,
-    /// Which of the settings in which its contenders differ makes their difference.
+    /// Which of the differing settings of its contenders causes their difference.
     Attribute,
 }
 
-/// Divides a difference: as [`run`] does, or the second stage of a record.
+/// Runs an attribution as [`run`] does, or the second stage of a record.
 ///
 /// # Errors
 /// As [`run`]; when there is no second stage.
@@ -132,7 +132,7 @@ pub fn attribute(home: Option<PathBuf>, arguments: &AttributeArguments) -> Resul
     begin(home, &arguments.run, (&path, &text), purpose, &options)
 }
 
-/// Runs or resumes.
+/// Runs an experiment or resumes a record.
 ///
 /// # Errors
 /// When the experiment is wrong or the contest cannot be conducted.
@@ -150,7 +150,7 @@ pub fn run(home: Option<PathBuf>, arguments: &Arguments, purpose: Purpose) -> Re
     begin(home, arguments, (path, &text), purpose, &options)
 }
 
-/// What the user wants beyond the verdict; metrics are served from here on.
+/// The run's options; starts serving the metrics if they are requested.
 fn options_of(arguments: &Arguments) -> Result<RunOptions<'_>> {
     let options = RunOptions {
         keep: arguments.keep,
@@ -168,7 +168,7 @@ fn options_of(arguments: &Arguments) -> Result<RunOptions<'_>> {
     Ok(options)
 }
 
-/// How the agents of hosts are reached, if that was said.
+/// Access to the agents of hosts, if an address of NATS was given.
 #[cfg(feature = "fleet")]
 fn host_access(arguments: &Arguments) -> Result<Option<Arc<dyn HostAccess>>> {
     let access = arguments.nats.access()?;
@@ -181,7 +181,7 @@ fn host_access(_: &Arguments) -> Result<Option<Arc<dyn HostAccess>>> {
     Ok(None)
 }
 
-/// Resumes what is in a directory: a record or a sweep.
+/// Resumes the record or sweep in a directory.
 fn resume_target(
     home: Option<PathBuf>,
     arguments: &Arguments,
@@ -191,8 +191,8 @@ fn resume_target(
     if sweep::is_sweep(target) {
         if arguments.plan || arguments.budget.is_some() {
             bail!(
-                "`{}` is a sweep: its plan is `{}`, and more time is given to one of its cells, `dbduel run {} \
-                 --budget …`",
+                "`{}` is a sweep: its plan is `{}`; to add time, extend one of its cells with \
+                 `dbduel run {} --budget …`",
                 target.display(),
                 target.join(SWEEP).display(),
                 target.join("cells").join("CELL").display()
@@ -211,7 +211,7 @@ fn resume_target(
     resume(&home::find(home)?, target, arguments.budget, options)
 }
 
-/// Begins with an experiment, or prints its plan.
+/// Starts an experiment, or prints its plan.
 fn begin(
     home: Option<PathBuf>,
     arguments: &Arguments,
@@ -229,7 +229,7 @@ fn begin(
     if purpose == Purpose::Attribute {
         if !experiment.sweep.is_empty() {
             bail!(
-                "`{}` has a [sweep]; leave it out to divide the difference of two of its contenders",
+                "`{}` has a [sweep]; leave it out to attribute the difference of two contenders",
                 path.display()
             );
         }
@@ -281,7 +281,7 @@ fn begin(
     start(&home, results, &file, &plan, options)
 }
 
-/// The plan of a designed contest whose servers all start.
+/// The plan of a designed contest, reduced to combinations with which servers start.
 fn combined(
     home: &Home,
     file: &ExperimentFile<'_>,
@@ -297,7 +297,7 @@ fn combined(
     combined
 }
 
-/// What the user wants of a contest beyond its verdict.
+/// Options of a run beyond its experiment.
 #[derive(Debug)]
 pub struct RunOptions<'a> {
     /// Keep the sandboxes after the contest.
@@ -306,13 +306,13 @@ pub struct RunOptions<'a> {
     pub stacks: bool,
     /// Rules that decide the exit code.
     pub fail_if: &'a [FailIf],
-    /// Where others read how the contest stands.
+    /// Board with the state of the contest.
     pub board: Arc<Board>,
-    /// Show the report in a browser on this machine while it grows.
+    /// Serve the growing report to a browser on this machine.
     pub live: bool,
-    /// How the agents of hosts are reached.
+    /// Access to the agents of hosts.
     pub host_access: Option<Arc<dyn HostAccess>>,
-    /// What the contest gets its load and its servers from.
+    /// Provider of the contest's load and servers.
     pub provider: &'a dyn Provider,
 }
 
@@ -348,7 +348,7 @@ pub fn start(
     finish(&record, ended, options)
 }
 
-/// The experiment file that was named is not there, or is no text.
+/// The experiment file is missing, or is not text.
 #[derive(Debug, thiserror::Error)]
 #[error("could not read the experiment file `{}`", .path.display())]
 pub struct Unreadable {
@@ -363,10 +363,11 @@ impl Unreadable {
     }
 }
 
-/// More time was asked for something that is no record.
+/// `--budget` was given with something that is not a record.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "`{}` is no record, and `--budget` gives more time to one; an experiment has its `budget` in the file", .0.display()
+    "`{}` is not a record, and `--budget` extends one; the budget of an experiment is `budget` in \
+     its file", .0.display()
 )]
 pub struct NotARecord(PathBuf);
 
@@ -384,7 +385,7 @@ fn resume(
             extend(record, budget.as_secs_f64())?;
             past = Record::open(record)?;
         } else {
-            console::status_line("nothing in this record is undecided; it gets no more time");
+            console::status_line("nothing in this record is undecided; it is not extended");
         }
     }
     // A contest that was decided without a rule may have time left for it.
@@ -406,7 +407,7 @@ fn resume(
     finish(record, ended, options)
 }
 
-/// Serves the report of the record or the sweep in `dir` while it grows, where that is wished.
+/// Serves the growing report of the record or the sweep in `dir`, if the options ask for it.
 ///
 /// # Errors
 /// When the address cannot be listened on.

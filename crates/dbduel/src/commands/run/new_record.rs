@@ -1,4 +1,4 @@
-//! The directory of a new record: where it is, and what is in it before anything runs.
+//! The directory of a new record: its place, and its files before anything runs.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -16,10 +16,10 @@ use dbduel_workloads::script;
 
 use crate::commands::selftest::store;
 
-/// Runs of one experiment that may begin within a second.
+/// Most runs of one experiment that can begin within a second.
 const PLACES_MAX: u32 = 100;
 
-/// Where the record keeps the text of a script that is the workload.
+/// Folder of the record for the text of workload scripts.
 const SCRIPTS: &str = "scripts";
 
 /// Makes the directory of a new record below `results`.
@@ -37,8 +37,8 @@ pub fn create(
     Ok(record)
 }
 
-/// Makes the directory that a run of the experiment at `path` gets when it begins now. A second one within the same second
-/// gets one with a number.
+/// Creates the directory for a run of the experiment at `path` that begins now. Further runs within the same second get
+/// a numbered one.
 ///
 /// # Errors
 /// When it cannot be made.
@@ -100,7 +100,7 @@ pub fn create_at(home: &Home, record: &Path, text: &str, plan: &Plan) -> Result<
     Ok(())
 }
 
-/// Keeps the text of scripts that are workloads, and of all that they require, each under its digest.
+/// Stores the text of workload scripts and of all files that they require, each under its digest.
 fn keep_script(writer: &RecordWriter, plan: &Plan) -> Result<()> {
     let mut files = Vec::new();
     for workload in plan

@@ -1,4 +1,4 @@
-//! What came of a contest: its reports, what is said of it, and the exit code.
+//! End of a contest: its reports, status lines and exit code.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::exit::Exit;
 /// The page that people look at, in the record's directory.
 const PAGE: &str = "report.html";
 
-/// Shows what came of a contest and turns it into an exit code.
+/// Shows the result of a contest and turns it into an exit code.
 pub(super) fn finish(
     record: &Path,
     ended: Result<EndReason>,
@@ -56,7 +56,7 @@ pub(super) fn show(record: &Path, options: &RunOptions<'_>) -> Result<Exit> {
     Ok(fail_if::exit(&summary, options.fail_if))
 }
 
-/// What the verdicts mean for a script.
+/// The exit code of the verdicts.
 #[must_use]
 pub fn exit_of(summary: &Summary) -> Exit {
     if has(summary, Verdict::Void) {
@@ -68,7 +68,7 @@ pub fn exit_of(summary: &Summary) -> Exit {
     }
 }
 
-/// True when more time may answer something that was asked, even where another part of the answer is void.
+/// True when more time may decide something, even where another part of the answer is void.
 #[must_use]
 pub fn is_undecided(summary: &Summary) -> bool {
     if summary.search.is_some() {

@@ -1,4 +1,4 @@
-//! The plan of an experiment as a person reads it: who, how much load, how long, and what will be fetched and stored.
+//! The plan of an experiment as text: contenders, load, time, and data to be fetched and stored.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ const NAMES: usize = 12;
 /// The plan of one contest.
 ///
 /// # Errors
-/// When a name in the plan is not understood, or the disk of the home cannot be asked.
+/// When a name in the plan is not understood, or the free space of the home cannot be read.
 pub fn contest(home: &Home, plan: &Plan) -> Result<String> {
     let mut text = format!("{}\n\n", plan.question);
     let widest = plan.contenders.iter().map(|one| one.name.chars().count());
@@ -89,7 +89,8 @@ pub fn contest(home: &Home, plan: &Plan) -> Result<String> {
             .map(|group| format!("{} of `{}`", group.members.len(), group.name))
             .collect();
         let words = format!(
-            "{} compete in the first {} of each duel; the best of each meet in the others",
+            "{} compete in the first {} of each duel; the best of each compete in the remaining \
+             blocks",
             several.join(", "),
             words::things(variants.choosing_rounds.into(), "block")
         );
@@ -109,7 +110,8 @@ pub fn contest(home: &Home, plan: &Plan) -> Result<String> {
     }
     line("Downloads", &downloads(home, plan)?)?;
     text.push_str(
-        "\nNothing was started. `--json` prints every default and seed; `dbduel audit FILE --dry` says whether it is fair.\n",
+        "\nNothing was started. `--json` prints every default and seed; `dbduel audit FILE --dry` \
+         shows whether it is fair.\n",
     );
     Ok(text)
 }
@@ -120,7 +122,7 @@ pub fn contest(home: &Home, plan: &Plan) -> Result<String> {
 /// As [`contest`].
 pub fn sweep(home: &Home, sweep: &SweepPlan, cells: &[Plan]) -> Result<String> {
     let mut text = format!(
-        "A sweep of {} cells, one contest after the other, in {} of load together:\n",
+        "A sweep of {} cells, one contest after the other, {} of load in total:\n",
         sweep.cells.len(),
         words::duration(sweep.budget_s)
     );
@@ -139,7 +141,7 @@ pub fn sweep(home: &Home, sweep: &SweepPlan, cells: &[Plan]) -> Result<String> {
     Ok(text)
 }
 
-/// A workload with the parameters that are neither at their defaults nor known already.
+/// A workload with the parameters that are neither at their defaults nor in `known`.
 fn workload(used: &Workload, known: &Parameters) -> Result<String> {
     let mut changed = changed(used)?;
     changed.retain(|name, value| known.get(name) != Some(value));
@@ -193,14 +195,14 @@ fn time(plan: &Plan) -> String {
         ),
     };
     format!(
-        "at most {} on {} threads, of it up to {} warm-up of each contender; {cut}",
+        "at most {} on {} threads, including up to {} of warm-up per contender; {cut}",
         words::duration(schedule.budget_s),
         plan.load.threads,
         words::duration(schedule.warm_up_cap_s)
     )
 }
 
-/// What is going to be loaded, and the room that it takes; nothing for a workload that makes its own tables.
+/// The data to be loaded and the disk space they take; nothing for a workload that makes its own tables.
 fn stored(home: &Home, plan: &Plan) -> Result<Vec<(&'static str, String)>> {
     let workload = dbduel_workloads::find(&plan.workload.name)?;
     let Some(extent) = Extent::of(workload, &plan.workload.parameters) else {
@@ -208,7 +210,7 @@ fn stored(home: &Home, plan: &Plan) -> Result<Vec<(&'static str, String)>> {
     };
     let each = match plan.contenders.len() {
         1 => "",
-        _ => ", for each contender; snapshots of equal data are used again",
+        _ => ", for each contender; snapshots of equal data are reused",
     };
     let data = sentence(extent, &plan.workload.parameters);
     let mut parts = vec![("Data", format!("{data}{each}"))];
@@ -220,9 +222,9 @@ fn stored(home: &Home, plan: &Plan) -> Result<Vec<(&'static str, String)>> {
         need = need.and(Need::to_load(extent, &parameters, copies));
     }
     let free = host::free_disk_bytes(place)
-        .with_context(|| format!("could not ask how much room `{}` has", place.display()))?;
+        .with_context(|| format!("could not read the free space of `{}`", place.display()))?;
     let disk = format!(
-        "up to about {} below `{}`, where {} are free; the servers' logs come on top",
+        "up to about {} below `{}` ({} free), plus the servers' logs",
         words::bytes(need.expected_bytes as u64),
         home.root().display(),
         words::bytes(free)
@@ -233,7 +235,7 @@ fn stored(home: &Home, plan: &Plan) -> Result<Vec<(&'static str, String)>> {
     Ok(parts)
 }
 
-/// The nearest folder on the way up that is there.
+/// The nearest existing ancestor of a folder, or itself.
 fn existing(path: &Path) -> &Path {
     let there = path.ancestors().find(|folder| folder.exists());
     there.unwrap_or(Path::new("/"))
@@ -245,7 +247,7 @@ fn is_ours(contender: &Contender) -> bool {
         .is_ok_and(|name| matches!(name.meaning, Meaning::Provided { .. }))
 }
 
-/// What has to be fetched before the contest.
+/// Downloads that the contest needs.
 fn downloads(home: &Home, plan: &Plan) -> Result<String> {
     let servers: BTreeSet<&str> = plan
         .contenders

@@ -1,4 +1,4 @@
-//! From the text of an experiment to a plan, and what a plan needs to know of its surroundings.
+//! From the text of an experiment to a plan, and the facts of this machine that a plan needs.
 
 use std::path::Path;
 
@@ -15,8 +15,8 @@ use dbduel_workloads::parameters::ScriptAccess;
 
 use crate::commands::features;
 
-/// Parses and completes an experiment that may run elsewhere; of a sweep, its first cell with an equal share of the
-/// budget. A script that is the workload may do as much as `scripts` says.
+/// Parses and plans an experiment that may run elsewhere; of a sweep, its first cell with an equal share of the budget.
+/// `scripts` limits the access of workload scripts.
 ///
 /// # Errors
 /// All that is wrong with it, with line and column.
@@ -41,7 +41,7 @@ pub fn plan_of(path: &Path, text: &str, scripts: ScriptAccess) -> Result<(Experi
     Ok(expand_cell(&file, &sweep, first, share_s, &surroundings)?)
 }
 
-/// What a plan needs to know beside the experiment.
+/// Facts of this machine that a plan needs beside the experiment.
 #[must_use]
 pub fn surroundings(scripts: ScriptAccess) -> Surroundings {
     Surroundings {
@@ -59,16 +59,16 @@ pub fn surroundings(scripts: ScriptAccess) -> Surroundings {
 /// Refuses a plan with a setting or a workload that a server or the lab is known to refuse. Nothing is fetched, started or asked.
 ///
 /// # Errors
-/// What is refused, with its place.
+/// The refused setting or workload, with its place.
 pub fn refuse_in_plan(home: &Home, file: &ExperimentFile<'_>, plan: &Plan) -> Result<()> {
     planned::check(plan, home).map_err(|error| planned::at_its_place(error, file))
 }
 
-/// Refuses a contest whose servers are not where its file says, or that is void by its file, before anything is fetched,
-/// loaded or recorded. What this audit cannot see yet is left to the one of the running servers.
+/// Refuses a contest whose servers are not where its file says, or that is void by its file, before anything is
+/// fetched, loaded or recorded. The audit of the running servers checks the rest.
 ///
 /// # Errors
-/// [`NotComparable`], a server that is not there, or a value that its server does not take, with its place.
+/// [`NotComparable`], a missing server, or a value that its server does not accept, with its place.
 pub fn refuse_void(home: &Home, file: &ExperimentFile<'_>, plan: &Plan) -> Result<()> {
     features::check(plan)?;
     // What hosts do not fetch is sent to them from here.

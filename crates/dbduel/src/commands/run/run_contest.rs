@@ -1,4 +1,4 @@
-//! Conducting the contest of a record: what has to be in place around it on this machine.
+//! Runs the contest of a record, with clean-up before it and the manifest after it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::referee::Judge;
 /// Time that a server left behind by a killed run gets to end by itself.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Conducts the contest of a record, or what is left of it.
+/// Conducts the contest of a record, or the rest of it.
 ///
 /// # Errors
 /// When the contest cannot be conducted.
@@ -59,7 +59,7 @@ pub fn run_contest(
     result
 }
 
-/// Adds the line to the manifest that a run could not add because it was killed after its contest had ended.
+/// Adds the manifest line of a run that was killed after its contest had ended.
 ///
 /// # Errors
 /// When the record cannot be read or written.
@@ -72,7 +72,7 @@ pub fn seal_ended(record: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Ends servers that killed runs left behind, and removes what cannot be resumed.
+/// Ends servers that killed runs left behind, and removes sandboxes that cannot be resumed.
 pub fn clear_leftovers(home: &Home, console: &Console) {
     for orphan in orphans::sweep(home, ORPHAN_TIMEOUT) {
         let (sandbox, pid) = (orphan.sandbox.display(), orphan.process.pid);
@@ -82,7 +82,7 @@ pub fn clear_leftovers(home: &Home, console: &Console) {
             orphans::End::StillThere => "could not end",
         };
         console.say(&format!(
-            "{how} a server that an earlier run had left behind (process {pid} in {sandbox})"
+            "{how} a server left behind by an earlier run (process {pid} in {sandbox})"
         ));
     }
     for run in orphans::remove_leftovers(home) {

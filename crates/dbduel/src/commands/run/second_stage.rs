@@ -14,16 +14,17 @@ use dbduel_judge as judge;
 use dbduel_judge::Summary;
 use dbduel_judge::records::sweep::is_over;
 
-/// The experiment of the second stage of a record, and the path that its places are given with: beside the record's experiment,
-/// so that files which it names are found.
+/// The experiment of a record's second stage, and its path for messages: beside the record's experiment, so that the
+/// files which it names are found.
 ///
 /// # Errors
-/// When `record` is no finished record of a designed contest, when no factor left it, or when none is left to divide.
+/// When `record` is not a finished record of a designed contest, or when none or all of its factors are shown to be
+/// within the horizon.
 pub fn experiment(record: &Path) -> Result<(PathBuf, String)> {
     let past = Record::open(record)?;
     let dir = record.display();
     let Some(design) = &past.plan.design else {
-        bail!("`{dir}` is no record of `dbduel attribute`, so it has no factors");
+        bail!("`{dir}` is not a record of `dbduel attribute`, so it has no factors");
     };
     if !is_over(&past) {
         bail!("the contest in `{dir}` is not over; resume it with `dbduel run {dir}`");
@@ -32,13 +33,14 @@ pub fn experiment(record: &Path) -> Result<(PathBuf, String)> {
     let remaining = remaining(&summary, &design.factors);
     if remaining.len() == design.factors.len() {
         bail!(
-            "no factor of `{dir}` is shown to be within the horizon, so all remain; give it more time with `dbduel run {dir} \
-             --budget TIME`"
+            "no factor of `{dir}` is shown to be within the horizon, so all remain; extend it with \
+             `dbduel run {dir} --budget TIME`"
         );
     }
     if remaining.is_empty() {
         bail!(
-            "every factor of `{dir}` is shown to be within the horizon; nothing is left to divide"
+            "every factor of `{dir}` is shown to be within the horizon; no factor remains for a \
+             second stage"
         );
     }
     let path = record.join(EXPERIMENT);
@@ -62,8 +64,8 @@ fn remaining<'f>(summary: &Summary, factors: &'f [DesignFactor]) -> Vec<&'f Desi
     remaining.map(|(_, factor)| factor).collect()
 }
 
-/// The experiment with these factors; everything else that differs becomes one more. A fixed seed goes: with it the orders of the
-/// first stage, by which its factors were chosen, could be those of the second.
+/// The experiment with these factors; everything else that differs becomes one more. A fixed seed is removed: with it,
+/// the second stage could repeat the orders of the first, from which its factors were chosen.
 fn with_factors(text: &str, factors: &[&DesignFactor]) -> Result<String> {
     let mut document: DocumentMut = text
         .parse()

@@ -51,19 +51,19 @@ pub struct Match {
     pub is_quiet: bool,
 }
 
-/// What came of one duel.
+/// Result of one duel.
 #[derive(Debug)]
 pub struct Outcome {
     pub record: PathBuf,
-    /// What the judge says.
+    /// The judge's summary.
     pub summary: Summary,
-    /// The server as found.
+    /// The server, as the record shows it.
     pub server: String,
     /// Width of the interval over time.
     pub resolution: Vec<Resolution>,
     /// Share of its slices in which the second server was really stopped.
     pub stopped_share: f64,
-    /// Throughput, and what may be steadier.
+    /// Steadiness of throughput and of the costs.
     pub steadiness: Vec<Steadiness>,
 }
 
@@ -166,7 +166,7 @@ impl Match {
         text
     }
 
-    /// When the handicapped server is stopped, as an experiment file has it.
+    /// The stops of the second server, as keys of an experiment file.
     fn stops(&self) -> String {
         let Some(InjectedStalls {
             stall_s,
@@ -179,8 +179,8 @@ impl Match {
     }
 }
 
-/// Little memory and no sync per commit, in the words of the server's product; nothing where the lab does not start it, or its name
-/// does not say what it is.
+/// Settings of the server's product for little memory and no sync per commit; empty when the lab does not start it or
+/// its name does not give the product.
 fn settings_of(server: &str) -> &'static str {
     let Ok(Meaning::Provided { known, locator, .. }) =
         ServerName::parse(server).map(|name| name.meaning)

@@ -1,4 +1,4 @@
-//! `dbduel selftest`: what the lab itself can tell apart on this machine, and what it costs.
+//! `dbduel selftest`: measures which differences the lab detects on this machine, and its own cost.
 //!
 //! One duel of a contender with itself gives the width of the interval minute by minute, and a server
 //! that answers at once gives the load process's own cost. A series of short duels, with or without a
@@ -53,8 +53,8 @@ pub struct Arguments {
     /// Inject a known difference: stop the second server for this share of its slices, such as `10 %`.
     #[arg(long, value_name = "SHARE", value_parser = injected, requires = "duels")]
     pub inject: Option<f64>,
-    /// Inject stalls: stop the second server for so long after each time awake, such as `1 s every 4 s` or
-    /// `1 s every 2 s to 6 s`. A stall lasts longer than a turn if need be.
+    /// Inject stalls: stop the second server for this long after each time awake, such as `1 s every 4 s` or `1 s every
+    /// 2 s to 6 s`. A stall may outlast a turn.
     #[arg(long, value_name = "STALLS", value_parser = stalls, requires = "duels", conflicts_with = "inject")]
     pub stall: Option<InjectedStalls>,
     /// Differences within this count as equivalent in a series.
@@ -79,10 +79,10 @@ fn stalls(text: &str) -> Result<InjectedStalls, String> {
     quantity::stalls(text).and_then(|stalls| check_stalls(&stalls).map(|()| stalls))
 }
 
-/// What is fetched where no server is installed.
+/// Server to fetch when none is installed.
 const FETCHED: &str = "mariadb-10.11";
 
-/// Tests the lab and keeps what came of it.
+/// Tests the lab and stores the result.
 ///
 /// # Errors
 /// When the arguments contradict each other or a duel cannot be conducted.
@@ -113,8 +113,8 @@ pub fn selftest(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
 /// An injected difference that the verdict could rightly call equivalent.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "a difference within the horizon is rightly called equivalent, so it proves nothing; stop the server for more \
-     with `--inject` or `--stall`, or give less `--horizon`"
+    "a difference within the horizon is rightly called equivalent, so it proves nothing; raise \
+     `--inject` or `--stall`, or lower `--horizon`"
 )]
 pub struct UnfitInjection;
 
@@ -135,7 +135,7 @@ fn single(home: &Home, set: &Match, kept: &mut SelfTest) -> Result<Exit> {
     };
     if outcome.resolution.is_empty() {
         bail!(
-            "the duel brought no interval ({}); its record is `{}`; give a longer --budget",
+            "the duel gave no interval ({}); its record is `{}`; give a longer --budget",
             outcome.described(),
             outcome.record.display()
         );
@@ -158,7 +158,7 @@ fn single(home: &Home, set: &Match, kept: &mut SelfTest) -> Result<Exit> {
 
 fn table(kept: &SelfTest, verdict: &str) -> String {
     let mut text = format!(
-        "The lab against itself: {}, {}, {}\n\n  minutes  blocks  a difference shows from\n",
+        "The lab against itself: {}, {}, {}\n\n  minutes  blocks  detectable difference\n",
         kept.server,
         kept.workload,
         words::clients(kept.clients)
@@ -175,8 +175,8 @@ fn table(kept: &SelfTest, verdict: &str) -> String {
         ));
     }
     text.push_str(&format!(
-        "\nHalf of the {} interval of the ratio of two equal contenders, at every moment at once.\n\
-         Verdict on the two: {verdict}\n",
+        "\nHalf-width of the {} interval of the ratio of two equal contenders, valid at all times \
+         at once.\nVerdict on the two: {verdict}\n",
         words::share(kept.confidence)
     ));
     if let Some(null) = &kept.null_server {

@@ -1,4 +1,4 @@
-//! What the load process costs by itself: the same workload against a server that answers at once.
+//! Cost of the load process alone: the same workload against a server that answers at once.
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use dbduel_driver::TlsMode;
@@ -14,7 +14,7 @@ use dbduel_workloads::parameters;
 
 use super::duel::Match;
 
-/// What the load process calls the null server.
+/// Name of the null server in orders to the load process.
 const NAME: &str = "null";
 /// Slices that are measured, and the length of each, seconds.
 const SLICES: usize = 6;
@@ -85,7 +85,7 @@ fn against(set: &Match, socket: &std::path::Path) -> Result<NullCost> {
         let (total, _) = answer.total(ALL_CLASSES).map_err(|why| anyhow!(why))?;
         if total.counts.ok == 0 {
             bail!(
-                "`{}` commits nothing on a server that answers at once; choose another --workload",
+                "`{}` commits nothing on the null server; choose another --workload",
                 set.workload
             );
         }

@@ -1,4 +1,4 @@
-//! The cells of a sweep under way: which one runs next, for how long, and what came of all.
+//! Runs the cells of a sweep: their order, the time of each, and the report on all.
 
 use std::fs;
 use std::path::Path;
@@ -38,8 +38,7 @@ pub(super) struct Sweep<'s> {
 }
 
 impl Sweep<'_> {
-    /// Runs every cell that is not over, gives what they leave to the undecided ones, and shows what came of
-    /// all.
+    /// Runs every unfinished cell, extends undecided ones by the leftover budget, and shows the report on all.
     pub(super) fn resume(&self) -> Result<Exit> {
         run::show_live(self.dir, self.options)?;
         let (mut used_s, mut took) = (0.0, 0.0);
@@ -71,8 +70,7 @@ impl Sweep<'_> {
         self.show()
     }
 
-    /// Gives what the cells have left of the budget to those that are undecided, for as long as it is of use
-    /// to one. False when the user stopped it.
+    /// Extends undecided cells by the leftover budget for as long as one can use it. False when the user stopped it.
     fn use_rest(&self) -> Result<bool> {
         let standing = |number: usize| -> Result<Standing> {
             let record = Record::open(&cell_dir(self.dir, &self.plan.cells[number]))?;
@@ -91,7 +89,7 @@ impl Sweep<'_> {
                 return Ok(true);
             };
             console::status_line(&format!(
-                "{} of the budget are left; undecided and going on for {}: {}",
+                "{} of the budget left; undecided, extended by {}: {}",
                 words::duration(left_s),
                 words::duration(seconds),
                 self.named(number)
@@ -107,15 +105,15 @@ impl Sweep<'_> {
         }
     }
 
-    /// How people call a cell.
+    /// Name of a cell in messages.
     fn named(&self, number: usize) -> String {
         let cells = &self.plan.cells;
         let label = self.plan.label(&cells[number]);
         format!("cell {} of {}: {label}", number + 1, cells.len())
     }
 
-    /// Conducts the contest of a cell, or what is left of it, and writes its report. False when the user
-    /// stopped it, which is then said.
+    /// Conducts the contest of a cell, or the rest of it, and writes its report. False when the user stopped it; prints
+    /// how to resume.
     fn is_conducted(&self, number: usize, used_s: f64) -> Result<bool> {
         let cell = &self.plan.cells[number];
         let record = cell_dir(self.dir, cell);
@@ -144,8 +142,8 @@ impl Sweep<'_> {
         Ok(true)
     }
 
-    /// Conducts the contest of a cell, or what is left of it. What earlier cells left of the budget is
-    /// shared by it and those after it.
+    /// Conducts the contest of a cell, or the rest of it. It shares the leftover budget of earlier cells with those
+    /// after it.
     fn run_cell(
         &self,
         number: usize,
@@ -168,8 +166,8 @@ impl Sweep<'_> {
         } else {
             if self.plan.dbduel != env!("CARGO_PKG_VERSION") {
                 bail!(
-                    "`{}` was begun by dbduel {}, and another version may plan its cells otherwise; resume with that one, \
-                     or make a new sweep",
+                    "`{}` was begun by dbduel {}, and another version may plan its cells \
+                     differently; resume with that version, or make a new sweep",
                     self.dir.display(),
                     self.plan.dbduel
                 );
@@ -202,7 +200,8 @@ impl Sweep<'_> {
     }
 }
 
-/// Says which rules are hit in which cells; the exit code is that of the worst cell. A cell that was not begun decides nothing.
+/// Prints which rules match in which cells; the exit code is that of the worst cell. A cell that was not begun counts
+/// as undecided.
 ///
 /// # Errors
 /// When a record cannot be read.
@@ -224,19 +223,19 @@ pub(super) fn worst_exit(dir: &Path, plan: &SweepPlan, rules: &[FailIf]) -> Resu
     Ok(worst)
 }
 
-/// Removes what is in the way of a cell's record, but nothing that a link in the sweep's directory leads to.
+/// Removes what is at the place of a cell's record, but nothing that a link in the sweep's directory leads to.
 fn clear(sweep: &Path, record: &Path) -> Result<()> {
     let real = fs::canonicalize(record)?;
     if fs::canonicalize(sweep)?.join(record.strip_prefix(sweep)?) != real {
         bail!(
-            "it leads to `{}`, which is elsewhere; remove the link",
+            "it is a link to `{}`, outside the sweep; remove the link",
             real.display()
         );
     }
     Ok(fs::remove_dir_all(record)?)
 }
 
-/// Which of two cells decides the exit code of their sweep.
+/// Rank of an exit code: the highest of the cells is that of their sweep.
 fn weight(exit: Exit) -> u8 {
     match exit {
         Exit::Done => 0,

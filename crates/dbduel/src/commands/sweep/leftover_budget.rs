@@ -1,13 +1,12 @@
-//! Who gets what the cells of a sweep have left of its budget.
+//! Distribution of a sweep's leftover budget to its undecided cells.
 //!
-//! Cells run one after the other, so what a cell leaves goes to those after it, and what the last one leaves
-//! to those before it that are undecided. Such a cell is extended like any other record: blocks beyond those
-//! of its plan are decided by the reserve of the error probability, which may be spent at any time, so that
-//! no choice of cells made here can raise the error rate.
+//! Cells run one after the other. Budget that a cell leaves goes to those after it, and the rest at the end to
+//! undecided cells before. Such a cell is extended like any other record: blocks beyond those of its plan are decided
+//! by the reserve of the error probability, which may be spent at any time, so no choice of cells made here can raise
+//! the error rate.
 //!
-//! What is void gets nothing: unequal settings or data, a broken promise of the tables, a contender that commits
-//! nothing or fails are no clearer after more of them. But they take nothing from what is undecided beside them in the
-//! same cell.
+//! Void parts get nothing: more time does not clear up unequal settings or data, a broken condition of the tables, or a
+//! contender that commits nothing or fails. An undecided part of the same cell is extended nevertheless.
 
 use dbduel_experiment::expand::least_extension_s;
 use dbduel_judge::{self as judge, Summary};
@@ -22,30 +21,30 @@ use crate::exit::Exit;
 /// whose cells use nothing of what they get.
 const EXTENSIONS_MAX: usize = 4;
 
-/// Relative difference of two times that is none.
+/// Relative difference of two times that counts as rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// How a cell that is over stands.
+/// State of a finished cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Standing {
-    /// Load that it had, seconds.
+    /// Load that it used, seconds.
     pub used_s: f64,
-    /// What its plan gave it beyond that, seconds; negative when lost slices took more than was planned.
+    /// Planned load that it did not use, seconds; negative when lost slices took more than planned.
     pub own_s: f64,
-    /// What more time would do for it.
+    /// Whether more time would help.
     pub want: Want,
     /// True when a part of its answer is void.
     pub is_void: bool,
 }
 
-/// What more time would do for a cell that is over.
+/// Use of more time for a finished cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Want {
     /// All of it is decided or void.
     Nothing,
-    /// It is undecided, and this is the least time that it could make use of, seconds.
+    /// Undecided; this is the least time that it can use, seconds.
     AtLeast(f64),
-    /// It is undecided, and stays so.
+    /// Undecided, and not to be extended.
     Closed(Closed),
 }
 
@@ -58,29 +57,29 @@ impl Want {
     }
 }
 
-/// Why more time is not for a cell that is undecided.
+/// Why an undecided cell is not extended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Closed {
     /// The number of starts of its servers was fixed beforehand.
     FixedStarts,
-    /// It had all the extensions that a cell may have.
+    /// It reached the limit of extensions.
     Extended,
-    /// Its ratio changed during the run, and is no clearer after more of it.
+    /// Its ratio changed during the run, which more time does not settle.
     RatioChanged,
 }
 
 impl Closed {
     const ALL: [Self; 3] = [Self::FixedStarts, Self::Extended, Self::RatioChanged];
 
-    /// The reason, for so many cells as `cells` says.
+    /// The reason, with the number of cells in `cells`.
     fn text(self, cells: &str) -> String {
         match self {
             Self::FixedStarts => {
-                format!("the number of starts was fixed beforehand in what is undecided ({cells})")
+                format!("undecided cells have a fixed number of starts ({cells})")
             }
             Self::Extended => {
                 format!(
-                    "what is undecided was extended {EXTENSIONS_MAX} times, which is the most ({cells})"
+                    "undecided cells reached the limit of {EXTENSIONS_MAX} extensions ({cells})"
                 )
             }
             Self::RatioChanged => {
@@ -126,11 +125,10 @@ fn want(record: &Record, summary: &Summary) -> Want {
     Want::AtLeast(least_extension_s(plan, blocks))
 }
 
-/// The cell that is extended next, and how much load it gets, seconds; nothing when no cell could make use
-/// of what is left.
+/// The cell to extend next and its load, seconds; `None` when no cell can use the remaining budget.
 ///
-/// Cells that had least are brought up to one height, as water fills a basin. Where that gives some of them
-/// too little to be of use, or less than their plan lets them use anyway, fewer get more.
+/// The cells with the least load are raised to a common level (water-filling). When that gives one of them less than it
+/// can use, or less than its plan has left, fewer cells share.
 pub(super) fn next(left_s: f64, cells: &[Standing]) -> Option<(usize, f64)> {
     let mut wanting: Vec<(usize, f64, f64)> = cells
         .iter()
@@ -161,7 +159,7 @@ pub(super) fn next(left_s: f64, cells: &[Standing]) -> Option<(usize, f64)> {
     gets.map(|(cell, seconds)| (cell, seconds.min(left_s)))
 }
 
-/// Why time is left over although not every cell has an answer; nothing when there is no such time or cell.
+/// Why budget is left although not every cell has an answer; `None` when there is no such budget or cell.
 pub(super) fn left_over(left_s: f64, cells: &[Standing]) -> Option<String> {
     if left_s < 1.0 {
         return None;
@@ -177,18 +175,15 @@ pub(super) fn left_over(left_s: f64, cells: &[Standing]) -> Option<String> {
     });
     let void = those(&|cell| cell.is_void);
     let reasons: Vec<String> = (short.iter())
-        .map(|cells| format!("too little to help the undecided ({cells})"))
+        .map(|cells| format!("too little to extend undecided cells ({cells})"))
         .chain(closed)
         .chain(void.iter().map(|cells| {
-            format!("more time does not cure what is void ({cells}); their reports name the cause")
+            format!("void cells get no more time ({cells}); their reports name the cause")
         }))
         .collect();
     (!reasons.is_empty()).then(|| {
         let left = words::duration(left_s);
-        format!(
-            "{left} of the budget are left over: {}",
-            reasons.join(", and ")
-        )
+        format!("{left} of the budget left over: {}", reasons.join(", and "))
     })
 }
 
@@ -311,12 +306,11 @@ mod tests {
         assert_eq!(left_over(0.4, &[void]), None);
         assert_eq!(
             left_over(60.0, &[decided(30.0), void]).unwrap(),
-            "60 s of the budget are left over: more time does not cure what is void (1 of 2 cells); their reports \
-             name the cause"
+            "60 s of the budget left over: void cells get no more time (1 of 2 cells); their reports name the cause"
         );
         let said = left_over(60.0, &[undecided(30.0, 90.0), void]).unwrap();
         assert!(
-            said.contains("too little to help the undecided (1 of 2 cells), and more time"),
+            said.contains("too little to extend undecided cells (1 of 2 cells), and void cells"),
             "{said}"
         );
     }
@@ -324,8 +318,8 @@ mod tests {
     #[test]
     fn time_is_told_that_is_left_because_what_is_undecided_may_not_have_it() {
         for (reason, word) in [
-            (Closed::FixedStarts, "fixed beforehand"),
-            (Closed::Extended, "extended 4 times"),
+            (Closed::FixedStarts, "fixed number of starts"),
+            (Closed::Extended, "limit of 4 extensions"),
             (Closed::RatioChanged, "a ratio that changed"),
         ] {
             let closed = Standing {

@@ -1,5 +1,5 @@
-//! `dbduel run` of an experiment with `[sweep]`: a record for every cell, one cell after the other, and what
-//! they leave of the budget for those that are undecided.
+//! `dbduel run` of an experiment with `[sweep]`: a record for every cell, one cell after the other; undecided cells get
+//! the leftover budget.
 
 mod cells;
 mod leftover_budget;
@@ -37,8 +37,8 @@ pub fn is_sweep(dir: &Path) -> bool {
     dir.join(SWEEP).is_file()
 }
 
-/// The plan of a sweep, and those of its cells if each took an equal share of the budget. That polling leaves a server no
-/// processor is reported for the first cell of which it is true.
+/// The plan of a sweep, and those of its cells if each took an equal share of the budget. Busy polling that leaves a
+/// server no processor is reported for the first such cell.
 ///
 /// # Errors
 /// All that is wrong with the experiment, with line and column.
@@ -88,7 +88,7 @@ pub fn start(
     .resume()
 }
 
-/// Says which rules are hit in which cells of a sweep; the exit code is that of the worst cell.
+/// Prints which rules match in which cells of a sweep; the exit code is that of the worst cell.
 ///
 /// # Errors
 /// When the sweep or a record cannot be read.
@@ -112,7 +112,7 @@ pub fn resume(home: &Home, dir: &Path, options: &RunOptions<'_>) -> Result<Exit>
     let experiment = Experiment::parse(path, &text)?;
     if experiment.sweep.len() != plan.factors.len() {
         bail!(
-            "`{}` is not the experiment that `{SWEEP}` beside it was made of",
+            "`{}` is not the experiment that `{SWEEP}` beside it was planned from",
             copy.display()
         );
     }

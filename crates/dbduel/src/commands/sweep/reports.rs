@@ -17,8 +17,8 @@ use crate::console;
 /// The page that people look at, in the sweep's directory.
 pub(super) const PAGE: &str = "report.html";
 
-/// The report on a sweep in the format of this name. Its reports in other formats, and those of cells that are missing,
-/// are made; which, or why they cannot be, is said. No cell's data are changed.
+/// The report on a sweep in the format of this name. Also writes its reports in other formats and the missing reports
+/// of cells, and prints which, or why not. No cell's data are changed.
 ///
 /// # Errors
 /// When the sweep cannot be read or there is no such format.
@@ -58,7 +58,7 @@ pub(super) fn rendered(
     let format = report::sweep::FORMATS
         .iter()
         .find(|known| known.name == format)
-        .with_context(|| format!("a sweep has no report as {format}; its cells have"))?;
+        .with_context(|| format!("a sweep has no report as {format}; its cells have one"))?;
     Ok(format.render(summary, &options))
 }
 
@@ -74,21 +74,21 @@ fn judged(dir: &Path, plan: &SweepPlan) -> Result<SweepSummary> {
     Ok(summarise_sweep(plan, &records))
 }
 
-/// The record of a cell whose turn has come.
+/// The record of a cell that was begun.
 pub(super) fn begun_record(dir: &Path, cell: &SweepCell) -> Option<PathBuf> {
     let record = cell_dir(dir, cell);
     record.join(PLAN).is_file().then_some(record)
 }
 
-/// What was written about a sweep.
+/// Reports written for a sweep.
 pub(super) struct Written {
-    /// What its reports tell.
+    /// Summary that its reports show.
     pub summary: SweepSummary,
-    /// How many of its cells got reports that were missing.
+    /// Number of cells whose missing reports were written.
     cells: usize,
 }
 
-/// Says what was written about the sweep in `dir`.
+/// Status line on the reports written for the sweep in `dir`.
 fn summary_line(dir: &Path, cells: usize) -> String {
     let names = report::sweep::FORMATS
         .iter()

@@ -17,7 +17,7 @@ use dbduel_workloads::parameters::ScriptAccess;
 use crate::commands::run;
 use crate::console::Console;
 
-/// Refuses a sweep with a cell that is void by its file, and one with a setting that its server does not take.
+/// Refuses a sweep with a cell that is void by its file, or with a setting that its server does not accept.
 ///
 /// # Errors
 /// As [`run::refuse_void`]; when a server cannot be fetched or refuses a setting, with the place of the setting.

@@ -1,7 +1,7 @@
-//! `dbduel verify`: is a record what it was when its run ended, and do its reports follow from it?
+//! `dbduel verify`: checks that a record is unchanged since its run ended, and that its reports follow from it.
 //!
-//! Three questions, none of which needs trust in the others: the files against the manifest, the record
-//! in itself, and the stored reports against those that the judge derives now.
+//! Three independent checks: the files against the manifest, the record's own consistency, and the stored reports
+//! against those that the judge derives now.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -39,12 +39,12 @@ pub struct Arguments {
     pub json: bool,
 }
 
-/// Places in a report that are listed when they differ.
+/// Most differing places listed per report.
 const PLACES_MAX: usize = 10;
-/// Characters of a value that are shown.
+/// Most characters shown of a value.
 const VALUE_CHARACTERS: usize = 60;
 
-/// Whether a record is what it was.
+/// Result of a verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Wholeness {
@@ -54,33 +54,33 @@ enum Wholeness {
     Open,
 }
 
-/// What was found about a record.
+/// Findings on a record.
 #[derive(Debug, Serialize)]
 struct Verification {
     schema_version: u32,
     verdict: Wholeness,
     /// Digest of the manifest.
     digest: Option<String>,
-    /// Runs on the record that ended and are in the manifest.
+    /// Runs on the record that ended with a line in the manifest.
     runs_sealed: usize,
     /// Files that the manifest lists.
     files: usize,
-    /// What is wrong: file and what differs.
+    /// Changed files, and what differs in each.
     changed: Vec<Trouble>,
-    /// What is unknown, and why.
+    /// Questions that stay open, with the reason.
     open: Vec<String>,
     /// Stored reports that the judge derives to the same bytes.
     derived: Vec<String>,
     /// Verdicts that long turns contradict.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     contradictions: Vec<String>,
-    /// Files that killed processes left half written; they are no part of the record.
+    /// Half-written files of killed processes; they are not part of the record.
     half_written: Vec<String>,
-    /// Files that end with what an interrupted write left; that is no part of the record either.
+    /// Files that end with the rest of an interrupted write, which is not part of the record either.
     torn: Vec<String>,
 }
 
-/// A file that is not what it should be.
+/// A changed file.
 #[derive(Debug, Serialize)]
 struct Trouble {
     file: String,
@@ -94,7 +94,7 @@ impl Verification {
     }
 }
 
-/// What was found about a cell of a sweep.
+/// Findings on a cell of a sweep.
 #[derive(Debug, Serialize)]
 struct CellVerification {
     /// Name of its directory.
@@ -161,7 +161,7 @@ fn examine_cells(sweep: &Path) -> Result<Vec<CellVerification>> {
     Ok(cells)
 }
 
-/// That a record is whole, or what is wrong with it.
+/// Succeeds when a record is whole; the error is the text of its verification.
 #[cfg(test)]
 pub fn expect_whole(dir: &Path) -> Result<(), String> {
     let found = examine(dir, 120).map_err(|error| format!("{error:#}"))?;
@@ -205,7 +205,7 @@ fn examine(dir: &Path, width: usize) -> Result<Verification> {
         // An edit that leaves no record to read is an edit all the same.
         Err(error) if !found.changed.is_empty() => {
             let why = format!(
-                "no figure was derived again, because the record cannot be opened: {error}"
+                "the reports were not derived again, because the record cannot be opened: {error}"
             );
             found.open.push(why);
         }
@@ -224,10 +224,12 @@ fn against_manifest(check: &Check, found: &mut Verification) {
         found.changed(&difference.file, difference.what.clone());
     }
     if check.digest.is_none() {
-        let why = "there is no manifest: no run on this record has ended in order, or an older dbduel wrote it; so edits cannot be detected";
+        let why = "there is no manifest: no run on this record ended normally, or an older dbduel \
+                   wrote it; edits cannot be detected";
         found.open.push(why.to_owned());
     } else if check.is_open {
-        let why = "a run went on after the last line of the manifest and did not end in order; what it wrote is not sealed";
+        let why = "a run after the last line of the manifest did not end normally; its writes are \
+                   not sealed";
         found.open.push(why.to_owned());
     }
 }
@@ -241,7 +243,7 @@ fn left_half_written(dir: &Path) -> Result<Vec<String>> {
     Ok(below.map(|path| path.display().to_string()).collect())
 }
 
-/// What the journal says must be in the tables, and what is in the tables must be understood.
+/// Every slice that the journal says is finished must have a row, and every file must parse.
 fn in_itself(record: &Record, found: &mut Verification) {
     for complaint in &record.complaints {
         let place = match complaint.line {
@@ -283,8 +285,9 @@ fn against_reports(
     let judge = judge_of(dir);
     if let Some(other) = judge.as_ref().filter(|judge| *judge != this) {
         let why = format!(
-            "its reports were derived by dbduel {other}, and this is {this}, which may derive others; take the one whose \
-             `--version` says so, or compare them with those that `dbduel report DIR --format … --output FILE` derives"
+            "its reports were derived by dbduel {other}, and this is {this}, which may derive \
+             others; verify with the one whose `--version` matches, or compare them with those \
+             that `dbduel report DIR --format … --output FILE` derives"
         );
         found.open.push(why);
         return Ok(());
@@ -314,14 +317,15 @@ fn against_reports(
                     found.derived.push(name.clone());
                 } else if are_older {
                     let why = format!(
-                        "`{name}` was derived before the last run on the record, which did not come to write its reports; \
-                         `dbduel report {}` derives them",
+                        "`{name}` was derived before the last run on the record, which ended \
+                         before it wrote reports; `dbduel report {}` derives them",
                         dir.display()
                     );
                     found.open.push(why);
                 } else if !is_this_judge {
                     let why = format!(
-                        "`{name}` is not what this dbduel derives from the record, and no report says that it was this one, {this}"
+                        "`{name}` is not what this dbduel derives from the record, and no report \
+                         names this dbduel, {this}, as its source"
                     );
                     found.open.push(why);
                 } else {
@@ -334,14 +338,15 @@ fn against_reports(
     }
     for name in stored.difference(&known) {
         let why = format!(
-            "`{name}` has the name of a report, and none of that name is derived from the record"
+            "`{name}` is named like a report, and no report of that name is derived from the \
+             record"
         );
         found.open.push(why);
     }
     Ok(())
 }
 
-/// The files beside the record that are called reports; the manifest has no digests of them.
+/// The files beside the record that are named like reports; the manifest has no digests of them.
 fn stored_reports(dir: &Path) -> Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for entry in fs::read_dir(dir)? {
@@ -353,14 +358,14 @@ fn stored_reports(dir: &Path) -> Result<BTreeSet<String>> {
     Ok(names)
 }
 
-/// The judge that derived the stored reports, as the one for programs says.
+/// The judge that derived the stored reports, according to `report.json`.
 fn judge_of(dir: &Path) -> Option<String> {
     let text = read_text_below(dir, "report.json", DOCUMENT_BYTES_MAX).ok()?;
     let document: Value = serde_json::from_str(&text).ok()?;
     Some(document["summary"]["judged_by"].as_str()?.to_owned())
 }
 
-/// True when the report for programs covers the journal only up to an event before the last.
+/// True when `report.json` covers the journal only up to an event before the last.
 fn has_run_since(record: &Record, dir: &Path) -> bool {
     let Some((last, earlier)) = record.events.split_last() else {
         return false;
@@ -380,7 +385,7 @@ fn names(dir: &Path, stored: &BTreeSet<String>, judge: &str) -> Result<bool> {
     Ok(false)
 }
 
-/// Says where a stored report is not the derived one.
+/// Describes where a stored report differs from the derived one.
 fn compare(stored: &str, expected: &str) -> String {
     let documents = serde_json::from_str::<Value>(stored)
         .ok()
@@ -476,15 +481,15 @@ fn as_text(found: &Verification) -> String {
     for file in &found.torn {
         let _ = writeln!(
             text,
-            "  left     `{file}` ends with what an interrupted write left; it is no part of the record, and the next run \
-             on it removes it"
+            "  left     `{file}` ends with the rest of an interrupted write; it is not part of the \
+             record, and the next run on it removes it"
         );
     }
     for file in &found.half_written {
         let _ = writeln!(
             text,
-            "  left     `{file}` is half of a file that a killed dbduel was writing; it is no part of the record, and \
-             the next run on it removes it"
+            "  left     `{file}` is half of a file that a killed dbduel was writing; it is not \
+             part of the record, and the next run on it removes it"
         );
     }
     for contradiction in &found.contradictions {

@@ -58,7 +58,7 @@ fn every_shipped_experiment_is_comparable_and_asks_for_what_its_servers_take() {
         let output = audit(&[text(&path), "--dry"]);
         let said = String::from_utf8_lossy(&output.stderr);
         // That of a server that is not installed here.
-        let is_unknown = said.contains("is not known before it is fetched");
+        let is_unknown = said.contains("is unknown until it is fetched");
         let code = output.status.code();
         assert!(is_unknown || code == Some(0), "{}: {said}", path.display());
         audited += usize::from(!is_unknown);

@@ -20,14 +20,14 @@ fn check_refused(content: &[u8], expected: &str) {
 fn hostile_files_are_errors_with_file_and_line() {
     check_refused(&vec![b'x'; 10 << 20], "line 1: the line is longer");
     check_refused(&b"a\t1\n".repeat(1_000_000), "line 200001");
-    check_refused(b"version\t1\n\0\x01\x02", "line 2: this is no text");
+    check_refused(b"version\t1\n\0\x01\x02", "line 2: not a text file");
     check_refused(b"\xfe\xff\0v", "line 1: the text is in UTF-16BE");
     check_refused(b"version\t5.6\nx\t\xe4\n", "line 2: byte 3 is not UTF-8");
-    check_refused(b"version\t5.6\nx\ty\0z\n", "line 2: this is no text");
+    check_refused(b"version\t5.6\nx\ty\0z\n", "line 2: not a text file");
     check_refused(b"\xff\xfev\0e\0r\0", "line 1: the text is in UTF-16LE");
     check_refused(&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0], "line 1: ");
     check_refused(b"[mysqld]\ninnodb_io_capacity=1\n", "--product-a");
-    check_refused(b"", "nothing that an audit understands");
+    check_refused(b"", "in no format that an audit reads");
     check_refused(b"max_connections\t151\n", "no `version`");
 }
 
@@ -45,8 +45,8 @@ fn hostile_option_files_and_experiments_are_errors_too() {
     for (content, expected) in [
         (long.as_slice(), "line 2: the line is longer"),
         (latin1, "line 2: byte 5 is not UTF-8"),
-        (&utf16, "line 1: this is no text"),
-        (b"[mysqld]\nport=1\0\n", "line 2: this is no text"),
+        (&utf16, "line 1: not a text file"),
+        (b"[mysqld]\nport=1\0\n", "line 2: not a text file"),
     ] {
         let path = directory.path().join("my.cnf");
         fs::write(&path, content).unwrap();
@@ -60,7 +60,7 @@ fn hostile_option_files_and_experiments_are_errors_too() {
     for (content, expected) in [
         (long.as_slice(), "line 2: the line is longer"),
         (b"question = \"\xe4\"\n", "line 1: byte 13 is not UTF-8"),
-        (b"\0\x01", "line 1: this is no text"),
+        (b"\0\x01", "line 1: not a text file"),
     ] {
         let path = directory.path().join("duel.toml");
         fs::write(&path, content).unwrap();

@@ -52,7 +52,7 @@ fn tls_without_an_address_is_refused() {
     let tls = ["--tls", "required"];
     check_error(
         &[&[text(&dump), text(&dump)][..], &tls].concat(),
-        &["--tls is for the addresses of running servers"],
+        &["--tls applies to addresses of running servers"],
     );
     let address = "unix:/nowhere/s.sock";
     check_error(

@@ -260,7 +260,7 @@ pub fn odd_accounts(place: &Place, offer: &Offer) {
         row(offer, asked, &tcp, &TlsMode::Off, &seen);
         let why = seen.unwrap_err();
         assert!(
-            why.contains(&format!("`{asked}`, which this client does not speak")),
+            why.contains(&format!("`{asked}`, which this client does not support")),
             "{why}"
         );
         place.tell("DROP USER stranger@'%'");

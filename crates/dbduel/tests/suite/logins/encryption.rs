@@ -23,12 +23,12 @@ enum Outcome {
 }
 use Outcome::{Clear, Encrypted, Refused};
 
-const WRONG_NAME: Outcome = Refused("among its alternative names, or use mode `verify-ca`");
-const WRONG_AUTHORITY: Outcome = Refused("another authority than the one that is named");
+const WRONG_NAME: Outcome = Refused("subject alternative names, or use mode `verify-ca`");
+const WRONG_AUTHORITY: Outcome = Refused("was not signed by the listed CA");
 const OLD_VERSION: Outcome = Refused(place::OLD_VERSION);
 const NOT_OFFERED: Outcome = Refused("TLS is required but the server does not offer it");
-const UNCHECKED: Outcome = Refused("give the server one of version 3");
-const NOT_THE_NAMED: Outcome = Refused("an authority's own and none of those that are named");
+const UNCHECKED: Outcome = Refused("install a version 3 server certificate");
+const NOT_THE_NAMED: Outcome = Refused("presents a CA certificate that is not listed");
 
 fn check(offer: &Offer, shown: &str, cases: &[(&Address, TlsMode, Outcome)]) {
     for (address, tls, outcome) in cases {

@@ -98,7 +98,7 @@ fn a_statement_is_ended_when_the_server_does_not_execute_it_any_more() {
     let error = connect().query(LOST).unwrap_err();
     let error = format!("{:#}", anyhow::Error::from(error));
     assert!(
-        error.contains("the server does not execute the statement any more"),
+        error.contains("the server no longer executes the statement"),
         "{error}"
     );
 }

@@ -1,6 +1,6 @@
-//! Whether what a server shows means what was asked for, in whatever words.
+//! Decides whether the value that a server shows means the requested one.
 //!
-//! Knows how servers round, complete and rename values; not where they show them.
+//! Covers rounding, completion and renaming of values, not where they are shown.
 
 use crate::evidence::ServerEvidence;
 use crate::predict::is_left_to_the_server;
@@ -10,7 +10,7 @@ use crate::value::{Value, is_in_effect, option_value};
 /// Sizes are rounded to blocks; a value as near as this is the one asked for (a rule of thumb).
 const ROUNDING: f64 = 0.005;
 
-/// True when a server that shows `effective` for the variable `name` does what was asked for.
+/// True when a server that shows `effective` for the variable `name` does what was requested.
 pub fn is_taken(server: &ServerEvidence, name: &str, asked: &str, effective: &str) -> bool {
     let asked = asked.trim().trim_matches(['"', '\'']);
     if is_in_effect(asked, effective) {

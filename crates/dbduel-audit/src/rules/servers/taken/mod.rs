@@ -1,8 +1,8 @@
-//! R17: settings that were asked for and are not in effect.
+//! R17: requested settings that are not in effect.
 //!
-//! Servers show a setting under another name, in other words, rounded or completed; only what changes
-//! its meaning is told. Whether durability then differs is for the facts about it to say. The lab asks
-//! here too, of servers that it has just started, so that there is one answer.
+//! Servers show a setting under another name, in other words, rounded or completed; only a change of meaning is
+//! reported. Whether durability then differs is decided by its facts. The lab uses this check too, for servers that
+//! it has just started, so that there is one answer.
 
 mod meaning;
 
@@ -15,16 +15,16 @@ use crate::table::table;
 use crate::value::Value;
 use meaning::is_taken;
 
-/// A setting that was asked for and is not in effect.
+/// A requested setting that is not in effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotTaken<'a> {
     /// Its name, as variables have it.
     pub name: &'a str,
-    /// What was asked for and what became of it: `max_connections = 500 became 214`.
+    /// The request and its result: `max_connections = 500 became 214`.
     pub complaint: String,
 }
 
-/// The settings that a server was asked for and does without; none when it was not asked for its variables.
+/// Requested settings that are not in effect; empty when the server's variables were not read.
 #[must_use]
 pub fn not_taken(server: &ServerEvidence) -> Vec<NotTaken<'_>> {
     if server.variables.is_empty() {
@@ -64,7 +64,7 @@ pub fn rule(contender: &Contender<'_>) -> Option<Hit> {
     })
 }
 
-/// What became of a setting, when that is not what was asked for.
+/// The result of a setting, when it is not the requested one.
 fn complaint(server: &ServerEvidence, name: &str, asked: &str) -> Option<String> {
     let shown = if asked.is_empty() {
         name.to_owned()

@@ -1,5 +1,5 @@
-//! The user's own experiment with settings added. Comments, order and spelling stay as they are, and so do the
-//! settings of contenders that are like an amended one.
+//! Adds settings to the user's experiment. Comments, order and spelling are kept, and contenders that inherit from an
+//! amended one (`like`) keep their settings.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,13 +16,13 @@ use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use crate::commands::run::plan_of;
 
-/// Stands above what is added to an experiment.
+/// Comment above the settings added to an experiment.
 const MARK: &str = "# Added by `dbduel audit --fix`, so that the contenders are equal.\n";
 
-/// Rounds of amending: the settings of the fix, and what keeps others as they were.
+/// Rounds of amending: the settings of the fix, then those that keep inheriting contenders unchanged.
 const ROUNDS: usize = 2;
 
-/// The given experiment, amended. A contender that is like an amended one keeps what it had.
+/// Text of the amended experiment. A contender that inherits from an amended one keeps its settings.
 pub(super) fn experiment(
     given: &Path,
     text: &str,
@@ -39,7 +39,7 @@ pub(super) fn experiment(
             .with_context(|| format!("could not amend `{}`", given.display()))?;
         let (_, after) = plan_of(path, &amended, scripts).with_context(|| {
             format!(
-                "the amended experiment cannot be planned from `{}`; name a file beside `{}`",
+                "the amended experiment cannot be planned as `{}`; name a file beside `{}`",
                 path.display(),
                 given.display()
             )
@@ -51,11 +51,12 @@ pub(super) fn experiment(
         settings.extend(inherited);
     }
     bail!(
-        "the contenders take settings from each other in a way that cannot be amended; give each its own"
+        "the contenders inherit settings from each other in a way that cannot be amended; give \
+         each its own"
     )
 }
 
-/// A server that runs already is not ours to set.
+/// Refuses settings for a running server, which dbduel does not configure.
 fn refuse_running(plan: &Plan, fix: &Fix) -> Result<()> {
     let settings = fix.settings.iter();
     let on_running = settings.filter(|one| is_running(plan, &one.contender));
@@ -66,12 +67,12 @@ fn refuse_running(plan: &Plan, fix: &Fix) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "servers that run already are not set by an experiment; set these on them and audit again:\n{}",
+        "an experiment does not configure running servers; set these on them and audit again:\n{}",
         lines.join("\n")
     )
 }
 
-/// Settings that contenders took over from an amended one, with the values that they had.
+/// Settings that contenders inherited from an amended one, with their values before it was amended.
 fn inherited(
     before: &Plan,
     after: &Plan,
@@ -97,7 +98,8 @@ fn inherited(
         let shown = evidence.and_then(|evidence| evidence.variables.get(name));
         let had = before.get(key).or(shown).with_context(|| {
             format!(
-                "`{contender}` is like a contender that needs `{name}`, which its server does not have; give it settings of its own"
+                "`{contender}` inherits from a contender that needs `{name}`, a setting that its \
+                 own server lacks; give `{contender}` settings of its own"
             )
         })?;
         found.push(RemedySetting {
@@ -121,19 +123,19 @@ fn settings_by_name(plan: &Plan) -> BTreeMap<(String, String), String> {
     settings.collect()
 }
 
-/// An experiment's text with these settings; everything else, comments too, stays as it is.
+/// An experiment's text with these settings added; everything else, comments included, is unchanged.
 fn amended(text: &str, settings: &[RemedySetting]) -> Result<String> {
     let mut document: DocumentMut = text.parse()?;
     for setting in settings {
         let (table, has_lines) = settings_of(&mut document, &setting.contender)
-            .with_context(|| format!("there is no table of contender `{}`", setting.contender))?;
+            .with_context(|| format!("there is no table for contender `{}`", setting.contender))?;
         set(table, has_lines, &setting.name, &setting.value);
     }
     Ok(document.to_string())
 }
 
-/// The table of a contender's settings, made where there is none, and whether each setting in it has a line of
-/// its own, so that a comment may stand above.
+/// The table of a contender's settings, created if missing, and true when each setting has its own line, so that a
+/// comment can precede it.
 fn settings_of<'d>(
     document: &'d mut DocumentMut,
     contender: &str,
@@ -157,7 +159,7 @@ fn settings_of<'d>(
     Some((settings.as_table_like_mut()?, has_lines))
 }
 
-/// Alters the setting where it stands, under whatever spelling, or adds it at the end.
+/// Changes the setting in place, under any spelling of its name, or appends it.
 fn set(table: &mut dyn TableLike, has_lines: bool, name: &str, value: &str) {
     let mut new = match value.parse::<i64>() {
         Ok(number) if number.to_string() == value => Value::from(number),
@@ -193,7 +195,7 @@ fn set(table: &mut dyn TableLike, has_lines: bool, name: &str, value: &str) {
     }
 }
 
-/// Moves the blank before the closing brace of an inline table behind what is its last value now.
+/// Moves the blank before the closing brace of an inline table to its new last value.
 fn tidy(table: &mut dyn TableLike) {
     let mut closing = None;
     for (_, item) in table.iter_mut() {

@@ -1,4 +1,4 @@
-//! A new experiment, of servers that had none: what they were set to, and what makes them equal.
+//! A new experiment for servers without one: their settings, and those that make them equal.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use dbduel_server::{Meaning, ServerName, Version, reserved};
 
 use super::left;
 
-/// An experiment of servers that had none.
+/// Text of a new experiment for servers without one.
 pub(super) fn experiment(contest: &Gathered, addresses: &[Option<String>], fix: &Fix) -> String {
     let mut text = String::from(
         "# Written by `dbduel audit --fix`: the servers with settings that make them equal.\n",
@@ -90,7 +90,7 @@ fn compose_contender(
     }
 }
 
-/// The name of a known build, with a remark where it is another version or none is known.
+/// Name of a known build, with a remark when its version differs or no build is known.
 fn server_of(contender: &ServerEvidence) -> (Option<String>, String) {
     let (product, version) = (contender.product.word(), contender.version);
     let is_it = Version::new(version.major, version.minor, version.patch);

@@ -18,10 +18,10 @@ use dbduel_workloads::parameters::ScriptAccess;
 use super::text::wrap;
 use crate::commands::run::plan_of;
 
-/// Writes the experiment and checks that it can be planned, with as much for a script as `scripts` says.
+/// Writes the experiment and checks that it can be planned; `scripts` limits the access of workload scripts.
 ///
 /// # Errors
-/// When the file exists or cannot be written, or what was found cannot be made an experiment.
+/// When the file exists or cannot be written, or no experiment can be made of the contest.
 pub fn write(path: &Path, contest: &Gathered, fix: &Fix, scripts: ScriptAccess) -> Result<()> {
     if path.exists() {
         bail!("`{}` exists; name a new file", path.display());
@@ -39,14 +39,14 @@ pub fn write(path: &Path, contest: &Gathered, fix: &Fix, scripts: ScriptAccess) 
     fs::write(path, text).with_context(|| format!("could not write `{}`", path.display()))
 }
 
-/// What was set, and what no setting changes, for the terminal.
+/// Terminal summary: the settings added, and the differences that remain.
 #[must_use]
 pub fn summary(path: &Path, fix: &Fix, width: usize) -> String {
     let mut text = format!(
-        "\n`{}` sets {}; with that the audit says: {}.\n",
+        "\n`{}` sets {}; its audit says: {}.\n",
         path.display(),
         match fix.settings.len() {
-            0 => "nothing, for there is nothing that a setting would make equal".to_owned(),
+            0 => "nothing, because no setting would make the servers more equal".to_owned(),
             1 => "1 thing".to_owned(),
             many => format!("{many} things"),
         },
@@ -66,15 +66,14 @@ pub fn summary(path: &Path, fix: &Fix, width: usize) -> String {
     text
 }
 
-/// What the fix does not make equal, a line each: no setting changes it, the contest is about it, or it is
-/// not known.
+/// Differences that remain, one line each: no setting changes them, the contest is about them, or they are unknown.
 fn left(fix: &Fix) -> Vec<String> {
     let is_left = |finding: &&Finding| {
         finding.severity > Severity::Note || finding.kind == FindingKind::Architecture
     };
     let findings = fix.after.findings.iter().filter(is_left);
     let mut left: Vec<String> = findings
-        .map(|finding| format!("Left as it is: {}", finding.claim))
+        .map(|finding| format!("Unchanged: {}", finding.claim))
         .collect();
     left.extend(fix.refused.iter().map(|setting| {
         let RemedySetting {
@@ -82,11 +81,11 @@ fn left(fix: &Fix) -> Vec<String> {
             name,
             value,
         } = setting;
-        format!("Left out, its server does not take it: {contender}: {name} = {value}")
+        format!("Left out because its server does not accept it: {contender}: {name} = {value}")
     }));
     if !fix.unknown.is_empty() {
         left.push(format!(
-            "Not known without the machine: {}. Compare the running servers.",
+            "Unknown without the machine: {}. Audit the running servers to compare them.",
             fix.unknown.join(", ")
         ));
     }

@@ -110,7 +110,7 @@ fn commit(number: u32) -> CommitRow {
     CommitRow::of(u64::from(number), "doublewrite", range)
 }
 
-/// What the writer was promised to be safe.
+/// Data that the writer reported as safe.
 #[derive(Default)]
 struct Safe {
     slices: Vec<SliceId>,
@@ -185,7 +185,7 @@ fn measure(writer: &mut RecordWriter, number: usize, safe: &mut Safe) -> Result<
     writer.contender_file(&contender, STATUS_AFTER, uptime.as_bytes())
 }
 
-/// What the record must hold, and that its slices are those that were measured.
+/// Checks that the record has all safe data, and that its slices are those that were measured.
 #[track_caller]
 fn check_kept(dir: &Path, safe: &Safe, fault: &str) {
     let record = Record::open(dir).unwrap_or_else(|error| panic!("{fault}: {error:#}"));
@@ -212,8 +212,8 @@ fn check_kept(dir: &Path, safe: &Safe, fault: &str) {
     assert_eq!(missing, None, "{fault}");
 }
 
-/// What `dbduel verify` finds. A process that another test has just forked may hold the record's lock until it executes its
-/// program.
+/// The result of `dbduel verify`. A process that another test has just forked may hold the record's lock until it
+/// executes its program.
 #[track_caller]
 fn verified(dir: &Path, fault: &str) -> Verification {
     for _ in 0..6000 {

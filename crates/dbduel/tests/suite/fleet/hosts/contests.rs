@@ -120,7 +120,7 @@ fn a_host_that_drives_load_over_tls_is_shown_and_refused_to_a_second_contest() {
     let said = String::from_utf8_lossy(&stranger.stderr).into_owned();
     assert_eq!(stranger.status.code(), Some(1), "{said}");
     assert!(
-        said.contains("name its authority with `--ca FILE`"),
+        said.contains("give its CA certificate with `--ca FILE`"),
         "{said}"
     );
     let second = machines.output(&["run", "duel.toml", "--results", "second"]);
@@ -137,7 +137,7 @@ fn what_load_hosts_cannot_do_is_refused_at_its_place() {
     let running = "[contenders.third]\nserver = \"tcp://root@127.0.0.1:1\"\n[workload]";
     for (old, new, place, part) in [
         (load, "load = [\"load1\", \"load1\"]", "27:8", "twice"),
-        (load, "load = [\"a/b\"]", "27:8", "no name of an agent"),
+        (load, "load = [\"a/b\"]", "27:8", "not an agent's name"),
         (SERVERS, "db 1", "26:11", "address of this machine"),
         (SERVERS, "0.0.0.0", "26:11", "address of this machine"),
         ("clients = 4", "clients = 1", "27:8", "each needs a client"),

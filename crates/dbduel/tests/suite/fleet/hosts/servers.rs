@@ -285,10 +285,7 @@ fn servers_that_were_left_with_a_killed_agent_are_ended_by_the_next_contest() {
     machines.start_server_agent(DB2);
     assert_resumed(&machines, "left");
     let said = machines.said_by(DB2);
-    assert!(
-        said.contains("that an earlier run had left behind"),
-        "{said}"
-    );
+    assert!(said.contains("left behind by an earlier run"), "{said}");
 }
 
 #[test(lab, needs = &[SERVER])]
@@ -416,7 +413,7 @@ fn what_server_hosts_cannot_do_is_refused_at_its_place() {
             "8:13",
             "`second` has no host and `first` has one",
         ),
-        ("\"db1\"", "\"a/b\"", "5:8", "no name of an agent"),
+        ("\"db1\"", "\"a/b\"", "5:8", "not an agent's name"),
         (
             "clients = 4",
             "clients = 4\nserver_cores = [0]",
