@@ -1,12 +1,14 @@
 //! The names by which findings are waived and differences declared: classes, facts and rules.
 
+use dbduel_text::nearest;
+
 use super::classes::CLASSES;
 use super::defaults::Defaults;
 use super::table::table;
 use super::value::variable_name;
 use crate::rules::RULES;
 
-/// What a name stands for.
+/// The kind of item that a name refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum What {
     /// A class of facts and rules.
@@ -22,9 +24,9 @@ pub enum What {
 pub struct Code {
     /// As waivers write it.
     pub name: &'static str,
-    /// What it stands for.
+    /// The kind of item.
     pub what: What,
-    /// Its class; of a class itself.
+    /// Its class; a class is its own.
     pub class: &'static str,
     /// A title of a class or fact, the reason of a rule.
     pub about: String,
@@ -62,18 +64,18 @@ pub fn codes() -> Vec<Code> {
     codes
 }
 
-/// Whether a waiver can be about `name`: a class, a fact or a rule.
+/// Checks that a waiver can be about `name`: a class, a fact or a rule.
 ///
 /// # Errors
-/// The nearest name, and where all of them are.
+/// `name` is unknown; the text suggests the nearest name and says where to list all.
 pub fn check_waiver(name: &str) -> Result<(), String> {
     check(name, "class, fact or rule", &[])
 }
 
-/// Whether a contest can be about `name`: a class, a fact, a rule or a variable of some server.
+/// Checks that a contest can be about `name`: a class, a fact, a rule or a variable of some server.
 ///
 /// # Errors
-/// The nearest name, and where all of them are.
+/// `name` is unknown; the text suggests the nearest name and says where to list all.
 pub fn check_subject(name: &str) -> Result<(), String> {
     let servers = Defaults::servers().filter_map(|(server, _, _)| Defaults::of(server));
     let mut variables: Vec<String> = servers
@@ -105,25 +107,9 @@ fn check(name: &str, kinds: &str, variables: &[String]) -> Result<(), String> {
         .unwrap_or_default();
     let classes: Vec<&str> = CLASSES.iter().map(|class| class.id).collect();
     Err(format!(
-        "`{name}` is no {kinds} of the audit{near}; the classes are {}, and `dbduel audit --codes` lists all names with what they mean",
+        "`{name}` is no {kinds} of the audit{near}; the classes are {}; `dbduel audit --codes` lists all names and their meanings",
         classes.join(", ")
     ))
-}
-
-/// The name that was probably meant.
-pub(super) fn nearest<'c>(
-    name: &str,
-    candidates: impl Iterator<Item = &'c str>,
-) -> Option<&'c str> {
-    let name = name.trim().to_ascii_lowercase();
-    candidates
-        .map(|candidate| {
-            let distance = strsim::damerau_levenshtein(&name, &candidate.to_ascii_lowercase());
-            (distance, candidate)
-        })
-        .min_by_key(|(distance, _)| *distance)
-        .filter(|(distance, _)| *distance <= (name.len() / 3).max(1))
-        .map(|(_, candidate)| candidate)
 }
 
 #[cfg(test)]

@@ -1,16 +1,17 @@
-//! What is known about one server: its variables, counters, connections, build.
+//! Evidence about one server: its variables, counters, connections, build.
 //!
-//! Pure data. Where it was read from is for the caller to know; here it is only named for people.
+//! Pure data; its source is only named, for messages.
 
 use std::collections::BTreeMap;
 
 use dbduel_record::facts::{Build, Proof};
+use dbduel_text::Version;
 use dbduel_text::percent;
 use serde::{Deserialize, Serialize};
 
 use super::defaults::DefaultsBasis;
 use super::forms::{self, in_one_form, version_among};
-use super::server::{Product, Version};
+use super::server::Product;
 use super::value::{Value, option_value, variable_name};
 use crate::session::SetByClients;
 
@@ -23,21 +24,21 @@ const STATEMENTS: [&str; 5] = [
     "com_replace",
 ];
 
-/// Names with what a server shows for them; names are in lower case.
+/// Names with the values that a server shows; names are in lower case.
 pub type Texts = BTreeMap<String, String>;
 
-/// What is known about one contender. What was not read is empty or absent.
+/// Evidence about one contender. Parts that were not read are empty or absent.
 #[derive(Debug, Clone)]
 pub struct ServerEvidence {
     /// Name of the contender.
     pub name: String,
-    /// What it is.
+    /// Product of the server.
     pub product: Product,
     /// Its version, for comparisons.
     pub version: Version,
     /// The version as the server writes it.
     pub version_text: String,
-    /// Where all this comes from, for people.
+    /// Source of the evidence, for messages.
     pub source: String,
     /// True when `variables` follow from defaults and an option file and were not read back.
     pub is_predicted: bool,
@@ -47,28 +48,27 @@ pub struct ServerEvidence {
     pub variables: Texts,
     /// The same after the run.
     pub variables_after: Texts,
-    /// `SHOW GLOBAL STATUS` before the run, or before its last stint: a server that is started again
-    /// counts anew.
+    /// `SHOW GLOBAL STATUS` before the run, or before its last stint: counters restart with the server.
     pub status_before: Texts,
     /// The same after the run.
     pub status_after: Texts,
     /// Counters of earlier stints, each with both ends.
     pub earlier_stints: Vec<[Texts; 2]>,
-    /// Stints whose counters are lost, because the server did not live to tell them.
+    /// Stints whose counters are lost, because the server ended before they were read.
     pub stints_lost: u32,
     /// `SHOW SESSION VARIABLES` on a connection of the load.
     pub session: Texts,
-    /// What the clients of the workload set in their sessions, over what the server is set to.
+    /// Session settings that the workload's clients make; they override the server's.
     pub set_by_clients: Vec<SetByClients>,
-    /// Settings as they were asked for.
+    /// Requested settings.
     pub asked: Texts,
-    /// True when a published option file asks for them, beside variables of the same run.
+    /// True when a published option file requests them, beside variables of the same run.
     pub is_asked_by_file: bool,
-    /// What its option file asks for and the server does not take.
+    /// Lines of its option file that the server rejects.
     pub refused: Vec<RefusedOption>,
-    /// The settings of its option file with what the server makes of each, where nothing else shows that.
+    /// The settings of its option file and the effect of each, where nothing else shows that.
     pub file_settings: Vec<FileSetting>,
-    /// Files that its option file includes and that are not at hand.
+    /// Files that its option file includes and that are missing.
     pub missing_includes: Vec<MissingInclude>,
     /// Measured on the running server: `buffer_pools`, how many there really are.
     pub probe: Texts,
@@ -86,26 +86,26 @@ pub struct ServerEvidence {
     pub error_log: Option<String>,
     /// Which build it is.
     pub build: Option<Build>,
-    /// What power cuts before the contest left of its commits.
+    /// Result of the power cuts before the contest.
     pub proof: Option<Proof>,
-    /// Data and indexes by the sizes of their files, bytes; redo, undo, log and system files are not in it.
+    /// Data and indexes by the sizes of their files, bytes; without redo, undo, log and system files.
     pub data_bytes: Option<u64>,
-    /// Seconds that the server was at work during the run. Its own uptime also counts while it is frozen.
+    /// Seconds that the server worked during the run. Its own uptime also counts while it is frozen.
     pub active_s: Option<f64>,
 }
 
-/// A line of an option file that its server does not take.
+/// A line of an option file that its server rejects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedOption {
     /// Its file, line and column: `my.cnf:3:1`.
     pub place: String,
     /// Name of the option as written.
     pub option: String,
-    /// What is wrong, a sentence without its end.
+    /// The reason, a sentence without its full stop.
     pub why: String,
 }
 
-/// A setting of an option file and what its server makes of it.
+/// A setting of an option file and its effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileSetting {
@@ -113,17 +113,17 @@ pub struct FileSetting {
     pub place: String,
     /// Name as written.
     pub name: String,
-    /// What the server does with it.
+    /// How the server handles it.
     pub fate: FileSettingFate,
-    /// The variable that shows it; nothing of an option that is none.
+    /// The variable that shows it; absent for an option that is not a variable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variable: Option<String>,
-    /// What that variable shows after this line, where it is known.
+    /// Value of that variable after this line, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<String>,
 }
 
-/// What a server does with a setting of its option file.
+/// How a server handles a setting of its option file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -138,12 +138,12 @@ pub enum FileSettingFate {
     Unknown,
 }
 
-/// A file or directory that an option file includes and that is not at hand.
+/// A file or directory that an option file includes and that is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingInclude {
     /// File and line of the directive: `my.cnf:3`.
     pub place: String,
-    /// What is included.
+    /// The included path.
     pub target: String,
 }
 
@@ -161,7 +161,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// What a record says of the load's connections.
+    /// The load's connections as a record describes them.
     #[must_use]
     pub fn of(recorded: &dbduel_record::facts::Connection) -> Self {
         Connection {
@@ -177,7 +177,7 @@ impl Connection {
 }
 
 impl ServerEvidence {
-    /// Evidence of nothing but a name and a version.
+    /// Evidence with a name and a version only.
     #[must_use]
     pub fn new(name: &str, product: Product, version: Version) -> Self {
         ServerEvidence {
@@ -242,7 +242,7 @@ impl ServerEvidence {
         self.variables_after = variables;
     }
 
-    /// Keeps what was asked for, under the names and in the form that variables have.
+    /// Keeps the requested settings, under the names and in the form that variables have.
     pub fn ask(&mut self, name: &str, value: &str) {
         let name = variable_name(name);
         let value = forms::canonical(self.product, &name, value, self.version)
@@ -256,8 +256,8 @@ impl ServerEvidence {
         Value::read(self.variables.get(variable)?).number()
     }
 
-    /// How much a counter rose during the run, all stints together. `None` when an end of a stint is
-    /// missing, it went backwards, or the server was started anew between the two.
+    /// Increase of a counter during the run, summed over its stints. `None` when an end of a stint is missing, the
+    /// counter went backwards, or the server was restarted between the two readings.
     #[must_use]
     pub fn delta(&self, counter: &str) -> Option<f64> {
         let mut total = rise(&self.status_before, &self.status_after, counter)?;
@@ -267,7 +267,7 @@ impl ServerEvidence {
         Some(total)
     }
 
-    /// How much a column of a view rose in all its rows together, whose names begin with `view` and end with `.column`.
+    /// Increase of a column of a view, summed over the rows whose names begin with `view` and end with `.column`.
     #[must_use]
     pub fn delta_of_all(&self, view: &str, column: &str) -> Option<f64> {
         let is_of = |name: &&String| {
@@ -320,14 +320,14 @@ impl ServerEvidence {
         }
     }
 
-    /// What clients set a variable of their sessions to; `None` when they leave it as it is.
+    /// Value that clients set in their sessions; `None` when they leave the variable as it is.
     #[must_use]
     pub fn set_by_clients(&self, variable: &str) -> Option<&SetByClients> {
         let mut set = self.set_by_clients.iter();
         set.find(|set| set.variable == variable)
     }
 
-    /// True when nothing at all is known of a place, so that a missing name there says nothing.
+    /// True when a source was not read at all, so that a missing name means nothing.
     pub fn knows_nothing_of(&self, place: &str) -> bool {
         match place {
             "status" => self.status_after.is_empty() && self.status_before.is_empty(),
@@ -399,7 +399,7 @@ impl ServerEvidence {
     }
 }
 
-/// How much a counter rose between two looks at one server process.
+/// Increase of a counter between two readings of one server process.
 fn rise(before: &Texts, after: &Texts, counter: &str) -> Option<f64> {
     let between = |name: &str| {
         let read = |status: &Texts| Value::read(status.get(name)?).number();

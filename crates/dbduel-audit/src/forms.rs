@@ -2,15 +2,17 @@
 //!
 //! Settings of MySQL and MariaDB have one form.
 
+use dbduel_text::Version;
+
 use super::defaults::version_variable;
 use super::evidence::Texts;
-use super::server::{Product, Version};
+use super::server::Product;
 use super::{postgresql, sqlite};
 
 /// A value as a server, an option file or an experiment has it, in the form of evidence.
 ///
 /// # Errors
-/// What the server expects instead, a sentence without its end.
+/// The values that the server expects, a sentence without its full stop.
 pub fn canonical(
     product: Product,
     name: &str,

@@ -44,6 +44,7 @@ use crate::finding::FindingKind;
 
 pub use case::{Case, Contest, Stage, Waiver};
 pub use compare::{Comparison, Outcome};
+pub use dbduel_text::Version;
 pub use defaults::{Defaults, Machine, expected, version_variable};
 pub use evidence::{
     FileSetting, FileSettingFate, MissingInclude, RefusedOption, ServerEvidence, Texts,
@@ -59,7 +60,7 @@ pub use reading::Read;
 pub use rules::servers::taken::{NotTaken, not_taken};
 pub use rules::servers::work::TELLING_RATIO;
 pub use rules::{REFUSED_OPTION_FILE, RULES, Rule};
-pub use server::{Product, Version};
+pub use server::Product;
 pub use session::SetByClients;
 pub use value::option_value;
 
@@ -73,14 +74,14 @@ pub struct Identity {
     pub product: Product,
     /// Its version as the server writes it.
     pub version: String,
-    /// Where the evidence comes from.
+    /// Source of the evidence.
     pub source: String,
-    /// What a committed transaction survives.
+    /// Durability of a committed transaction, as a sentence.
     pub promise: String,
-    /// The settings of its option file, with what the server makes of each.
+    /// The settings of its option file and the effect of each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub file_settings: Vec<FileSetting>,
-    /// What power cuts before the contest left of its commits.
+    /// Result of the power cuts before the contest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
 }
@@ -90,13 +91,13 @@ pub struct Identity {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Grade {
-    /// Nothing above a note.
+    /// Notes only.
     Fair,
-    /// Something cannot be told.
+    /// Doubts that favour no side, such as missing evidence.
     Doubtful,
-    /// A side gains, or may gain, by something that is not the question.
+    /// A side gains, or may gain, by something other than the subject of the contest.
     Unfair,
-    /// The sides do not promise the same.
+    /// The sides do not make the same promises.
     NotComparable,
 }
 
@@ -128,7 +129,7 @@ impl Grade {
     }
 }
 
-/// What an audit found.
+/// Result of an audit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Audit {
@@ -136,23 +137,24 @@ pub struct Audit {
     pub contenders: Vec<Identity>,
     /// Name of the baseline.
     pub baseline: String,
-    /// What the contest claims to be.
+    /// The kind of comparison that the contest claims to be.
     pub contest: Contest,
-    /// What it is declared to be about: classes, facts, rules or variables.
+    /// Declared subject: classes, facts, rules or variables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub about: Vec<String>,
-    /// All in one word.
+    /// Grade of the whole audit.
     pub grade: Grade,
     /// Heaviest first.
     pub findings: Vec<Finding>,
-    /// Every fact of every contender beside the baseline's.
+    /// Comparison of every fact of every contender with the baseline's.
     pub comparisons: Vec<Comparison>,
     /// Waivers that no finding needed.
     pub unused_waivers: Vec<Waiver>,
 }
 
 impl Audit {
-    /// True when a reader need not hesitate; with `strict` no doubt is let pass, waived or not.
+    /// True unless the contenders are not comparable; with `strict`, only if the grade is fair. A waived finding
+    /// counts as a note, or as a doubt where durability differs.
     #[must_use]
     pub fn passes(&self, strict: bool) -> bool {
         if strict {

@@ -5,10 +5,12 @@
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
+use dbduel_text::Version;
+
 use super::defaults::{Defaults, PostgresqlUnits};
 use super::evidence::Texts;
 use super::options::{OptionFate, OptionForm};
-use super::server::{Product, Version};
+use super::server::Product;
 use super::value_table::ValueTable;
 
 const VALUES: &str = include_str!("../data/values-postgresql.tsv");
@@ -24,7 +26,7 @@ enum ValueForm {
     Integer(RangeInclusive<f64>),
     /// A number of its unit.
     Real(RangeInclusive<f64>),
-    /// None: no file sets it.
+    /// None: it cannot be set in a file.
     Fixed,
 }
 
@@ -115,7 +117,7 @@ fn show(number: f64) -> String {
 /// seconds, switches `on` and `off`.
 ///
 /// # Errors
-/// What the server expects instead, a sentence without its end.
+/// The values that the server expects, a sentence without its full stop.
 pub fn canonical(name: &str, written: &str, version: Version) -> Result<String, String> {
     let unit = unit(name, version);
     let read = match TABLE.of(name, Product::PostgreSql, version) {
@@ -184,11 +186,11 @@ fn one_of(words: &[(&'static str, &'static str)], written: &str) -> Result<Strin
     }
 }
 
-/// A number with or without a unit, as `parse_int` and `parse_real` of the server read it: hexadecimal and octal, since
-/// 12 with a fraction and rounded, with blanks around the unit.
+/// A number with or without a unit, as `parse_int` and `parse_real` of the server read it: hexadecimal and octal,
+/// since 12 with a fraction and rounded, with blanks around the unit.
 ///
 /// # Errors
-/// What is expected instead.
+/// The values that the server expects.
 fn number(
     written: &str,
     unit: Option<&'static str>,
@@ -353,7 +355,7 @@ pub fn written(name: &str, value: &str, version: Version) -> String {
     }
 }
 
-/// What a server of this version does with a setting called `written`.
+/// How a server of this version handles a setting called `written`.
 #[must_use]
 pub fn option_fate(version: Version, written: &str) -> OptionFate {
     let name = written.trim().to_ascii_lowercase();
@@ -380,10 +382,10 @@ pub fn option_fate(version: Version, written: &str) -> OptionFate {
         (major, 0) => major.to_string(),
         (major, minor) => format!("{major}.{minor}"),
     };
-    OptionFate::Refused(format!("is no setting of PostgreSQL {series}"))
+    OptionFate::Refused(format!("is not a setting of PostgreSQL {series}"))
 }
 
-/// Settings with which a server does not start, each of which it takes by itself: the one to change, and why.
+/// Settings that are valid by themselves but together keep a server from starting: the one to change, and the reason.
 #[must_use]
 pub fn contradiction(variables: &Texts) -> Option<(&'static str, String)> {
     let word = |name: &str| variables.get(name).map_or("", String::as_str);
@@ -398,7 +400,7 @@ pub fn contradiction(variables: &Texts) -> Option<(&'static str, String)> {
         let why = "`wal_level` = minimal needs `archive_mode` = off";
         Some(("wal_level", why.to_owned()))
     } else if connections > 0.0 && connections <= reserved {
-        let why = format!("`max_connections` must be more than the {reserved} that are reserved");
+        let why = format!("`max_connections` must exceed the {reserved} reserved connections");
         Some(("max_connections", why))
     } else {
         None
@@ -554,7 +556,7 @@ mod tests {
         assert!(matches!(fate("17.11", "jit"), OptionFate::Taken { .. }));
         assert_eq!(
             fate("10.23", "jit"),
-            OptionFate::Refused("is no setting of PostgreSQL 10".to_owned())
+            OptionFate::Refused("is not a setting of PostgreSQL 10".to_owned())
         );
         assert!(matches!(
             fate("17.11", "innodb_buffer_pool_size"),

@@ -1,9 +1,10 @@
 //! Which server it is: product, version, and the ranges of versions that table rows are about.
 //!
-//! Reads the texts that servers print about themselves. It does not know what any version does.
+//! Reads the texts that servers print about themselves.
 
 use std::fmt;
 
+use dbduel_text::Version;
 use serde::{Deserialize, Serialize};
 
 /// A family of servers with one history of settings.
@@ -58,7 +59,7 @@ impl Product {
         }
     }
 
-    /// The product that a person calls `name`.
+    /// The product called `name`, as people write it.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name.to_ascii_lowercase().as_str() {
@@ -134,67 +135,6 @@ impl fmt::Display for Product {
             Product::PostgreSql => "PostgreSQL",
             Product::Sqlite => "SQLite",
         })
-    }
-}
-
-/// `major.minor.patch`. What is not written is 0, so `5.7` comes before every 5.7.x.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Version {
-    /// First number.
-    pub major: u32,
-    /// Second number.
-    pub minor: u32,
-    /// Third number.
-    pub patch: u32,
-}
-
-/// Patch of the release that stands for a series: later than all that there are.
-const LAST_PATCH: u32 = 999;
-
-impl Version {
-    /// The last release of the series that this version is of.
-    #[must_use]
-    pub fn last_of_series(self) -> Self {
-        Version {
-            patch: LAST_PATCH,
-            ..self
-        }
-    }
-
-    /// The version at the start of `text`, which may go on as `-MariaDB-log` and may begin with the
-    /// `5.5.5-` that MariaDB 10 puts before its own version for the sake of old replicas.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        let text = text.trim();
-        let text = match text.strip_prefix("5.5.5-") {
-            Some(rest) if rest.starts_with(|first: char| first.is_ascii_digit()) => rest,
-            _ => text,
-        };
-        let end = text
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(text.len());
-        let mut numbers = text[..end].split('.').filter(|part| !part.is_empty());
-        let mut next = || numbers.next().map(str::parse::<u32>);
-        let major = next()?.ok()?;
-        let minor = next()?.ok()?;
-        let patch = next().unwrap_or(Ok(0)).ok()?;
-        Some(Version {
-            major,
-            minor,
-            patch,
-        })
-    }
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.patch == LAST_PATCH {
-            return write!(out, "{}.{}", self.major, self.minor);
-        }
-        write!(out, "{}.{}.{}", self.major, self.minor, self.patch)
     }
 }
 
@@ -286,29 +226,6 @@ impl Servers {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[track_caller]
-    fn check(text: &str, expected: (u32, u32, u32)) {
-        let version = Version::parse(text).unwrap();
-        assert_eq!(
-            (version.major, version.minor, version.patch),
-            expected,
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn versions_are_found_in_what_servers_print() {
-        check("5.6.24", (5, 6, 24));
-        check("5.5.5-10.11.19-MariaDB-0+deb12u1", (10, 11, 19));
-        check("11.8.6-MariaDB-0+deb13u1 from Debian", (11, 8, 6));
-        check("9.7.4-2", (9, 7, 4));
-        check("10.11", (10, 11, 0));
-        check("5.5.5", (5, 5, 5));
-        for text in ["", "MariaDB", "8", "8.", "99999999999.1"] {
-            assert_eq!(Version::parse(text), None, "{text}");
-        }
-    }
 
     #[test]
     fn products_are_told_apart_by_version_and_comment() {

@@ -3,7 +3,8 @@
 //! SQLite takes any value without an error: a word that it does not know, and a number with a suffix, become another
 //! value than the one that was meant. They are refused here.
 
-use super::codes::nearest;
+use dbduel_text::nearest;
+
 use super::defaults::Defaults;
 use super::options::{OptionFate, OptionForm};
 
@@ -51,11 +52,11 @@ fn words_of(
     Some(row.1)
 }
 
-/// A value as SQLite shows it, or as a script or an experiment has it, in the form of evidence: numbers, words in lower
-/// case, switches 0 and 1. Names that are no PRAGMAs keep theirs.
+/// A value as SQLite shows it, or as a script or an experiment has it, in the form of evidence: numbers, words in
+/// lower case, switches 0 and 1. Names that are no PRAGMAs keep theirs.
 ///
 /// # Errors
-/// What SQLite expects instead, a sentence without its end.
+/// The values that SQLite expects, a sentence without its full stop.
 pub fn canonical(name: &str, written: &str) -> Result<String, String> {
     let text = written
         .trim()
@@ -121,7 +122,7 @@ pub fn written(name: &str, value: &str) -> String {
     word.map_or_else(|| value.to_owned(), |word| word.to_ascii_uppercase())
 }
 
-/// What SQLite does with a setting called `written`. SQLite itself ignores names that it does not know.
+/// How SQLite handles a setting called `written`. SQLite itself ignores unknown names.
 #[must_use]
 pub fn option_fate(written: &str) -> OptionFate {
     let name = written.trim().to_ascii_lowercase();
@@ -139,7 +140,7 @@ pub fn option_fate(written: &str) -> OptionFate {
         .map(|near| format!(" (did you mean `{near}`?)"))
         .unwrap_or_default();
     OptionFate::Refused(format!(
-        "is no PRAGMA of SQLite that shows and takes a value{near}"
+        "is not a SQLite PRAGMA that can be read and set{near}"
     ))
 }
 
@@ -185,7 +186,7 @@ mod tests {
             assert!(refused.contains("SQLite expects"), "{refused}");
         }
         let near = OptionFate::Refused(
-            "is no PRAGMA of SQLite that shows and takes a value (did you mean `journal_mode`?)"
+            "is not a SQLite PRAGMA that can be read and set (did you mean `journal_mode`?)"
                 .to_owned(),
         );
         assert_eq!(option_fate("jurnal_mode"), near);

@@ -1,22 +1,24 @@
 //! Which values a server takes for a setting, and what it makes of them, as far as that is known without starting it.
 //!
-//! `data/values.tsv` has the form of each option's value: words, a switch, a number and its bounds. What is not
-//! in it follows from the compiled default: a number takes numbers, a switch takes switches. Anything else is not
-//! doubted. The reading is that of `my_getopt`, which both products share.
+//! `data/values.tsv` has the form of each option's value: words, a switch, a number and its bounds. For an option
+//! without a row the compiled default decides: a number takes numbers, a switch takes switches. Any other value is
+//! accepted. The reading is that of `my_getopt`, which both products share.
 
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
+use dbduel_text::Version;
+
 use super::defaults::Defaults;
 use super::evidence::ServerEvidence;
 use super::forms;
-use super::server::{Product, Version};
+use super::server::Product;
 use super::value::variable_name;
 use super::value_table::ValueTable;
 
 const VALUES: &str = include_str!("../data/values.tsv");
 
-/// What a server does with a value that it starts with.
+/// How a server handles a value that it starts with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ValueFate {
     /// It shows this afterwards: a word spelt out, a number within its bounds.
@@ -54,7 +56,7 @@ enum ValueForm {
     Flag,
     /// A whole number, and of what it is a multiple.
     Whole(Option<RangeInclusive<i128>>, i128),
-    /// A whole number that no sign may stand before.
+    /// A whole number that takes no sign.
     Natural(Option<RangeInclusive<i128>>, i128),
     /// A decimal fraction.
     Real(Option<RangeInclusive<f64>>),
@@ -287,12 +289,12 @@ impl ValueForm {
             ValueForm::One(words) | ValueForm::Exact(words) => {
                 format!("one of {}", words.join(", "))
             }
-            ValueForm::Several(words) => format!("one of {} or several of them", words.join(", ")),
+            ValueForm::Several(words) => format!("one or more of {}", words.join(", ")),
             ValueForm::Whole(..) => {
-                "a number, perhaps with one of the suffixes K, M, G, T, P, E".to_owned()
+                "a number, optionally with a suffix K, M, G, T, P or E".to_owned()
             }
             ValueForm::Natural(..) => {
-                "a number that is not negative, perhaps with one of the suffixes K, M, G, T, P, E"
+                "a number that is not negative, optionally with a suffix K, M, G, T, P or E"
                     .to_owned()
             }
             ValueForm::Real(_) => "a number without a suffix".to_owned(),
@@ -506,7 +508,7 @@ mod tests {
             "mysql-5.6.24",
             &[
                 ("innodb_buffer_pool_size", "banana", "a number"),
-                ("innodb_log_file_size", "8Q", "suffixes"),
+                ("innodb_log_file_size", "8Q", "suffix"),
                 ("innodb-io-capacity", "", "a number"),
                 ("innodb_flush_method", "O_DIRCT", "O_DIRECT_NO_FSYNC"),
                 ("transaction-isolation", "REPEATABLE READ", "SERIALIZABLE"),

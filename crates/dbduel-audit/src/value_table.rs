@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use super::server::{Product, Servers, Version};
+use dbduel_text::Version;
+
+use super::server::{Product, Servers};
 
 /// The form of each setting's value, by servers.
 pub struct ValueTable<F>(BTreeMap<&'static str, Vec<(Servers, F)>>);

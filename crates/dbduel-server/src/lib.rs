@@ -1,8 +1,8 @@
-//! Everything about getting, recognising, initialising, starting, freezing and stopping database servers privately.
+//! Database servers for private use: obtains, recognises, initialises, starts, freezes and stops them.
 //!
-//! What a user writes for a server becomes a [`ServerName`]; one of [`SOURCES`] brings its files, and
-//! [`install::install`] makes a [`Build`] of them. A [`Sandbox`] gives one contender's server its own place, and
-//! [`RunningServer`] is that server while it runs.
+//! The user's name for a server becomes a [`ServerName`]; one of [`SOURCES`] fetches its files, and
+//! [`install::install`] makes a [`Build`] of them. A [`Sandbox`] isolates one contender's server, and [`RunningServer`]
+//! is that server while it runs.
 
 mod build;
 mod catalogue;
@@ -32,13 +32,13 @@ mod tree;
 mod unpack;
 mod user_namespace;
 mod variables;
-mod version;
 
 pub use build::Build;
 pub use command::Tool;
 pub use copy::{copy_tree, tree_size};
 pub use data_files::file_sizes;
 pub use database_file::{DatabaseFile, SQLITE, id as database_file_id};
+pub use dbduel_text::Version;
 pub use digest::of_file as digests_of_file;
 pub use home::{Home, clear_unfinished, create_private_dir, unfinished};
 pub use name::{Meaning, NameError, ServerName, runs_in_process};
@@ -53,4 +53,3 @@ pub use sandbox::{DATABASE, RunningServer, Sandbox, StartError, USER, refused_by
 pub use settings::{Setting, last_mention};
 pub use sources::{Artifact, SOURCES, received_archive};
 pub use unpack::{ENDINGS as ARCHIVE_ENDINGS, unneeded as unneeded_files};
-pub use version::Version;

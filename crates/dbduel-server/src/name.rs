@@ -1,10 +1,11 @@
-//! What a user writes for `server = "…"`.
+//! The user's text in `server = "…"`.
 //!
-//! Reads the text and says which source is meant; fetches and starts nothing.
+//! Parses the text and determines its source; fetches and starts nothing.
 
 use std::fmt;
 
 use dbduel_driver::address::{AddressError, ServerAddress};
+use dbduel_text::nearest;
 
 use super::catalogue::{self, CATALOGUE, Known};
 use super::database_file::SQLITE;
@@ -15,55 +16,55 @@ use super::sources::{self, SOURCES, Source};
 pub struct ServerName {
     /// The text as written.
     pub written: String,
-    /// What it stands for.
+    /// Its meaning.
     pub meaning: Meaning,
 }
 
-/// What a server's name means.
+/// Meaning of a server's name.
 #[derive(Clone)]
 pub enum Meaning {
-    /// A server that the lab gets from a source and runs itself.
+    /// A server that the lab fetches from a source and runs itself.
     Provided {
-        /// Where it comes from.
+        /// Its source.
         source: &'static Source,
-        /// What the source is asked for.
+        /// Locator within the source.
         locator: String,
-        /// Its entry in the catalogue, when it was named by one.
+        /// Its entry in the catalogue, if named by one.
         known: Option<&'static Known>,
     },
     /// SQLite, which has no server and runs in the load process.
     InProcess,
-    /// A server that runs already. The lab talks to it and never starts, freezes or stops it.
+    /// A running server. The lab connects to it and never starts, freezes or stops it.
     Running(ServerAddress),
 }
 
-/// Why a server's name was not understood.
+/// Why a server's name is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// Neither a known server nor a scheme.
-    #[error("no server is known as `{written}`{}; `dbduel servers list` shows the known ones", did_you_mean(.suggestion))]
+    #[error("unknown server `{written}`{}; `dbduel servers list` lists the known ones", did_you_mean(.suggestion))]
     Unknown {
         /// The text as written.
         written: String,
-        /// The nearest name that would have been understood.
+        /// The nearest valid name.
         suggestion: Option<String>,
     },
-    /// The scheme is known, what follows it is not understood.
-    #[error("`{written}` is not understood: {reason}")]
+    /// A known scheme with an invalid locator.
+    #[error("invalid server `{written}`: {reason}")]
     Malformed {
         /// The text as written.
         written: String,
-        /// What is wrong and how it is written.
+        /// The fault, and the correct form.
         reason: String,
     },
-    /// A password in an address. Not repeated here.
+    /// A password in an address. The error does not repeat it.
     #[error(
-        "the server's address holds a password, which does not belong into a file that is kept in the record; write `tcp://user@host`"
+        "the server's address contains a password, which must not be in a file that the record keeps; write `tcp://user@host`"
     )]
     Password,
-    /// A user in the address of an archive or image, perhaps with a password. Not repeated here.
+    /// A user in the address of an archive or image, perhaps with a password. The error does not repeat it.
     #[error(
-        "the address says who logs in, which does not belong into a file that is kept in the record; put it into ~/.netrc (an archive), or run `skopeo login HOST` (an image)"
+        "the address contains a login, which must not be in a file that the record keeps; put the login into ~/.netrc (an archive), or run `skopeo login HOST` (an image)"
     )]
     WebLogin,
 }
@@ -76,7 +77,7 @@ fn did_you_mean(suggestion: &Option<String>) -> String {
 }
 
 impl ServerName {
-    /// Why agents, which run experiments of others, do not run this server; `None` for one that they run.
+    /// Why agents, which run other people's experiments, refuse this server; `None` for one that they run.
     #[must_use]
     pub fn objection_of_agents(&self) -> Option<String> {
         let is_permitted = match &self.meaning {
@@ -88,17 +89,17 @@ impl ServerName {
         };
         (!is_permitted).then(|| {
             format!(
-                "agents run servers of `dbduel servers list`, `installed` ones and `sqlite`; `{}` would have them run a \
-                 program, or write to a database, of the author's choice",
+                "agents run servers of `dbduel servers list`, `installed` ones and `sqlite`; `{}` would let the experiment's author run any \
+                 program or write to any database",
                 self.written
             )
         })
     }
 
-    /// Reads what the user wrote.
+    /// Parses a server's name.
     ///
     /// # Errors
-    /// [`NameError`] says what was not understood and suggests the nearest name.
+    /// [`NameError`] states the fault and suggests the nearest name.
     pub fn parse(written: &str) -> Result<Self, NameError> {
         let malformed = |reason: String| NameError::Malformed {
             written: written.to_owned(),
@@ -144,7 +145,7 @@ impl ServerName {
         }))
     }
 
-    /// A name for folders: the catalogue's id where there is one, otherwise one made of what was written.
+    /// A folder name: the catalogue's id where there is one, otherwise derived from the text.
     pub fn id(&self) -> String {
         match &self.meaning {
             Meaning::Provided {
@@ -156,7 +157,7 @@ impl ServerName {
     }
 }
 
-/// True when `server` is SQLite: in a file of the lab's own or in one that is there.
+/// True when `server` is SQLite: a file of the lab or an existing one.
 #[must_use]
 pub fn runs_in_process(server: &str) -> bool {
     match ServerName::parse(server).map(|name| name.meaning) {
@@ -181,7 +182,7 @@ impl fmt::Display for ServerName {
     }
 }
 
-/// A short folder name that two different texts do not share.
+/// A short folder name that is unique for each text.
 fn folder_name(written: &str) -> String {
     let readable: String = written
         .chars()
@@ -199,20 +200,13 @@ fn folder_name(written: &str) -> String {
 }
 
 fn suggest(written: &str, scheme: &str) -> Option<String> {
+    let schemes = || SOURCES.iter().map(|source| source.scheme);
     if written.contains(':') {
-        let near = SOURCES
-            .iter()
-            .map(|source| (strsim::damerau_levenshtein(source.scheme, scheme), source))
-            .min_by_key(|(d, _)| *d);
-        return near
-            .filter(|(distance, _)| *distance <= 2)
-            .map(|(_, source)| source.example.to_owned());
+        let near = nearest(scheme, schemes())?;
+        let source = SOURCES.iter().find(|source| source.scheme == near)?;
+        return Some(source.example.to_owned());
     }
-    let schemes = SOURCES.iter().map(|source| source.scheme);
-    if let Some(scheme) = schemes
-        .filter(|scheme| strsim::damerau_levenshtein(scheme, written) <= 2)
-        .min()
-    {
+    if let Some(scheme) = nearest(written, schemes()) {
         return Some(scheme.to_owned());
     }
     // A plain version number most likely lacks its product.
@@ -272,7 +266,7 @@ mod tests {
         refused("instaled", "did you mean `installed`");
         refused("pth:/opt/mysql", "did you mean `path:");
         refused("10.11", "did you mean `mariadb-10.11");
-        refused("", "no server is known as ``");
+        refused("", "unknown server ``");
     }
 
     #[test]

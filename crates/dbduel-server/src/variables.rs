@@ -1,14 +1,13 @@
-//! The names of variables: to tell them from abbreviations, and for suggestions when one is misspelt.
+//! Names of variables: to distinguish them from abbreviations, and to suggest corrections.
+
+use dbduel_text::nearest;
 
 use super::settings::normal_name;
 
 /// One name a line, followed by the products that have it; lines with `#` are notes.
 const NAMES: &str = include_str!("../data/variables.txt");
 
-/// A name further off than this is another word, not a slip.
-const DISTANCE_MAX: usize = 5;
-
-/// Whether some version of some product has a variable of exactly this name, given as in [`normal_name`].
+/// True when some version of some product has a variable of exactly this name, given as in [`normal_name`].
 pub fn is_variable(name: &str) -> bool {
     NAMES
         .lines()
@@ -16,7 +15,7 @@ pub fn is_variable(name: &str) -> bool {
         .any(|line| line.split_ascii_whitespace().next() == Some(name))
 }
 
-/// The name most similar to `name` that `product` has, unless `name` itself is one or nothing is similar.
+/// The name of a variable of `product` most similar to `name`; `None` if `name` is one itself or nothing is similar.
 pub fn nearest_variable(name: &str, product: &str) -> Option<&'static str> {
     let name = normal_name(name);
     let candidates = NAMES
@@ -27,11 +26,7 @@ pub fn nearest_variable(name: &str, product: &str) -> Option<&'static str> {
             let variable = words.next()?;
             words.any(|word| word == product).then_some(variable)
         });
-    candidates
-        .map(|variable| (strsim::damerau_levenshtein(variable, &name), variable))
-        .min()
-        .filter(|(distance, _)| *distance > 0 && *distance <= DISTANCE_MAX.min(name.len() / 3))
-        .map(|(_, variable)| variable)
+    nearest(&name, candidates).filter(|near| *near != name)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod designed;
 use std::process::ExitCode;
 
 use dbduel_stats::StatsError;
+use dbduel_stats::median;
 use dbduel_stats::proportion::proportion;
 use dbduel_stats::simulate::Noise;
 use designed::{
@@ -40,7 +41,7 @@ struct Cell {
     /// Widths of the interval of the closure, in shares.
     widths: Vec<f64>,
     /// Of each factor, the blocks until its effect was found.
-    found: Vec<Vec<usize>>,
+    found: Vec<Vec<f64>>,
 }
 
 fn conduct(
@@ -59,7 +60,7 @@ fn conduct(
         for (factor, found) in contest.effects_found(seed)?.into_iter().enumerate() {
             let truth = contest.true_value(&contest.design.main_effect(factor));
             is_named |= found.is_some() && truth == 0.0;
-            cell.found[factor].extend(found);
+            cell.found[factor].extend(found.map(|blocks| blocks as f64));
         }
         cell.named += usize::from(is_named);
         cell.effects_missed += usize::from(!contest.effects_are_held(seed)?);
@@ -102,8 +103,8 @@ fn main() -> Result<ExitCode, StatsError> {
             }
             let found = cell.found.iter().map(|blocks| {
                 let share = of(blocks.len());
-                median(blocks.clone()).map_or(format!("{share:.1}"), |blocks| {
-                    format!("{share:.1} ({blocks})")
+                median(&mut blocks.clone()).map_or(format!("{share:.1}"), |blocks| {
+                    format!("{share:.1} ({blocks:.0})")
                 })
             });
             let found: Vec<String> = found.collect();
@@ -161,9 +162,4 @@ fn print_second_stages(contests: u64) -> Result<bool, StatsError> {
         }
     }
     Ok(is_kept)
-}
-
-fn median(mut blocks: Vec<usize>) -> Option<usize> {
-    blocks.sort_unstable();
-    blocks.get(blocks.len() / 2).copied()
 }

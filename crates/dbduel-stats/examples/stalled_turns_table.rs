@@ -7,6 +7,7 @@
 mod stalled_turns;
 
 use dbduel_stats::StatsError;
+use dbduel_stats::median;
 use dbduel_stats::sequential::{Decider, SequentialPlan, Unit, Verdict, unit_length_s};
 use dbduel_stats::simulate::{
     FINE_NASTY, FINE_QUIET, FINE_TYPICAL, FINE_WANDERING, FineDuel, FineNoise, Noise, QUIET,
@@ -87,11 +88,6 @@ fn coverage(
     Ok(row)
 }
 
-fn median(numbers: &mut [f64]) -> f64 {
-    numbers.sort_unstable_by(f64::total_cmp);
-    numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
 /// Blocks to the verdict with differences and with totals, infinite where there is none, and verdicts that are false.
 fn cost(
     fine: FineNoise,
@@ -164,7 +160,7 @@ fn print_coverage(duels: u64) -> Result<(), StatsError> {
                     percent(row.right_or_unseen),
                     percent(row.widened),
                     percent(row.verdicts),
-                    100.0 * median(&mut row.widths),
+                    100.0 * median(&mut row.widths).unwrap_or(f64::NAN),
                 );
             }
         }
@@ -198,7 +194,9 @@ fn print_cost(duels: u64) -> Result<(), StatsError> {
             let share = |count: u64| format!("{:.1}", 100.0 * count as f64 / duels as f64);
             let found = [0, 1]
                 .map(|side| share(blocks[side].iter().filter(|at| at.is_finite()).count() as u64));
-            let at = blocks.each_mut().map(|blocks| median(blocks));
+            let at = blocks
+                .each_mut()
+                .map(|blocks| median(blocks).unwrap_or(f64::NAN));
             println!(
                 "| {machine} | {percent:.0} % | {} | {} | {} | {} | {} | {} |",
                 at[0],

@@ -163,10 +163,11 @@ pub fn hodges_lehmann(differences: &[f64]) -> Result<f64, StatsError> {
                 .map(|second| 0.5 * (first + second)),
         );
     }
-    Ok(median(&mut means))
+    Ok(median(&mut means).unwrap_or(f64::NAN))
 }
 
-/// How much larger Student's point may be than that of the usual interval for resting on slow waves alone, at any `alpha`.
+/// Largest ratio of Student's point to that of the usual interval that resting on slow waves alone may cost, at any
+/// `alpha`.
 const PRICE: f64 = 1.08;
 
 /// How much larger beyond that for each unit of `alpha`: an interval holds the truth too often by at most `alpha`, so coming
@@ -174,8 +175,8 @@ const PRICE: f64 = 1.08;
 /// by which the simulated machines of the acceptance suite are covered within two points of the promise.
 const PRICE_PER_ALPHA: f64 = 4.5;
 
-/// The waves that are slow enough to tell how well a mean is known: one in so many. The quicker ones tell of the
-/// difference between neighbours, which the mean does not have.
+/// The share of waves that are slow enough to show how well a mean is known: one in this many. The quicker ones show
+/// the difference between neighbours, which the mean does not have.
 const ONE_IN: usize = 3;
 
 /// Mean of the differences in time order with its interval, for a number of blocks fixed beforehand. Looking
@@ -242,8 +243,9 @@ pub fn mean_of_means(series: &[&[f64]], alpha: f64) -> Result<Estimate, StatsErr
     })
 }
 
-/// The slowest third of the waves of `n` differences, or as many more as [`PRICE`] asks for: their size is known by fewer
-/// figures than that of all n − 1. Never one alone, which is zero where differences are the same backwards.
+/// Number of slow waves for `n` differences: the slowest third, or as many more as [`PRICE`] requires, since their
+/// size is known from fewer figures than that of all n − 1. Never a single wave, which is zero where the series equals
+/// its own reverse.
 fn slow_waves(n: usize, alpha: f64) -> usize {
     let allowed = (PRICE + PRICE_PER_ALPHA * alpha) * t_point(n as f64 - 1.0, alpha);
     // Where even all waves have no finite point, no number of them is worth less than another.
@@ -283,9 +285,10 @@ pub fn fewest_pairs(alpha: f64) -> usize {
 pub fn minimum_detectable_effect(unit_deviation: f64, blocks: usize, alpha: f64) -> f64 {
     const WITHIN_PLAN: f64 = 1.0 - DEFAULT_RESERVE;
     const FOR_EVERY_LOOK: f64 = 1.15;
-    /// From here on Student's points are those of the normal distribution, and cost ever more to compute.
+    /// Degrees of freedom from which on Student's points equal those of the normal distribution; they cost ever more
+    /// to compute.
     const DEGREES_MAX: f64 = 1e6;
-    /// The point below which a normal value lies four times out of five.
+    /// The 80 % point of the standard normal distribution.
     const FOUR_OF_FIVE: f64 = 0.8416;
     let (n, within_plan) = (blocks as f64, WITHIN_PLAN * alpha);
     let is_probability = 0.0 < alpha && alpha < 1.0;

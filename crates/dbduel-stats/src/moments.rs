@@ -1,8 +1,8 @@
-//! Sums that every other file needs: mean, variance, median, and the percentage points of the usual distributions.
+//! Functions shared by all other files: mean, variance, median, and percentage points of the usual distributions.
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
-/// The whole part of a number of things; 0 when it is negative or not a number, the largest count when it is beyond.
+/// A number truncated to a count; 0 when it is negative or not a number, the largest count when it is beyond.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -12,8 +12,8 @@ pub(crate) fn as_count(value: f64) -> usize {
     value as usize
 }
 
-/// √(a² + b²) of two numbers that are not negative, without their squares: those of a large ratio have no place in a float.
-/// Not `f64::hypot`, which asks for the C library of 2022 (glibc 2.35) and differs between C libraries.
+/// √(a² + b²) of two non-negative numbers without their squares, which may overflow for a large ratio. Not
+/// `f64::hypot`, which needs the C library of 2022 (glibc 2.35) and differs between C libraries.
 pub(crate) fn root_of_squares(a: f64, b: f64) -> f64 {
     let (small, large) = (a.min(b), a.max(b));
     if large == 0.0 {
@@ -38,17 +38,17 @@ pub(crate) fn variance(values: &[f64]) -> f64 {
     deviation_squares(values) / (values.len() as f64 - 1.0)
 }
 
-/// Median of the values, which are reordered; NaN for an empty slice.
-pub(crate) fn median(values: &mut [f64]) -> f64 {
-    if values.is_empty() {
-        return f64::NAN;
-    }
+/// Median of the values, which are reordered: of an even number the mean of the two in the middle; `None` without values.
+#[must_use]
+pub fn median(values: &mut [f64]) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let middle = values.len() / 2;
-    if values.len() % 2 == 1 {
-        values[middle]
-    } else {
-        0.5 * (values[middle - 1] + values[middle])
+    match values.len() % 2 {
+        1 => values.get(middle).copied(),
+        _ => Some(f64::midpoint(
+            *values.get(middle.checked_sub(1)?)?,
+            values[middle],
+        )),
     }
 }
 
@@ -91,8 +91,8 @@ fn searched_point(t: &StudentsT, tail: f64) -> f64 {
     high
 }
 
-/// Half of Student's interval for a value with this standard error: infinite without degrees of freedom, and
-/// zero for an error of zero.
+/// Half of Student's interval for a value with this standard error: infinite without degrees of freedom, and zero for
+/// an error of zero.
 pub(crate) fn t_half_width(degrees: f64, alpha: f64, error: f64) -> f64 {
     // At a tiny alpha the percentage point may be infinite, and 0 · ∞ is no number.
     if error == 0.0 {
@@ -170,6 +170,6 @@ mod tests {
         assert_eq!(t_p_value(f64::NAN, 3.0), 1.0);
         assert!(t_p_value(f64::INFINITY, 3.0) < 1e-12);
         assert!(f_p_value(f64::INFINITY, 3.0, 2.0) < 1e-12);
-        assert!(median(&mut []).is_nan());
+        assert_eq!(median(&mut []), None);
     }
 }

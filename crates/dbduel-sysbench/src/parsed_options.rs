@@ -1,15 +1,16 @@
-//! From words on a command line to values of options.
+//! Parses the words of a command line into values of options.
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use dbduel_lua::{DeclaredOption, OptionKind, OptionValue};
+use dbduel_text::nearest;
 
 use super::Stop;
 use super::logger::Logger;
 use super::table::{Section, Spec};
 
-/// The most configuration files that may name one another.
+/// Most configuration files that may include one another.
 const CONFIG_FILES_MAX: usize = 16;
 
 /// An option as it was written.
@@ -17,7 +18,7 @@ const CONFIG_FILES_MAX: usize = 16;
 pub struct Written {
     /// Its name without hyphens at the front, with underscores.
     pub name: String,
-    /// The text behind `=`.
+    /// The text after `=`.
     pub value: Option<String>,
     origin: Origin,
 }
@@ -25,9 +26,9 @@ pub struct Written {
 /// Where an option was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Origin {
-    /// On the command line, as this word.
+    /// On the command line; the word.
     Word(String),
-    /// In a configuration file, at this file and line.
+    /// In a configuration file; file and line.
     File(String),
 }
 
@@ -49,7 +50,7 @@ impl Written {
         matches!(self.origin, Origin::Word(_))
     }
 
-    /// As it stands in messages.
+    /// Its form in messages.
     fn shown(&self) -> String {
         match &self.origin {
             Origin::Word(word) => word.clone(),
@@ -66,7 +67,7 @@ impl Written {
         voice.warning(&format!("unknown option {shown} is ignored"));
     }
 
-    /// The error for an unknown option; the nearest name is offered.
+    /// The error for an unknown option, with the nearest name.
     pub fn refuse_unknown(&self, nearest: Option<&str>) -> Stop {
         let hint = nearest.map_or_else(String::new, |name| format!("; did you mean --{name}?"));
         Stop::Usage(format!("invalid option: {}{hint}", self.shown()))
@@ -77,21 +78,21 @@ impl Written {
         Stop::Usage(format!("invalid option: {}", self.shown()))
     }
 
-    /// The error for another value that the option does not take.
+    /// The error for any other value that the option does not accept.
     pub fn refuse_value(&self, takes: &str) -> Stop {
         let shown = self.shown();
         Stop::Usage(format!("invalid option: {shown}; it takes {takes}"))
     }
 }
 
-/// The words, sorted but not understood.
+/// The words, sorted but not parsed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Words {
     /// The options, in order; configuration files have been read in their place.
     pub options: Vec<Written>,
     /// The test or script.
     pub test: Option<String>,
-    /// What to do with it.
+    /// The command.
     pub command: Option<String>,
 }
 
@@ -149,7 +150,7 @@ impl Words {
         *files += 1;
         if *files > CONFIG_FILES_MAX {
             return Err(Stop::Fatal(format!(
-                "more than {CONFIG_FILES_MAX} configuration files; does `{path}` name itself?"
+                "more than {CONFIG_FILES_MAX} configuration files; does `{path}` include itself?"
             )));
         }
         let text = fs::read_to_string(&path).map_err(|error| {
@@ -157,9 +158,8 @@ impl Words {
         })?;
         for (number, line) in (1..).zip(text.lines()) {
             let place = format!("{path}:{number}");
-            let line = without_quotes(line).ok_or_else(|| {
-                Stop::Fatal(format!("{place}: a quotation mark has no counterpart"))
-            })?;
+            let line = without_quotes(line)
+                .ok_or_else(|| Stop::Fatal(format!("{place}: a quotation mark is not closed")))?;
             let line = line.trim();
             // A line of a section, as option files of servers have them, says nothing to a client.
             if !line.is_empty() && !line.starts_with('[') {
@@ -230,12 +230,8 @@ impl ParsedOptions {
                 option.ignore(voice);
                 continue;
             }
-            let shown = option.name.replace('_', "-");
-            let nearest = all()
-                .map(|spec| (strsim::jaro_winkler(spec.name, &shown), spec.name))
-                .filter(|(similarity, _)| *similarity > 0.8)
-                .max_by(|a, b| a.0.total_cmp(&b.0));
-            return Err(option.refuse_unknown(nearest.map(|(_, name)| name)));
+            let names = all().map(|spec| spec.name);
+            return Err(option.refuse_unknown(nearest(&option.name, names)));
         }
         Self::of(all(), options)
     }
@@ -342,7 +338,7 @@ impl ParsedOptions {
         }
     }
 
-    /// The value that one of the words stands for.
+    /// The value of the word that the option has.
     ///
     /// # Errors
     /// When the text is none of them.
@@ -475,7 +471,8 @@ mod tests {
         fs::write(&path, format!("config-file={}", path.display())).unwrap();
         let error = general(&format!("--config-file={}", path.display())).unwrap_err();
         assert!(
-            error.to_string().contains("names itself") || error.to_string().contains("name itself")
+            error.to_string().contains("names itself")
+                || error.to_string().contains("include itself")
         );
         assert!(general("--config-file=/nonexistent").is_err());
     }

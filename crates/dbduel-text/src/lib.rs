@@ -1,15 +1,19 @@
-//! Numbers, counts and foreign text as messages, findings and reports show them.
+//! Numbers, counts, versions and foreign text as shown in messages, findings and reports.
 
 pub mod counts;
 mod lists;
+mod nearest;
 mod numbers;
 pub mod percent;
 pub mod terminal;
+mod version;
 mod visible;
 
 pub use lists::{joined, joined_texts};
+pub use nearest::nearest;
 pub use numbers::{
     FIRM_SPACE, NEAR_ONE, bytes, bytes_of, bytes_tick, bytes_unit, duration, large, latency,
     latency_tick, latency_unit, multiple, number, ratio, trimmed, trimmed_fine, units_kept,
 };
+pub use version::Version;
 pub use visible::{ORNAMENTS, escaped_json, visible, visible_inked};

@@ -1,7 +1,7 @@
-//! What the clients do: one trait and one line in a table per workload.
+//! The clients' workloads: one trait, and one line in a table per workload.
 //!
-//! A workload knows its tables, its statements and how its values are drawn. It does not time, retry,
-//! print or know a histogram.
+//! A workload defines its tables, its statements and how its values are drawn. Timing, retries, output and histograms
+//! are elsewhere.
 
 pub mod completion;
 pub mod fill;
@@ -19,18 +19,18 @@ mod sql;
 mod table;
 mod verification;
 
+use completion::{Import, ImportError};
+use dbduel_client::Clients;
 use dbduel_driver::{Connection, Dialect};
 use dbduel_record::commits::CommitRange;
 use dbduel_record::plan::Parameters;
-
-use completion::{Import, ImportError};
-use dbduel_client::Clients;
+use dbduel_text::nearest;
 pub use order_entry::UnusableData;
 use parameters::{ParameterError, ParameterSpec};
 pub use table::{OwnData, RowContent, RowWriter, Table};
 pub use verification::{CommitCheck, Condition, Moment, Verification, VerifyError};
 
-/// A workload: its tables, its parameters, what it checks, and its [clients](Clients).
+/// A workload: its tables, its parameters, its checks, and its [clients](Clients).
 pub trait Workload: Clients {
     /// Its name in experiments and records.
     fn name(&self) -> &'static str;
@@ -38,7 +38,7 @@ pub trait Workload: Clients {
     /// One sentence about it.
     fn about(&self) -> &'static str;
 
-    /// What every output must say beside a result, if anything.
+    /// Text that must accompany every result, if any.
     fn disclaimer(&self) -> Option<&'static str> {
         None
     }
@@ -70,7 +70,7 @@ pub trait Workload: Clients {
         self.resolve(given)
     }
 
-    /// Refuses resolved parameters that are each allowed but make no sense together.
+    /// Refuses resolved parameters that are each allowed but not together.
     ///
     /// # Errors
     /// Names the parameter to change.
@@ -79,74 +79,73 @@ pub trait Workload: Clients {
         Ok(())
     }
 
-    /// Names of those parameters that say how tables are stored and not what they hold: contenders may
-    /// have values of their own for them.
+    /// Names of the parameters that set how tables are stored, not their content: contenders may have their own values
+    /// for them.
     fn own_parameters(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// How many connections are to fill its tables, when the parameters say so.
+    /// Number of connections to fill its tables with, when the parameters set it.
     fn loaders(&self, parameters: &Parameters) -> Option<u32> {
         let _ = parameters;
         None
     }
 
-    /// Reads a configuration file of the program that the workload comes from; none when there is no such
-    /// thing.
+    /// Parses a configuration file of the program that the workload comes from; `None` for a workload without one.
     fn import(&self, text: &str) -> Option<Result<Import, ImportError>> {
         let _ = text;
         None
     }
 
-    /// The most clients that its data have work for, if there is a limit.
+    /// Maximum number of clients that its data have work for, if there is a limit.
     fn clients_max(&self, parameters: &Parameters) -> Option<u64> {
         let _ = parameters;
         None
     }
 
-    /// What its transactions do to its tables, for resolved parameters.
+    /// Effect of its transactions on its tables, for resolved parameters.
     fn effect(&self, parameters: &Parameters) -> Effect {
         let _ = parameters;
         Effect::Unknown
     }
 
-    /// How many clients it must have, if there is one number.
+    /// Number of clients that it needs, if there is only one.
     fn clients_exactly(&self, parameters: &Parameters) -> Option<u64> {
         let _ = parameters;
         None
     }
 
-    /// True when its clients do the same work in every slice and the slice ends when they have done it, or else at the time that
-    /// was ordered.
+    /// True for fixed work: its clients do the same work in every slice, and the slice ends when they have done it,
+    /// otherwise at the time that was ordered.
     fn has_fixed_work(&self, parameters: &Parameters) -> bool {
         let _ = parameters;
         false
     }
 
-    /// True when what a transaction costs depends on all those before it, so that servers can be compared only while they have
-    /// done the same work since their tables were filled.
+    /// True when the cost of a transaction depends on all those before it, so that servers are comparable only after
+    /// the same work since their tables were filled.
     fn depends_on_past_work(&self) -> bool {
         false
     }
 
-    /// Committed transactions of a class per second that the load must reach to count, if there is such a demand.
+    /// Required rate of a class: committed transactions per second that a load must reach to count.
     fn required_rate(&self, parameters: &Parameters, class: &str) -> Option<f64> {
         let _ = (parameters, class);
         None
     }
 
-    /// How many rows each transaction of a class inserts, deletes or indexes, if that is one number.
+    /// Rows that each transaction of a class inserts, deletes or indexes, if constant.
     fn rows_per_transaction(&self, parameters: &Parameters, class: &str) -> Option<u64> {
         let _ = (parameters, class);
         None
     }
 
-    /// True when it has statements for servers that speak this.
+    /// True when it supports servers of this dialect.
     fn speaks(&self, dialect: Dialect) -> bool {
         dialect == Dialect::MySql
     }
 
-    /// Refuses resolved parameters that servers of this dialect, which is not MySQL's, cannot do.
+    /// Refuses resolved parameters that servers of this dialect, which is not MySQL's, do not support.
     ///
     /// # Errors
     /// Names the parameter to change.
@@ -159,40 +158,40 @@ pub trait Workload: Clients {
         Ok(())
     }
 
-    /// Names of parameters that only MySQL and MariaDB have something for. Servers of another dialect are
-    /// [refused](parameters::check_dialect) values of them that are not the default.
+    /// Names of parameters that only MySQL and MariaDB support. Values other than the default are
+    /// [refused](parameters::check_dialect) for servers of another dialect.
     fn mysql_parameters(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Its tables, for resolved parameters, with statements for servers that speak this; a dialect that it does not
-    /// [speak](Workload::speaks) counts as MySQL's.
+    /// Its tables, for resolved parameters, with statements in this dialect; a dialect that it does not
+    /// [speak](Workload::speaks) is treated as MySQL's.
     fn tables(&self, dialect: Dialect, parameters: &Parameters) -> Vec<Table>;
 
-    /// How many times as many bytes as their values its tables take on disk, with all indexes, as InnoDB
-    /// stores them uncompressed.
+    /// Size of its tables on disk, with all indexes, as a multiple of the bytes of their values, as InnoDB stores them
+    /// uncompressed.
     fn disk_per_value(&self) -> f64 {
         1.5
     }
 
-    /// Names of the parameters that say how many rows there are.
+    /// Names of the parameters that set the number of rows.
     fn size_parameters(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// How it makes its tables and takes them away, when only it knows how; it has no [`Workload::tables`] then.
+    /// How it makes and drops its tables, if only the workload itself can; it has no [`Workload::tables`] then.
     fn own_data(&self) -> Option<&dyn OwnData> {
         None
     }
 
-    /// Statements for servers that speak this, which run one after another when all tables are filled and finished.
+    /// Statements in this dialect that run one after another when all tables are filled and finished.
     fn post_load_sql(&self, dialect: Dialect, parameters: &Parameters) -> Vec<String> {
         let _ = (dialect, parameters);
         Vec::new()
     }
 
-    /// Looks whether the tables in the connection's default database are this workload's, are complete
-    /// and fit the parameters, as far as that can be told at once.
+    /// Checks that the tables in the connection's default database are this workload's, are complete and fit the
+    /// parameters, as far as a quick check can show.
     ///
     /// # Errors
     /// [`VerifyError`] says whose tables they are, or what does not fit.
@@ -205,12 +204,11 @@ pub trait Workload: Clients {
         Ok(())
     }
 
-    /// Looks whether its data, in the connection's default database, are what they must be. A workload
-    /// whose data obey no rules has no conditions.
+    /// Checks the conditions of its data, in the connection's default database. A workload whose data follow no rules
+    /// has none.
     ///
     /// # Errors
-    /// [`VerifyError`] when the data cannot be looked at or are not this workload's; a condition that
-    /// does not hold is no error.
+    /// [`VerifyError`] when the data cannot be read or are not this workload's; a violated condition is not an error.
     fn verify(
         &self,
         parameters: &Parameters,
@@ -221,17 +219,17 @@ pub trait Workload: Clients {
         Ok(Verification::default())
     }
 
-    /// Whether its clients keep a durability log of acknowledged commits.
+    /// Whether its clients keep a durability log.
     fn keeps_commit_log(&self) -> bool {
         false
     }
 
-    /// Looks for what servers acknowledged, which the load process kept, in the connection's default
-    /// database. A workload that keeps no such log has none to compare.
+    /// Checks that the commits of a durability log are in the connection's default database. A workload without such a
+    /// log has none to compare.
     ///
     /// # Errors
-    /// [`VerifyError`] when the data cannot be looked at, are not this workload's, or the log is not; a
-    /// lost commit is no error.
+    /// [`VerifyError`] when the data cannot be read, or data or log are not this workload's; a lost commit is not an
+    /// error.
     fn verify_commits(
         &self,
         parameters: &Parameters,
@@ -243,20 +241,20 @@ pub trait Workload: Clients {
     }
 }
 
-/// What transactions do to tables.
+/// Effect of transactions on tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// They read.
     Reads,
-    /// They change rows, and as many remain.
+    /// They change rows but not their number.
     Changes,
-    /// They add rows or take rows away.
+    /// They insert or delete rows.
     ChangesRowCount,
-    /// The workload does not know.
+    /// The workload cannot tell.
     Unknown,
 }
 
-/// Every workload that needs nothing but its parameters.
+/// Every workload that is complete without further files.
 pub const WORKLOADS: &[&dyn Workload] = &[
     &oltp::Oltp::POINT_SELECT,
     &oltp::Oltp::READ_ONLY,
@@ -275,19 +273,19 @@ pub const WORKLOADS: &[&dyn Workload] = &[
     &insert_benchmark::InsertBenchmark,
 ];
 
-/// There is no workload of that name.
+/// No workload has that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no workload `{name}`{}; `dbduel workloads` lists what there is", parameters::suggestion(*nearest)
+    "there is no workload `{name}`{}; `dbduel workloads` lists all workloads", parameters::suggestion(*nearest)
 )]
 pub struct UnknownWorkload {
-    /// What was asked for.
+    /// The requested name.
     pub name: String,
     /// The most similar name, when there is one.
     pub nearest: Option<&'static str>,
 }
 
-/// The workload of that name; `_` is as good as `-`.
+/// The workload of that name; `_` and `-` are equivalent.
 ///
 /// # Errors
 /// Names the most similar workload.
@@ -307,7 +305,7 @@ pub fn find(name: &str) -> Result<&'static dyn Workload, UnknownWorkload> {
             // What it is derived from, and people look for.
             Some(order_entry::OrderEntry.name())
         } else {
-            parameters::nearest(&wanted, names)
+            nearest(&wanted, names)
         },
     })
 }

@@ -1,11 +1,12 @@
-//! Parameters of workloads: what there is, what is allowed, and what holds when nothing is said.
+//! Parameters of workloads: names, allowed values and defaults.
 //!
-//! Knows no statement. After [`resolve`] every parameter has a value and no default is applied again.
+//! After [`resolve`] every parameter has a value and no default is applied again.
 
 use std::fmt;
 
 use dbduel_driver::Dialect;
 use dbduel_record::plan::Parameters;
+use dbduel_text::nearest;
 use serde_json::Value;
 
 use super::Workload;
@@ -15,15 +16,15 @@ use super::Workload;
 pub struct ParameterSpec {
     /// Name, with underscores. `-` is accepted for `_` wherever parameters are read.
     pub name: &'static str,
-    /// What values it takes.
+    /// Allowed values.
     pub kind: Kind,
-    /// Its value when none is given.
+    /// Default value.
     pub default: Default,
-    /// What it means, in a sentence.
+    /// Description, one sentence.
     pub about: &'static str,
 }
 
-/// What values a parameter takes.
+/// Allowed values of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
     /// A whole number.
@@ -62,7 +63,7 @@ pub enum Default {
 }
 
 impl Default {
-    /// The default as it stands in a plan.
+    /// The default as it is written in a plan.
     #[must_use]
     pub fn value(&self) -> Value {
         match *self {
@@ -87,19 +88,19 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A parameter that cannot be used.
+/// A parameter that is invalid or unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("parameter `{parameter}` {why}{}", suggestion(*nearest))]
 pub struct ParameterError {
     /// Its name, as it was given.
     pub parameter: String,
-    /// What is wrong, as the end of a sentence that begins with the parameter.
+    /// The problem, as the end of a sentence that begins with the parameter.
     pub why: String,
     /// The most similar name or word, when there is one.
     pub nearest: Option<&'static str>,
 }
 
-/// The end of a message that names something similar to what was asked for; empty without.
+/// End of a message with the most similar name; empty without one.
 pub(super) fn suggestion(nearest: Option<&'static str>) -> String {
     nearest
         .map(|name| format!(" (did you mean `{name}`?)"))
@@ -107,8 +108,8 @@ pub(super) fn suggestion(nearest: Option<&'static str>) -> String {
 }
 
 impl ParameterSpec {
-    /// The value in the parameter's own type, when it is allowed. Text that reads as a number or switch
-    /// is taken for one, since a command line knows nothing else.
+    /// The value in the parameter's own type, when it is allowed. Text that parses as a number or switch is accepted,
+    /// since values from a command line are text.
     ///
     /// # Errors
     /// Says what is allowed.
@@ -163,12 +164,12 @@ fn display(value: &Value) -> String {
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// What a script that is the workload may do while its options are learned.
+/// Permissions of a script that is the workload, while its options are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScriptAccess {
-    /// Nothing outside of its own state: it is only looked at.
+    /// Nothing outside its own state.
     Confined,
-    /// All that a program may do that one runs.
+    /// Everything that a program run by the user may do.
     Full,
 }
 
@@ -180,7 +181,7 @@ pub fn resolve(workload: &dyn Workload, given: &Parameters) -> Result<Parameters
     workload.resolve(given)
 }
 
-/// As [`resolve`]; a script may do as much as `access` says.
+/// As [`resolve`]; a script runs with the permissions of `access`.
 ///
 /// # Errors
 /// As [`resolve`].
@@ -198,7 +199,7 @@ pub fn resolve_with(
 /// Refuses a number of clients for which the workload, with resolved parameters, has no work.
 ///
 /// # Errors
-/// Says how many it has work for.
+/// Says the allowed number.
 pub fn check_clients(
     workload: &dyn Workload,
     parameters: &Parameters,
@@ -226,7 +227,7 @@ pub fn check_clients(
     Ok(())
 }
 
-/// Refuses resolved parameters that servers of this dialect have nothing for.
+/// Refuses resolved parameters that servers of this dialect do not support.
 ///
 /// # Errors
 /// The first parameter of [`Workload::mysql_parameters`] that is not at its default.
@@ -248,7 +249,7 @@ pub fn check_dialect(
             return Err(ParameterError {
                 parameter: spec.name.to_owned(),
                 why: format!(
-                    "cannot be `{}` on {}, which has no such thing; leave it out",
+                    "cannot be `{}` on {}, which does not support it; leave it out",
                     display(value),
                     dialect.product()
                 ),
@@ -262,7 +263,7 @@ pub fn check_dialect(
 /// The first major version of PostgreSQL with partitions by hash.
 const HASH_PARTITIONS_SINCE: u32 = 11;
 
-/// Refuses resolved parameters that a server of this version has nothing for; `version` is as the server writes it.
+/// Refuses resolved parameters that a server of this version does not support; `version` is as the server reports it.
 ///
 /// # Errors
 /// `partitions`, on PostgreSQL before 11.
@@ -283,7 +284,7 @@ pub fn check_version(
         Some(count @ 2..) if dialect == Dialect::PostgreSql && is_older => Err(ParameterError {
             parameter: PARTITIONS.to_owned(),
             why: format!(
-                "cannot be {count} on PostgreSQL {version}: partitions by hash came with {HASH_PARTITIONS_SINCE}; \
+                "cannot be {count} on PostgreSQL {version}: partitions by hash need version {HASH_PARTITIONS_SINCE}; \
                  set `{PARTITIONS} = 1`, best for all contenders"
             ),
             nearest: None,
@@ -325,20 +326,8 @@ pub(super) fn check_all(
     Ok(resolved)
 }
 
-/// The most similar of the names, unless all are too far away to be meant.
-pub(super) fn nearest(
-    name: &str,
-    names: impl Iterator<Item = &'static str>,
-) -> Option<&'static str> {
-    names
-        .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
-        .filter(|(similarity, _)| *similarity > 0.7)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, candidate)| candidate)
-}
-
-/// Reads resolved parameters in their types. A parameter that is missing or of another type, which
-/// [`resolve`] rules out, reads as zero, off or empty.
+/// Resolved parameters in their types. A parameter that is missing or of another type, which [`resolve`] rules out,
+/// reads as zero, off or empty.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Resolved<'a>(pub &'a Parameters);
 
@@ -347,7 +336,7 @@ impl<'a> Resolved<'a> {
         self.0.get(name).and_then(Value::as_i64).unwrap_or_default()
     }
 
-    /// A count, which is never negative.
+    /// A count, which is not negative.
     pub(super) fn count(self, name: &str) -> u64 {
         self.integer(name).try_into().unwrap_or_default()
     }

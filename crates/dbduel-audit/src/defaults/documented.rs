@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use dbduel_text::Version;
+
 use super::{Defaults, Machine};
 use crate::evidence::ServerEvidence;
 use crate::expression::{self, Expression};
-use crate::server::{Product, Servers, Version};
+use crate::server::{Product, Servers};
 use crate::value::Value;
 
 const DOCUMENTED: &str = include_str!("../../data/documented.tsv");
@@ -20,12 +22,12 @@ pub struct Documented {
     pub on: Servers,
     /// Its default; `None` when these servers do not have the variable.
     pub value: Option<Expression>,
-    /// True when a recorded server is among them, which by a test of the table shows the same.
+    /// True when the range includes a recorded server; a test checks that this server shows the same default.
     pub is_confirmed: bool,
 }
 
 impl Documented {
-    /// What the default follows from: variables, and facts of the machine.
+    /// Inputs of the default: variables and facts of the machine.
     #[must_use]
     pub fn follows_from(&self) -> Vec<&str> {
         self.value
@@ -40,7 +42,7 @@ impl Documented {
         !self.follows_from().is_empty()
     }
 
-    /// Sets the default of a row that follows from nothing else.
+    /// Sets the default of a row that has no inputs.
     pub fn put_constant(&self, evidence: &mut ServerEvidence) {
         match self.value_of(evidence) {
             Some(value) => evidence.variables.insert(self.variable.to_owned(), value),
@@ -48,8 +50,7 @@ impl Documented {
         };
     }
 
-    /// The default as the server would show it; `None` when it has none, or when what it follows from is
-    /// not known.
+    /// The default as the server would show it; `None` when it has none, or when an input is unknown.
     #[must_use]
     pub fn value_of(&self, evidence: &ServerEvidence) -> Option<String> {
         let mut look_up = |name: &str| match name.split_once('.') {
@@ -105,7 +106,7 @@ pub(super) fn parse(text: &'static str) -> Result<Rows, String> {
     Ok(rows)
 }
 
-/// What is documented of a variable's default on this server.
+/// Documented default of a variable on this server.
 pub(super) fn row(
     variable: &str,
     product: Product,
@@ -121,7 +122,7 @@ pub(super) fn rows() -> impl Iterator<Item = &'static Documented> {
     ROWS.values().flatten()
 }
 
-/// Names of the variables of which something is documented for a product.
+/// Variables with a documented default for a product.
 pub(super) fn variables(product: Product) -> impl Iterator<Item = String> {
     let is_about = move |row: &Documented| row.on.is_about(product);
     ROWS.iter()
@@ -136,8 +137,8 @@ pub fn following(product: Product, version: Version, name: &str) -> Vec<&'static
     ROWS.values().flatten().filter(follows).collect()
 }
 
-/// Computes derived defaults, each after those that it follows from. What cannot be computed is undetermined,
-/// and what follows from an inferred default is inferred.
+/// Computes derived defaults in the order of their dependencies. A default that cannot be computed is undetermined,
+/// and one that depends on an inferred default is inferred.
 pub(super) fn compute(evidence: &mut ServerEvidence, derived: &[&Documented]) {
     for row in derived {
         evidence.variables.remove(row.variable);

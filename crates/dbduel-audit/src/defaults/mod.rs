@@ -1,7 +1,7 @@
 //! Compiled defaults: as recorded from servers, and, for the versions between those, as documented.
 //!
-//! A default that no recorded server bears out is marked as inferred. A default that follows from the
-//! machine or from the build is computed for the machine that is described, or left open.
+//! A default that no recorded server confirms is marked as inferred. A default that follows from the machine or from
+//! the build is computed for the described machine, or left open.
 
 mod documented;
 #[cfg(test)]
@@ -11,9 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use dbduel_record::facts::Host;
+use dbduel_text::Version;
 
 use super::evidence::{ServerEvidence, Texts};
-use super::server::{Product, Version};
+use super::server::Product;
 
 pub use documented::following;
 
@@ -30,7 +31,7 @@ pub(crate) const POSTGRESQL: &str = include_str!("../../data/defaults-postgresql
 /// A recorded build that stands for no other: a 32-bit server under the name of a 64-bit one.
 const ODD_BUILD: &str = "mysql-5.6.21";
 
-/// The machine that a server is to run on, as far as it is described.
+/// The machine that a server is meant to run on, as far as it is described.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Machine {
     /// Logical processors that the server may use.
@@ -42,7 +43,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// What is known of a machine that was read.
+    /// The same facts of a machine that was read.
     #[must_use]
     pub fn of(host: &Host) -> Self {
         Machine {
@@ -53,7 +54,7 @@ impl Machine {
     }
 }
 
-/// How well the variables of a server that was not asked are known.
+/// How reliably the variables of a server are known when they were not read from it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DefaultsBasis {
     /// The machine that defaults are computed for.
@@ -161,8 +162,8 @@ impl PostgresqlUnits {
     }
 }
 
-/// What a server of this version shows on this machine when nothing is set, and how well that is known.
-/// A version without a patch stands for its series. `None` when nothing is recorded of the product.
+/// The variables that a server of this version shows on this machine with nothing set, and how reliably they are
+/// known. A version without a patch stands for its series. `None` for a product without recorded servers.
 #[must_use]
 pub fn expected(
     name: &str,
@@ -214,7 +215,7 @@ pub fn expected(
     Some(evidence)
 }
 
-/// True for what is decided when a server is built, which neither its version nor its settings say.
+/// True for a variable that is fixed when a server is built and that follows from neither version nor settings.
 #[must_use]
 pub fn is_of_the_build(variable: &str) -> bool {
     const OTHERS: &[&str] = &[
@@ -260,7 +261,7 @@ fn release_of(product: Product, version: Version) -> Version {
 
 /// The recorded servers that a version lies between.
 struct Recorded {
-    /// The one that stands in where nothing else is known.
+    /// Fallback where nothing else is known.
     nearest: Defaults,
     nearest_version: Version,
     /// True when it is of the same series.
@@ -321,8 +322,8 @@ impl Recorded {
         self.is_of_series || (self.below.is_some() && self.above.is_some())
     }
 
-    /// True when the recorded servers alone say what a default is: it is of this series, or the same
-    /// before and after it.
+    /// True when recorded servers alone determine the default: one of this series, or equal defaults before and after
+    /// it.
     fn agree_on(&self, variable: &str) -> bool {
         let of = |defaults: &Option<Defaults>| {
             let defaults = defaults.as_ref()?;
@@ -334,7 +335,7 @@ impl Recorded {
                 .is_some_and(|(below, above)| below == above)
     }
 
-    /// Where the defaults come from, for people.
+    /// Source of the defaults, for messages.
     fn describe(&self, evidence: &ServerEvidence) -> String {
         if self.is_of_series {
             return format!("the defaults of {}", self.nearest.server);

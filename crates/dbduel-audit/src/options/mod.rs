@@ -5,31 +5,33 @@
 
 mod recorded;
 
-use super::codes::nearest;
-use super::server::{Product, Version};
+use dbduel_text::Version;
+use dbduel_text::nearest;
+
+use super::server::Product;
 use super::{postgresql, sqlite};
 pub use recorded::recorded_names;
 use recorded::{Known, is_recorded, known, misspelt, takers, whole_name, whole_names};
 
-/// What a server does with an option in its option file.
+/// How a server handles an option in its option file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OptionFate {
     /// It takes the option.
     Taken {
         /// The whole name of the option, lower case with underscores.
         name: String,
-        /// What the form of the name makes of the value.
+        /// Effect of the form of the name on the value.
         form: OptionForm,
     },
     /// It accepts the option and does nothing.
     Ignored,
-    /// It does not start; why, a clause that follows the option's name.
+    /// It does not start; the reason is a clause that follows the option's name.
     Refused(String),
-    /// It is not known: plugins bring options of their own, and not every series is recorded.
+    /// Unknown: plugins bring options of their own, and not every series is recorded.
     Unknown,
 }
 
-/// What a prefix before the name of an option makes of its value.
+/// Effect of a prefix before the name of an option on its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptionForm {
     /// No prefix: the value is what is written.
@@ -70,7 +72,7 @@ pub fn option_fate(product: Product, version: Version, written: &str) -> OptionF
                 return match is_loose {
                     true => OptionFate::Ignored,
                     false => OptionFate::Refused(
-                        "is not in lower case, as names of options are".to_owned(),
+                        "is not in lower case, as option names must be".to_owned(),
                     ),
                 };
             }
@@ -236,12 +238,12 @@ fn why_refused(product: Product, version: Version, name: &str) -> String {
     let taken = whole_names("").filter(|option| known(product, version, option) == Known::Takes);
     match nearest(name, taken) {
         Some(near) => is_none_but(near),
-        None => "is no option of it".to_owned(),
+        None => "is not an option of this server".to_owned(),
     }
 }
 
 fn is_none_but(near: &str) -> String {
-    format!("is no option of it (did you mean `{near}`?)")
+    format!("is not an option of this server (did you mean `{near}`?)")
 }
 
 #[cfg(test)]

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::LazyLock;
 
+use dbduel_text::Version;
 use strsim::damerau_levenshtein;
 
 use crate::defaults::POSTGRESQL;
-use crate::server::{Product, Servers, Version};
+use crate::server::{Product, Servers};
 
 const OPTIONS: &str = include_str!("../../data/options.tsv");
 const CHANGES: &str = include_str!("../../data/option-changes.tsv");
 
-/// Whether a server knows a whole name.
+/// How a server handles a whole name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Known {
     Takes,
@@ -49,7 +50,7 @@ static DOCUMENTED: LazyLock<Vec<Change>> =
 /// Shorter names lie one letter apart without being each other's misspelling.
 const MISSPELT_LENGTH_MIN: usize = 8;
 
-/// Beginnings of options that plugins and other builds bring, so that no list of a server tells of them.
+/// Prefixes of options that plugins and other builds bring, so that no server lists them.
 const OF_PLUGINS: &[&str] = &[
     "audit_log",
     "auth_",
@@ -105,7 +106,7 @@ const OF_PLUGINS: &[&str] = &[
     "wsrep",
 ];
 
-/// What a server does with an option of this whole name.
+/// How a server handles an option of this whole name.
 pub(super) fn known(product: Product, version: Version, name: &str) -> Known {
     let change = DOCUMENTED
         .iter()

@@ -1,7 +1,6 @@
 //! The tables of facts, as they stand in `data`: compiled in, parsed once.
 //!
-//! Knows the notation and nothing of any server. A table that breaks its own rules is a mistake in
-//! the program, which the tests here find.
+//! A table that breaks its own rules is a mistake in the program, which the tests here find.
 
 #[cfg(test)]
 mod coverage;
@@ -10,9 +9,11 @@ mod notation;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
+use dbduel_text::Version;
+
 use super::classes::{Class, Weight};
 use super::expression::Expression;
-use super::server::{Product, Servers, Version};
+use super::server::{Product, Servers};
 use super::value::Value;
 
 const FILES: &[&str] = &[
@@ -37,7 +38,7 @@ pub enum Compare {
     List,
     /// Lists of `name=value`; only names that both have count.
     Flags,
-    /// Numbers, the same where both sides have such a thing at all, which 0 says that they have not.
+    /// Numbers that must be equal where both sides have the feature; 0 means that a side has none.
     WhereBoth,
 }
 
@@ -61,7 +62,7 @@ pub struct Fact {
     pub name: String,
     /// The class that it belongs to.
     pub class: &'static Class,
-    /// What it is, for people.
+    /// Title, for messages.
     pub title: String,
     /// Unit of a number; empty without one.
     pub unit: String,
@@ -73,13 +74,13 @@ pub struct Fact {
     pub asked_weight: Weight,
     /// Which value is the faster one.
     pub faster: Faster,
-    /// What an equalised experiment aims at; the baseline's value when absent.
+    /// The target of an equalised experiment; the baseline's value when absent.
     pub target: Option<Expression>,
-    /// What values mean, where they do not speak for themselves.
+    /// Names of values, where a bare value would be unclear.
     pub labels: BTreeMap<String, String>,
     /// Why a difference matters.
     pub why: String,
-    /// What to do where no setting makes it equal.
+    /// Action where no setting makes it equal.
     pub remedy: Option<String>,
     /// How the value is found, by server.
     pub rows: Vec<Row>,
@@ -100,16 +101,16 @@ pub struct Row {
     pub is_architecture: bool,
     /// True when a fix may make the value larger and not smaller.
     pub is_raise_only: bool,
-    /// What an equalised experiment aims at where one of these servers takes part; the fact's target when absent.
+    /// The target where one of these servers takes part; the fact's target when absent.
     pub target: Option<Expression>,
-    /// What values are called on these servers; the fact's own labels when absent.
+    /// Labels of values on these servers; the fact's own labels when absent.
     pub labels: BTreeMap<String, String>,
-    /// How we know.
+    /// Source of the row.
     pub source: String,
 }
 
 impl Row {
-    /// True when the value is what it is by the product's design, beside a server of a related product or of another one.
+    /// True when the product's design determines the value, beside a server of a related product or of another one.
     #[must_use]
     pub fn is_by_design(&self, is_beside_relative: bool) -> bool {
         self.is_architecture && (self.set.is_empty() || !is_beside_relative)
@@ -156,11 +157,11 @@ pub fn show_bytes(bytes: f64) -> String {
     format!("{rounded} {unit}")
 }
 
-/// Why variables are not compared that differ between any two servers.
+/// Reason for not comparing variables that differ between any two servers.
 const OF_THE_INSTANCE: &str = "name of an instance, a place or a moment";
 
 #[derive(Debug)]
-/// All facts, and what is known of variables besides.
+/// All facts, and the variables that are not compared or not recorded.
 pub struct Table {
     /// The facts, in the order of the classes.
     pub facts: Vec<Fact>,
@@ -178,7 +179,7 @@ impl Table {
         self.facts.iter().find(|fact| fact.name == name)
     }
 
-    /// Why a variable is not compared, when it is one of those.
+    /// The reason for not comparing a variable; `None` for one that is compared.
     #[must_use]
     pub fn why_ignored(&self, variable: &str) -> Option<&str> {
         self.ignored

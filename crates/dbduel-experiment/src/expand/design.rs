@@ -1,26 +1,27 @@
-//! From two contenders and what they differ in to the contenders of a design.
+//! Builds the contenders of a design from two contenders and their differences.
 //!
-//! The contenders stand in the experiment as if they had been written, with the places of what they were made from.
+//! The contenders are added to the experiment as if written there, with the places of their sources.
 
 use std::collections::BTreeSet;
 
 use dbduel_record::design::{ChangeKind, Design, DesignChange, DesignFactor};
 use dbduel_server::{Meaning, ServerName};
 use dbduel_stats::attribution::FactorialDesign;
+use dbduel_text::nearest;
 
 use crate::experiment::attribute::{Attribute, WrittenFactor};
-use crate::experiment::document::{Located, Report, Troubles, nearest};
+use crate::experiment::document::{Located, Report, Troubles};
 use crate::experiment::{
     self, Contender, Experiment, ExperimentFile, Setting, WrittenParameter, normalised_name,
     resolved,
 };
 
-/// How the server is called among the factors.
+/// Name of the server among the factors.
 const SERVER: &str = "server";
-/// Most factors of a design: 32 servers.
+/// Limit of factors of a design: 32 servers.
 const FACTORS_MAX: usize = 15;
 
-/// Something in which the two contenders differ: its value on each.
+/// A difference between the two contenders: its value in each.
 struct Difference {
     change: DesignChange,
     values: [Value; 2],
@@ -34,7 +35,7 @@ enum Value {
     Table(WrittenParameter),
 }
 
-/// The experiment with the contenders of its design, and the design.
+/// Adds the contenders of the design to the experiment; also returns the design.
 ///
 /// # Errors
 /// Names that do not exist or do not differ, and contenders whose difference cannot be divided, with line and column.
@@ -64,7 +65,7 @@ fn complete(
         let name = server.and_then(|server| ServerName::parse(&server.value).ok());
         if name.is_some_and(|name| matches!(name.meaning, Meaning::Running(_))) {
             let message = format!(
-                "`{}` runs already; contenders between two have settings of their own, so their servers must be dbduel's to start",
+                "`{}` is a running server; contenders of a design have their own settings, so dbduel must start their servers",
                 end.name.value
             );
             report.add(&end.server_span(), message);
@@ -76,16 +77,16 @@ fn complete(
     if !(2..=FACTORS_MAX).contains(&factors.len()) {
         let message = match factors.len() {
             0 => format!(
-                "`{}` and `{}` do not differ in anything that is set",
+                "`{}` and `{}` do not differ in any setting",
                 from.name.value, to.name.value
             ),
             1 => format!(
-                "`{}` and `{}` differ in one factor only, `{}`; their duel shows what it does",
+                "`{}` and `{}` differ in one factor only, `{}`; their duel shows its effect",
                 from.name.value, to.name.value, factors[0].name
             ),
             many => format!(
-                "`{}` and `{}` differ in {many} factors, at most {FACTORS_MAX} can be divided; list those that matter in \
-                 `factors` of [attribute], and all others are one more",
+                "`{}` and `{}` differ in {many} factors, at most {FACTORS_MAX} are possible; list those that matter in \
+                 `factors` of [attribute]; all others become one more factor",
                 from.name.value, to.name.value
             ),
         };
@@ -161,14 +162,14 @@ fn ends<'e>(
         (Some(name), ..) => named(name)?,
         (None, Some(only), None) => only,
         _ => {
-            let message = "there are several contenders beside the baseline; name one with `to` in [attribute]";
+            let message = "there are several contenders besides the baseline; name one with `to` in [attribute]";
             report.add(&attribute.span, message);
             return None;
         }
     };
     if from.name.value == to.name.value {
         let message = format!(
-            "`{}` is the baseline, and does not differ from itself",
+            "`{}` is the baseline; `to` needs another contender",
             to.name.value
         );
         report.add(
@@ -180,7 +181,7 @@ fn ends<'e>(
     Some([from, to])
 }
 
-/// Everything in which two complete contenders differ: the server, settings in the order of the file, parameters of tables.
+/// All differences of two complete contenders: the server, settings in the order of the file, parameters of tables.
 fn differences(from: &Contender, to: &Contender) -> Vec<Difference> {
     let server = [from, to].map(|end| end.server.clone().map_or(Value::Absent, Value::Server));
     let setting = |end: &Contender, name: &str| {
@@ -239,7 +240,7 @@ fn differences(from: &Contender, to: &Contender) -> Vec<Difference> {
     found.collect()
 }
 
-/// Normalised names in their order, each once.
+/// Normalised names in order, without duplicates.
 fn unique<'n>(names: impl Iterator<Item = &'n Located<String>>) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let names = names.map(|name| normalised_name(&name.value));
@@ -258,7 +259,7 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// The factors: those written, and all that is not written as one more; each difference by itself where none is written.
+/// The factors: those listed, and one more for all other differences; without a list one for each difference.
 fn factors(
     report: &Report<'_>,
     attribute: &Attribute,
@@ -331,8 +332,8 @@ fn factor(
     }
 }
 
-/// How a contender is called: the two ends as they were written, the others by a letter for each factor that is changed (the
-/// standard notation of factorial designs: Yates 1937).
+/// Name of a contender: the two ends keep theirs, the others get a letter for each changed factor (the standard
+/// notation of factorial designs: Yates 1937).
 fn name_of(run: &[bool], from: &Contender, to: &Contender) -> String {
     if run.iter().all(|is_second| !is_second) {
         return from.name.value.clone();
@@ -348,7 +349,7 @@ fn name_of(run: &[bool], from: &Contender, to: &Contender) -> String {
     name
 }
 
-/// The contender that has some factors as `to` has them and everything else as `from`.
+/// The contender with some factors of `to` and all else of `from`.
 fn contender(
     from: &Contender,
     to: &Contender,
@@ -494,7 +495,7 @@ name = "oltp-read-write"
             refused("to = \"fats\""),
             "duel.toml:11:6: there is no contender `fats`; did you mean `fast`?"
         );
-        assert!(refused("to = \"slow\"").contains("does not differ from itself"));
+        assert!(refused("to = \"slow\"").contains("`to` needs another contender"));
         let all =
             "factors = [[\"sync_binlog\", \"innodb_doublewrite\", \"innodb_lru_scan_depth\"]]";
         assert!(refused(all).contains("differ in one factor only"));

@@ -1,22 +1,23 @@
-//! `[contenders.NAME]`: the configured servers, and the names that refer to them.
+//! `[contenders.NAME]`: the configured servers, and references to their names.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use dbduel_server::reserved;
+use dbduel_text::nearest;
 use dbduel_text::visible;
 use toml::de::DeValue;
 
-use super::document::{Located, Report, Section, describe, nearest, string};
+use super::document::{Located, Report, Section, describe, string};
 use super::hosts::agent_name;
 use super::workload::read_parameters;
 use super::{Contender, Setting, normalised_name};
 
-/// Longest name of a contender, characters.
+/// Length limit of a contender's name, characters.
 const NAME_CHARACTERS_MAX: usize = 60;
-/// Most contenders of one experiment.
+/// Limit of contenders of one experiment.
 const CONTENDERS_MAX: usize = 16;
-/// Most settings of one contender; servers have some 700.
+/// Limit of settings of one contender; servers have some 700.
 const SETTINGS_MAX: usize = 1000;
 
 pub(super) fn read_contenders(report: &Report<'_>, root: &Section<'_, '_>) -> Vec<Contender> {
@@ -66,16 +67,16 @@ pub(super) fn read_contenders(report: &Report<'_>, root: &Section<'_, '_>) -> Ve
     }
     if count < 2 {
         let message = format!(
-            "a duel needs at least two contenders, found {count}; to compare a server with itself give it a second \
-             name with `like`"
+            "a duel needs at least two contenders, found {count}; to compare a server with itself, add a second \
+             contender with `like`"
         );
         report.add(&section.span(), message);
     }
     contenders
 }
 
-/// The second half of a name that TOML split at its dot, as in `[contenders.mysql-5.6]`: a table
-/// under a key that starts with a digit, which no key of ours does.
+/// The second half of a name that TOML split at its dot, as in `[contenders.mysql-5.6]`: a table under a key that
+/// starts with a digit, which no key of the schema does.
 fn split_name<'d>(table: &'d toml::de::DeTable<'_>) -> Option<&'d str> {
     let (key, _) = table.iter().find(|(key, value)| {
         value.get_ref().is_table()
@@ -90,12 +91,12 @@ fn check_name(name: &str) -> Result<(), String> {
     let characters = name.chars().count();
     if characters == 0 || characters > NAME_CHARACTERS_MAX {
         return Err(format!(
-            "the name of a contender has 1 to {NAME_CHARACTERS_MAX} characters, this one has {characters}"
+            "a contender's name must have 1 to {NAME_CHARACTERS_MAX} characters, this one has {characters}"
         ));
     }
     if matches!(visible(name), Cow::Owned(_)) || name.contains(['\n', '\t']) {
         return Err(
-            "the name of a contender has no control characters and no marks of direction"
+            "a contender's name must not contain control characters or text direction marks"
                 .to_owned(),
         );
     }
@@ -127,8 +128,8 @@ fn read_contender(
     // A misspelt key was reported already and is probably the one that is missing.
     if section.refuse_unknown_keys() && is_nowhere {
         let message = format!(
-            "contender `{}` has neither `server` nor `like`: give it a server, such as `server = \"mariadb-10.11\"`, or the \
-             name of the contender that it is like",
+            "contender `{}` has neither `server` nor `like`: set `server`, such as `server = \"mariadb-10.11\"`, or `like` to the \
+             name of another contender",
             name.value
         );
         report.add(&name.span, message);
@@ -172,7 +173,7 @@ fn read_variants(
         let read = |value: &toml::Spanned<DeValue<'_>>| {
             let text =
                 setting_text(value.get_ref()).and_then(|text| match reserved(&name.value, &text) {
-                    Some(reason) => Err(format!("it cannot be set so: {reason}")),
+                    Some(reason) => Err(format!("invalid value: {reason}")),
                     None => Ok(text),
                 });
             match text {
@@ -242,7 +243,7 @@ fn read_settings(report: &Report<'_>, section: &Section<'_, '_>) -> Vec<Setting>
     settings
 }
 
-/// The value of a setting as it goes to the configuration file.
+/// The text of a setting's value in the configuration file.
 pub(super) fn setting_text(value: &DeValue<'_>) -> Result<String, String> {
     let text = match value {
         DeValue::String(text) => text.to_string(),
@@ -258,7 +259,7 @@ pub(super) fn setting_text(value: &DeValue<'_>) -> Result<String, String> {
         }
     };
     if text.chars().any(char::is_control) {
-        return Err("a value has no control characters".to_owned());
+        return Err("a value must not contain control characters".to_owned());
     }
     Ok(text)
 }

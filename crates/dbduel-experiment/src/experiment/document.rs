@@ -1,25 +1,26 @@
-//! Walking a TOML document with the position of everything at hand.
+//! Walks a TOML document with the position of every value.
 //!
-//! Troubles are collected, so that one reading tells all that is wrong with a file.
+//! Errors are collected, so that one pass reports every mistake in a file.
 
 use std::cell::RefCell;
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use dbduel_text::nearest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A value with its place in the text, byte offsets.
+/// A value with its byte range in the text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Located<T> {
-    /// What is written.
+    /// The value.
     pub value: T,
-    /// Where it stands.
+    /// Its byte range.
     pub span: Range<usize>,
 }
 
-/// One thing that is wrong with a file.
+/// One error in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
     /// Line, from 1.
@@ -31,7 +32,7 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    /// A trouble at a byte offset of `text`.
+    /// An error at a byte offset of `text`.
     #[must_use]
     pub fn at(text: &str, offset: usize, message: String) -> Self {
         let mut place = Place::default();
@@ -44,7 +45,7 @@ impl Trouble {
     }
 }
 
-/// Everything that is wrong with a file; never empty.
+/// All errors in a file; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Troubles {
     /// The file.
@@ -74,7 +75,7 @@ impl fmt::Display for Troubles {
 
 impl std::error::Error for Troubles {}
 
-/// Collects troubles of one text.
+/// Collects the errors of one text.
 #[derive(Debug)]
 pub struct Report<'t> {
     path: &'t Path,
@@ -83,7 +84,7 @@ pub struct Report<'t> {
 }
 
 impl<'t> Report<'t> {
-    /// No troubles yet.
+    /// A report without errors.
     #[must_use]
     pub fn new(path: &'t Path, text: &'t str) -> Self {
         Self {
@@ -93,14 +94,14 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// Adds a trouble at `span`.
+    /// Adds an error at `span`.
     pub fn add(&self, span: &Range<usize>, message: impl Into<String>) {
         self.troubles
             .borrow_mut()
             .push((span.start, message.into()));
     }
 
-    /// The troubles, or `value` when there is none.
+    /// Returns the errors, or `value` when there is none.
     ///
     /// # Errors
     /// When anything was added.
@@ -131,7 +132,7 @@ impl<'t> Report<'t> {
     }
 }
 
-/// A place in a text that is only moved on, so that many places take one walk.
+/// A position in a text that only moves forward, so that many positions need one pass.
 struct Place {
     offset: usize,
     line: usize,
@@ -149,7 +150,7 @@ impl Default for Place {
 }
 
 impl Place {
-    /// Moves to a byte offset, which is not before the present one; one within a character counts as its end.
+    /// Moves to a byte offset at or after the present one; one within a character counts as its end.
     fn advance(&mut self, text: &str, offset: usize) {
         let passed = text.get(self.offset..).unwrap_or_default();
         for character in passed.chars() {
@@ -170,7 +171,7 @@ impl Place {
 /// Parses `text` as TOML.
 ///
 /// # Errors
-/// The parser's complaint with its position.
+/// The parser's error with its position.
 pub fn parse<'t>(path: &Path, text: &'t str) -> Result<Spanned<DeTable<'t>>, Troubles> {
     DeTable::parse(text).map_err(|error| {
         let offset = error.span().map_or(0, |span| span.start);
@@ -182,11 +183,11 @@ pub fn parse<'t>(path: &Path, text: &'t str) -> Result<Spanned<DeTable<'t>>, Tro
     })
 }
 
-/// A table whose keys are taken out one by one; what is left at the end is unknown.
+/// A table whose keys are read one by one; the remaining ones are unknown.
 #[derive(Debug)]
 pub struct Section<'t, 'd> {
     report: &'d Report<'t>,
-    /// How messages call the table, for example `[load]`.
+    /// Name of the table in messages, for example `[load]`.
     title: String,
     span: Range<usize>,
     table: &'d DeTable<'t>,
@@ -211,19 +212,19 @@ impl<'t, 'd> Section<'t, 'd> {
         }
     }
 
-    /// Where the table begins.
+    /// Position of the table.
     #[must_use]
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }
 
-    /// The raw value of `key`, when it is there.
+    /// The raw value of `key`, if present.
     pub fn value(&self, key: &'static str) -> Option<&'d Spanned<DeValue<'t>>> {
         self.known.borrow_mut().push(key);
         self.table.get(key)
     }
 
-    /// Every key with its value, for tables whose keys are free.
+    /// Every key with its value, for tables with arbitrary keys.
     pub fn entries(
         &self,
     ) -> impl Iterator<Item = (Located<String>, &'d Spanned<DeValue<'t>>)> + '_ {
@@ -238,7 +239,7 @@ impl<'t, 'd> Section<'t, 'd> {
         })
     }
 
-    /// The value of `key` as `read` understands it; a complaint of `read` is reported in place.
+    /// The value of `key`, parsed by `read`; an error of `read` is reported at its position.
     pub fn get<T>(
         &self,
         key: &'static str,
@@ -278,7 +279,7 @@ impl<'t, 'd> Section<'t, 'd> {
         }
     }
 
-    /// Reports every unknown key, with the nearest known one. False when there was one.
+    /// Reports every unknown key, with the nearest known one. Returns false when there was one.
     pub fn refuse_unknown_keys(&self) -> bool {
         let known = self.known.borrow();
         let mut is_all_known = true;
@@ -308,21 +309,7 @@ impl<'t, 'd> Section<'t, 'd> {
     }
 }
 
-/// The candidate that `name` was probably meant to be.
-pub fn nearest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
-    candidates
-        .map(|candidate| {
-            (
-                strsim::jaro_winkler(&name.to_lowercase(), candidate),
-                candidate,
-            )
-        })
-        .filter(|(similarity, _)| *similarity > 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, candidate)| candidate)
-}
-
-/// What a value is, for messages: `the number 7`, `the string "x"`.
+/// Description of a value for messages: `the number 7`, `the string "x"`.
 #[must_use]
 pub fn describe(value: &DeValue<'_>) -> String {
     match value {
@@ -339,7 +326,7 @@ pub fn describe(value: &DeValue<'_>) -> String {
 /// Reads a string.
 ///
 /// # Errors
-/// Says what was found instead.
+/// Describes the value found instead.
 pub fn string(value: &DeValue<'_>) -> Result<String, String> {
     value
         .as_str()
@@ -347,10 +334,10 @@ pub fn string(value: &DeValue<'_>) -> Result<String, String> {
         .ok_or_else(|| format!("expected a string, found {}", describe(value)))
 }
 
-/// A switch.
+/// Reads a boolean.
 ///
 /// # Errors
-/// What was found instead.
+/// Describes the value found instead.
 pub fn boolean(value: &DeValue<'_>) -> Result<bool, String> {
     value
         .as_bool()
@@ -360,7 +347,7 @@ pub fn boolean(value: &DeValue<'_>) -> Result<bool, String> {
 /// Reads a whole number within `range`.
 ///
 /// # Errors
-/// Says what was found instead.
+/// Describes the value found instead.
 pub fn integer(value: &DeValue<'_>, range: std::ops::RangeInclusive<i64>) -> Result<i64, String> {
     let number = value
         .as_integer()
@@ -377,10 +364,10 @@ pub fn integer(value: &DeValue<'_>, range: std::ops::RangeInclusive<i64>) -> Res
         })
 }
 
-/// Reads a number, whole or not.
+/// Reads a number, integer or not.
 ///
 /// # Errors
-/// Says what was found instead.
+/// Describes the value found instead.
 pub fn number(value: &DeValue<'_>) -> Result<f64, String> {
     let text = match value {
         DeValue::Integer(number) => number.as_str(),

@@ -1,25 +1,26 @@
-//! `[sweep]`: factors beside the contenders and the load, each with its levels.
+//! `[sweep]`: factors besides the contenders and the load, each with its levels.
 //!
-//! Whether a parameter or a setting exists and takes a value is the workload's and the server's business and is seen when
-//! the cells are expanded or checked; the places that are kept here say then where it stands.
+//! Whether a parameter or a setting exists and accepts a value is checked by the workload and the server when the cells
+//! are expanded or checked; their errors use the positions kept here.
 
 use std::borrow::Cow;
 
 use dbduel_record::plan::IoLimit;
 use dbduel_server::reserved;
+use dbduel_text::nearest;
 use dbduel_workloads::script::OPTION;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::contenders::setting_text;
-use super::document::{Located, Report, Section, describe, nearest, string};
+use super::document::{Located, Report, Section, describe, string};
 use super::value::{integers, io_limit};
 use super::workload::parameter;
 use super::{
     Contender, ServerCores, SweptFactor, SweptLevel, SweptTarget, Workload, normalised_name,
 };
 
-/// Keys of `[load]` that make load levels, which every cell has anyway.
+/// Keys of `[load]` that make load levels, which every cell has without a sweep.
 const LOAD_KEYS: [&str; 3] = ["clients", "rate", "arrival"];
 
 pub(super) fn read_sweep(
@@ -60,15 +61,14 @@ pub(super) fn read_sweep(
         }
     }
     if factors.is_empty() && section.entries().next().is_none() {
-        let message =
-            "[sweep] has no factor; give it one, such as `table_size = [10_000, 100_000]`";
+        let message = "[sweep] has no factor; add one, such as `table_size = [10_000, 100_000]`";
         report.add(&section.span(), message);
     }
     check_names(report, &factors, workload, contenders);
     factors
 }
 
-/// The settings of one contender that are swept, below `[sweep.contenders.NAME]`.
+/// The swept settings of one contender, below `[sweep.contenders.NAME]`.
 fn contender_factors(
     report: &Report<'_>,
     contenders: &[Contender],
@@ -102,7 +102,7 @@ fn contender_factors(
         Some(DeValue::Table(settings)) => settings_factors(report, Some(name), settings),
         _ => {
             let message = format!(
-                "[sweep.contenders.{name}] has no settings; give it one, such as \
+                "[sweep.contenders.{name}] has no settings; add one, such as \
                  `settings.innodb_buffer_pool_size = [\"64M\", \"128M\"]`"
             );
             report.add(&value.span(), message);
@@ -111,7 +111,7 @@ fn contender_factors(
     }
 }
 
-/// The settings that are swept, of one contender or of all.
+/// The swept settings of one contender or of all.
 fn settings_factors(
     report: &Report<'_>,
     contender: Option<&str>,
@@ -143,7 +143,7 @@ fn factor(
 ) -> Option<SweptFactor> {
     if LOAD_KEYS.contains(&name.value.as_str()) {
         let message = format!(
-            "`{}` makes load levels, which every cell of a sweep has; list them in [load]",
+            "`{}` defines load levels, which every cell of a sweep has; list them in [load]",
             name.value
         );
         report.add(&name.span, message);
@@ -244,7 +244,7 @@ fn check_names(
                 factor.name.value
             ),
             (Some(twice), _) => format!(
-                "`{}` and `{}` are both swept; leave one of them out",
+                "`{}` and `{}` are both swept; remove one of them",
                 twice.name.value, factor.name.value
             ),
             (None, Some(message)) => message,
@@ -254,7 +254,7 @@ fn check_names(
     }
 }
 
-/// Whether two factors change the same thing of a contender.
+/// True when two factors change the same thing of a contender.
 fn is_same(one: &SweptFactor, other: &SweptFactor) -> bool {
     let is_named = |one: &str, other: &str| normalised_name(one) == normalised_name(other);
     match (&one.target, &other.target) {
@@ -279,8 +279,8 @@ fn fixed_setting(factor: &SweptFactor, name: &str, contenders: &[Contender]) -> 
         settings.any(|setting| normalised_name(&setting.name.value) == normalised_name(name))
     })?;
     Some(format!(
-        "`{name}` is swept, and contender `{}` has a value of its own; leave that out, or sweep the setting of the other \
-         contenders alone, below [sweep.contenders.NAME.settings]",
+        "`{name}` is swept, but contender `{}` sets its own value; remove that value, or sweep the setting of the other \
+         contenders only, below [sweep.contenders.NAME.settings]",
         own.name.value
     ))
 }
@@ -294,14 +294,14 @@ fn fixed_parameter(
     let is_it = |other: &Located<String>| normalised_name(&other.value) == normalised_name(name);
     if workload.parameters.iter().any(|(key, _)| is_it(key)) {
         return Some(format!(
-            "`{name}` is set in [workload] and swept; leave it out of one of them"
+            "`{name}` is set in [workload] and swept; remove it from one of them"
         ));
     }
     let own = contenders
         .iter()
         .find(|contender| contender.tables.iter().any(|(key, _)| is_it(key)))?;
     Some(format!(
-        "`{name}` is swept, and contender `{}` has a value of its own",
+        "`{name}` is swept, but contender `{}` sets its own value",
         own.name.value
     ))
 }

@@ -1,7 +1,7 @@
-//! What differs between the products whose servers the lab runs.
+//! Differences between the products whose servers the lab runs.
 //!
-//! A product knows how its servers are recognised, initialised, configured for the lab and asked about themselves. It
-//! starts nothing and drives no load.
+//! A product defines how its servers are recognised, initialised, configured for the lab and queried. It starts nothing
+//! and drives no load.
 
 mod bootstrap;
 mod layout;
@@ -16,12 +16,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use dbduel_driver::Dialect;
+use dbduel_text::Version;
 use nix::sys::signal::Signal;
 
 use super::build::Build;
 use super::reserved;
 use super::settings::Setting;
-use super::version::Version;
 
 pub use layout::Layout;
 pub use postgresql::SETTINGS as POSTGRESQL_SETTINGS;
@@ -31,10 +31,10 @@ pub trait ServerProduct: Sync {
     /// Name in server names and files.
     fn name(&self) -> &'static str;
 
-    /// Name for people.
+    /// Name in messages and reports.
     fn title(&self) -> &'static str;
 
-    /// Whether this is the product whose daemon, or whose `VERSION()` with `@@version_comment`, says `version_text`.
+    /// True for the product whose daemon, or whose `VERSION()` with `@@version_comment`, returns `version_text`.
     fn recognises(&self, version_text: &str) -> bool;
 
     /// Where the parts of its servers lie in a tree.
@@ -42,17 +42,17 @@ pub trait ServerProduct: Sync {
         &layout::MYSQL
     }
 
-    /// The version in what the daemon prints when asked for it.
+    /// The version in the daemon's answer.
     fn version(&self, said: &str) -> Option<Version> {
         Version::parse(after_ver(said)?)
     }
 
-    /// Makes a data directory at `data`, which does not exist, with the work folder `staging`. `settings` are those of
-    /// [`ServerProduct::init_time_settings`].
+    /// Creates a data directory at `data`, which does not exist, with the work folder `staging`. `settings` are those
+    /// of [`ServerProduct::init_time_settings`].
     ///
     /// # Errors
     /// The server refuses a setting ([`RefusedSetting`](super::RefusedSetting), by downcast), cannot be initialised, or
-    /// its tree is not complete; the text quotes the server.
+    /// its tree is incomplete; the text quotes the server.
     fn initialise(
         &self,
         build: &Build,
@@ -61,8 +61,8 @@ pub trait ServerProduct: Sync {
         staging: &Path,
     ) -> Result<()>;
 
-    /// Settings that must have their values when the data directory is made; changing them later is refused or has no
-    /// effect on what exists. Names with underscores.
+    /// Settings that are fixed when the data directory is created; later changes are refused or do not affect existing
+    /// files. Names with underscores.
     fn init_time_settings(&self, version: Version) -> &'static [&'static str];
 
     /// File name of its configuration in a sandbox.
@@ -70,22 +70,22 @@ pub trait ServerProduct: Sync {
         "my.cnf"
     }
 
-    /// The whole configuration: the lab's own lines first, then the contender's settings in order.
+    /// The whole configuration: the lab's lines first, then the contender's settings in order.
     fn configuration(&self, build: &Build, places: &Places<'_>, settings: &[Setting]) -> String;
 
-    /// The argument that names the configuration, by which a server is recognised in the list of processes.
+    /// The argument that names the configuration; it identifies a server in the process list.
     fn configuration_argument(&self, configuration: &Path) -> OsString {
         let mut argument = OsString::from("--defaults-file=");
         argument.push(configuration);
         argument
     }
 
-    /// Arguments that the daemon needs after [`ServerProduct::configuration_argument`], to serve or to check.
+    /// Arguments after [`ServerProduct::configuration_argument`] that the daemon needs to serve or to check.
     fn more_arguments(&self, _data: &Path) -> Vec<OsString> {
         Vec::new()
     }
 
-    /// Arguments, after all others, that make the daemon check the configuration and end.
+    /// Arguments, after all others, that make the daemon check the configuration and exit.
     fn check_arguments(&self, version: Version) -> &'static [&'static str];
 
     /// File name of its socket.
@@ -93,7 +93,7 @@ pub trait ServerProduct: Sync {
         "s.sock"
     }
 
-    /// File name of its socket when it listens on this TCP port too.
+    /// File name of its socket when it also listens on this TCP port.
     fn socket_name_at(&self, _port: u16) -> String {
         self.socket_name().to_owned()
     }
@@ -106,29 +106,30 @@ pub trait ServerProduct: Sync {
         Ok(())
     }
 
-    /// Signals that ask the daemon to end, the polite first; after the last of them it is killed.
+    /// Signals that ask the daemon to exit, the gentlest first; after the last one it is killed.
     fn stop_signals(&self) -> &'static [Signal] {
         &[Signal::SIGTERM]
     }
 
-    /// Whether the daemon refuses to run with the rights of root.
+    /// True when the daemon refuses to run as root.
     fn refuses_root(&self) -> bool {
         false
     }
 
-    /// What its servers speak.
+    /// SQL dialect of its servers.
     fn dialect(&self) -> Dialect {
         Dialect::MySql
     }
 
-    /// What shows that a server is in its sandbox: a statement that returns names and values, and which values there must be.
+    /// How to verify that a server runs in its sandbox: a statement that returns names and values, and the required
+    /// values.
     fn read_back(&self, places: &Places<'_>) -> ReadBack;
 
-    /// Settings that a contender with this many connections needs unless it sets them itself.
+    /// Settings that a contender needs for this many connections unless it sets them itself.
     fn needed_settings(&self, connections: u32) -> Vec<(&'static str, u32)>;
 
-    /// Settings, unless it sets them itself, with which a server that is awake for one of so many parts of the time does its periodic
-    /// work as often, per second awake, as one that runs all the time.
+    /// Settings, unless it sets them itself, by which a server that is awake for 1/`contenders` of the time does its
+    /// periodic work as often, per second awake, as one that always runs.
     fn paced_settings(&self, contenders: u32) -> Vec<(&'static str, u32)> {
         let _ = contenders;
         Vec::new()
@@ -139,31 +140,31 @@ pub trait ServerProduct: Sync {
         reserved::reserved(name, value)
     }
 
-    /// Why a setting must not be used with this version, although the server would take it.
+    /// Why a setting is unsafe with this version, although the server would accept it.
     fn forbids(&self, version: Version, setting: &Setting) -> Option<&'static str>;
 
-    /// Files of a data directory that name one instance and must not be in a copy.
+    /// Files of a data directory that identify one instance and must not be copied.
     fn identity_files(&self) -> &'static [&'static str];
 
-    /// Files of a data directory by which a server that was killed keeps the next one from starting.
+    /// Lock files in a data directory by which a killed server blocks the next start.
     fn lock_files(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// What to ask a server about itself, for the record.
+    /// Queries about the server's state, for the record.
     fn fact_queries(&self, version: Version) -> Vec<FactQuery>;
 }
 
-/// Where a server keeps its things.
+/// Paths and address of a server.
 pub struct Places<'a> {
     /// Data directory.
     pub data: &'a Path,
     /// Folder for temporary files.
     pub tmp: &'a Path,
     pub socket: &'a Path,
-    /// Where clients of other machines reach it; `None` when it has no TCP port.
+    /// Address for clients of other machines; `None` without a TCP port.
     pub listen: Option<SocketAddr>,
-    /// Process id.
+    /// Process ID file.
     pub pid_file: &'a Path,
     /// Error log; `None` for standard error.
     pub log: Option<&'a Path>,
@@ -177,18 +178,18 @@ pub struct ReadBack {
     pub values: Vec<(&'static str, String)>,
     /// The same for names that not every version has.
     pub values_if_present: Vec<(&'static str, String)>,
-    /// Names with the paths that they must have. Servers may resolve links in them and end folders with a slash.
+    /// Names with the required paths. Servers may resolve links in them and append a slash to folders.
     pub paths: Vec<(&'static str, PathBuf)>,
-    /// Returns the account that is logged in.
+    /// Statement that returns the account of the session.
     pub account: &'static str,
-    /// What that must be.
+    /// The required account.
     pub expected_account: String,
 }
 
-/// One question to a server about itself.
+/// One query of a server's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FactQuery {
-    /// What the answer is called in the record.
+    /// Name of the answer in the record.
     pub name: &'static str,
     /// The statement.
     pub sql: &'static str,
@@ -199,10 +200,10 @@ pub const COUNTERS: &str = "SHOW GLOBAL STATUS";
 /// The statement that reads every setting, on every product and version.
 pub const VARIABLES: &str = "SHOW GLOBAL VARIABLES";
 
-/// The question whose answers, names and values, an audit needs beside settings.
+/// The query whose answers, names and values, an audit needs besides settings.
 pub const PROBE: &str = "probe";
 
-/// Questions that MySQL and MariaDB answer.
+/// Queries for both MySQL and MariaDB.
 const COMMON_FACTS: &[FactQuery] = &[
     FactQuery {
         name: "variables",
@@ -231,7 +232,7 @@ const COMMON_FACTS: &[FactQuery] = &[
     },
 ];
 
-/// Every product. A new one is a file beside this and a line here. The first that recognises a server has it.
+/// Every product. To add one, add a file beside this and a line here. The first that recognises a server owns it.
 pub const PRODUCTS: &[&dyn ServerProduct] = &[
     &mariadb::MariaDb,
     &mysql::MySql::Oracle,
@@ -239,7 +240,7 @@ pub const PRODUCTS: &[&dyn ServerProduct] = &[
     &postgresql::PostgreSql,
 ];
 
-/// The product of that name; `None` for another one.
+/// The product of that name, if known.
 pub fn by_name(name: &str) -> Option<&'static dyn ServerProduct> {
     PRODUCTS
         .iter()
@@ -247,13 +248,13 @@ pub fn by_name(name: &str) -> Option<&'static dyn ServerProduct> {
         .find(|product| product.name() == name)
 }
 
-/// What follows `Ver` in the answer of a daemon of MySQL or MariaDB. The path before it is that of a folder that may be
+/// The text after `Ver` in the answer of a daemon of MySQL or MariaDB. The path before it is in a folder that may be
 /// renamed.
 fn after_ver(said: &str) -> Option<&str> {
     said.split_once("Ver ").map(|(_, version)| version.trim())
 }
 
-/// File names that a daemon can have, the preferred first.
+/// Possible file names of a daemon, the preferred one first.
 pub fn daemons() -> Vec<&'static str> {
     let mut names: Vec<&str> = PRODUCTS
         .iter()
@@ -265,7 +266,7 @@ pub fn daemons() -> Vec<&'static str> {
     names
 }
 
-/// How a tree with this daemon is laid out. Daemons with names of their own are taken for those of the first product.
+/// Layout of a tree with this daemon. Daemons with unknown names count as the first product's.
 pub fn layout(daemon: &Path) -> &'static Layout {
     let name = daemon.file_name().unwrap_or_default();
     let mut layouts = PRODUCTS.iter().map(|product| product.layout());
@@ -274,7 +275,7 @@ pub fn layout(daemon: &Path) -> &'static Layout {
         .unwrap_or_else(|| PRODUCTS[0].layout())
 }
 
-/// The product whose daemon or server says `version_text` of itself.
+/// The product whose daemon or server returns `version_text`.
 pub fn recognise(version_text: &str) -> Option<&'static dyn ServerProduct> {
     PRODUCTS
         .iter()

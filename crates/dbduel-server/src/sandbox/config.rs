@@ -1,9 +1,10 @@
-//! Which settings a contender may have.
+//! Checks which settings a contender may have.
+
+use dbduel_text::Version;
 
 use super::super::products::ServerProduct;
 use super::super::refusal::RefusedSetting;
 use super::super::settings::Setting;
-use super::super::version::Version;
 
 /// Refuses settings that cannot be written, that belong to the lab, or that destroy data with this version.
 ///
@@ -25,7 +26,7 @@ pub fn check_settings(
     refused.map_or(Ok(()), Err)
 }
 
-/// Why the lab gives no contender this setting; `None` when its server may be asked.
+/// Why the lab does not permit this setting; `None` when the server decides.
 #[must_use]
 pub fn refused_by_lab(
     setting: &Setting,
@@ -80,7 +81,7 @@ mod tests {
         assert!(
             refusal(&Setting::new("loose-innodb_x", Some("1")))
                 .unwrap()
-                .contains("must not rest on an ignored setting")
+                .contains("must not depend on an ignored setting")
         );
         assert!(
             refusal(&Setting::new("a\nport", Some("1")))

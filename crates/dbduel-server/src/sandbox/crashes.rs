@@ -13,12 +13,12 @@ use anyhow::Context as _;
 use dbduel_record::files::{FileSystem, LocalFiles};
 use dbduel_record::plan::Limits;
 use dbduel_testkit::faulty_files::{Fault, FaultyFiles};
+use dbduel_text::Version;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
 use super::super::digest::Digests;
 use super::super::process::ProcessIdentity;
-use super::super::version::Version;
 use super::super::{Build, Home, orphans};
 use super::{Owner, Sandbox, StartError};
 

@@ -19,13 +19,13 @@ pub const SIDE_MIN: usize = 5;
 /// Lag-one correlation of the residuals above which the permutation is no longer trustworthy.
 pub const AUTOCORRELATION_MAX: f64 = 0.25;
 
-/// Confidence of the size of a change and of its band of places.
+/// Confidence of the size of a change and of the band of its position.
 const CONFIDENCE: f64 = 0.95;
 
 /// Newest runs that must agree before an alarm.
 const AGREEING: usize = 3;
 
-/// What counts as a change.
+/// Criteria of a change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HistoryRule {
     /// Permutation p-value up to which a change is accepted.
@@ -39,7 +39,7 @@ pub struct HistoryRule {
 }
 
 impl HistoryRule {
-    /// For looking at a whole history: 1 % and 999 permutations.
+    /// For the analysis of a whole history: 1 % and 999 permutations.
     #[must_use]
     pub fn offline(magnitude: f64, seed: u64) -> Self {
         HistoryRule {
@@ -80,7 +80,7 @@ impl HistoryRule {
 pub struct ChangePoint {
     /// Number of the first run after the change, from 0.
     pub at: usize,
-    /// Earliest and latest place that the permutation band at 95 % does not exclude.
+    /// Earliest and latest position that the permutation band at 95 % does not exclude.
     pub between: (usize, usize),
     /// Difference after − before (Hodges & Lehmann 1963) with a 95 % interval.
     pub size: Estimate,
@@ -91,10 +91,10 @@ pub struct ChangePoint {
 /// The changes of a history.
 #[derive(Debug, Clone, PartialEq)]
 pub struct History {
-    /// In order of place.
+    /// In order of position.
     pub changes: Vec<ChangePoint>,
-    /// Neighbouring runs resemble each other beyond the changes: more false changes than announced.
-    /// The usual causes are raw numbers instead of ratios, and a change of machine.
+    /// Neighbouring runs are correlated beyond the changes: there are more false changes than `alpha` says. The usual
+    /// causes are raw numbers instead of ratios, and a change of machine.
     pub is_autocorrelated: bool,
 }
 
@@ -147,7 +147,7 @@ pub fn raise_alarm(
     let Some(split) = scan(series, rule, 0) else {
         return Ok(None);
     };
-    let before = median(&mut series[..split.at].to_vec());
+    let before = median(&mut series[..split.at].to_vec()).unwrap_or(f64::NAN);
     let newest = &series[series.len() - AGREEING..];
     let agree =
         newest.iter().all(|value| *value > before) || newest.iter().all(|value| *value < before);
@@ -155,7 +155,7 @@ pub fn raise_alarm(
     Ok(change.filter(|change| agree && change.size.value.abs() >= rule.magnitude))
 }
 
-/// The splits with the sizes that follow from the segments between them.
+/// The splits with their sizes, from the segments between them.
 fn sized(series: &[f64], splits: &[Split]) -> Vec<ChangePoint> {
     let mut ends: Vec<usize> = vec![0];
     ends.extend(splits.iter().map(|split| split.at));
@@ -185,7 +185,7 @@ fn shift(before: &[f64], after: &[f64]) -> Estimate {
         .iter()
         .flat_map(|late| before.iter().map(move |early| late - early))
         .collect();
-    let value = median(&mut differences);
+    let value = median(&mut differences).unwrap_or(f64::NAN);
     let (m, n) = (before.len() as f64, after.len() as f64);
     let deviation = (m * n * (m + n + 1.0) / 12.0).sqrt();
     let reach = normal_point(0.5 + 0.5 * CONFIDENCE) * deviation;
@@ -198,7 +198,7 @@ fn shift(before: &[f64], after: &[f64]) -> Estimate {
     }
 }
 
-/// Lag-one correlation of what is left when each segment's median is taken away.
+/// Lag-one correlation of the residuals after each segment's median is subtracted.
 fn residual_correlation(series: &[f64], changes: &[ChangePoint]) -> f64 {
     if series.len() < 2 * SIDE_MIN {
         return 0.0;
@@ -206,7 +206,7 @@ fn residual_correlation(series: &[f64], changes: &[ChangePoint]) -> f64 {
     let mut residuals = Vec::with_capacity(series.len());
     let mut start = 0;
     for end in changes.iter().map(|change| change.at).chain([series.len()]) {
-        let level = median(&mut series[start..end].to_vec());
+        let level = median(&mut series[start..end].to_vec()).unwrap_or(f64::NAN);
         residuals.extend(series[start..end].iter().map(|value| value - level));
         start = end;
     }

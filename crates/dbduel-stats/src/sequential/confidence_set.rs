@@ -18,9 +18,9 @@ const RESCUE_POINTS: usize = 64;
 /// Parts of the units whose means are tried before that.
 const RESCUE_MEANS: usize = 8;
 
-/// Effects that are tried outside of those that units show, in ranges of these. Where weights are equal every effect out there
-/// gives the same outcome, in practice, and one probe answers for all; where they differ the first of them may be accepted,
-/// since only further out all units count by nothing but their weights.
+/// Distances outside the effects that units show at which further effects are tried. With equal weights every effect
+/// out there gives the same outcome, in practice, and one probe answers for all; with unequal weights the first of
+/// them may be accepted, since only further out all units count by nothing but their weights.
 const REACHES: [f64; 4] = [1.0, 10.0, 100.0, 1000.0];
 
 /// Ends are located to this fraction of the standard error of the mean.
@@ -29,7 +29,7 @@ const END_PRECISION: f64 = 5e-3;
 /// Upper bound of halvings per end; reached only when all units are equal.
 const HALVINGS_MAX: usize = 60;
 
-/// Both tests of one hypothesis "the effect is `shift`".
+/// Both tests of the hypothesis "the effect is `shift`".
 #[derive(Debug, Clone)]
 pub(super) struct ShiftTest {
     shift: f64,
@@ -53,7 +53,7 @@ impl ShiftTest {
         self.reserve.push(shifted);
     }
 
-    /// The first rejection by either test, and which test it was.
+    /// The first rejection by either test, and the test.
     pub(super) fn rejection(&self) -> Option<(Rejection, Method)> {
         let budget = self
             .within_budget
@@ -102,13 +102,13 @@ impl Inversion<'_> {
         })
     }
 
-    /// The effects that units show by themselves, of those that show one.
+    /// The finite effects that single units show.
     fn own_effects(&self) -> impl Iterator<Item = f64> {
         let effects = self.units.iter().map(Unit::own_effect);
         effects.filter(|effect| effect.is_finite())
     }
 
-    /// The smallest and the largest of them; zero twice where there are none.
+    /// The smallest and the largest of them; zero for both where there are none.
     fn range(&self) -> (f64, f64) {
         let smallest = self.own_effects().fold(f64::INFINITY, f64::min);
         let largest = self.own_effects().fold(f64::NEG_INFINITY, f64::max);
@@ -130,7 +130,7 @@ impl Inversion<'_> {
         let between = (0..=RESCUE_POINTS).map(|number| smallest + step * number as f64);
         [
             mean_effect(self.units),
-            median(&mut self.own_effects().collect::<Vec<_>>()),
+            median(&mut self.own_effects().collect::<Vec<_>>()).unwrap_or(f64::NAN),
         ]
         .into_iter()
         .chain(early)

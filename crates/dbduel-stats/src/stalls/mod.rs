@@ -1,8 +1,8 @@
-//! Stalls: how often contenders stood still, and what unseen stalls could still cost.
+//! Stalls: how often contenders stood still, and how much unseen stalls could still cost.
 //!
-//! This is the limit of every verdict: stalls rarer than the measured time are invisible to it. The ledger counts the
-//! ones seen, tests whether two contenders stall equally often and bounds the unseen. [`stall_chance`] says whether enough
-//! were seen.
+//! This is the limit of every verdict: stalls rarer than the measured time are invisible to it. The counts cover the
+//! stalls seen, a test shows whether two contenders stall equally often, and a bound limits the unseen ones.
+//! [`stall_chance`] shows whether enough were seen.
 
 mod chance;
 
@@ -41,7 +41,7 @@ pub fn count_stalls(slices: &[Vec<f64>]) -> Result<StallCount, StatsError> {
     for slice in slices.iter().filter(|slice| !slice.is_empty()) {
         all_finite("slice", slice)?;
         count.active += slice.len() as u64;
-        let typical = median(&mut slice.clone());
+        let typical = median(&mut slice.clone()).unwrap_or(0.0);
         if typical <= 0.0 {
             count.stalls += 1;
             count.lost += slice.len() as f64;
@@ -62,7 +62,7 @@ pub fn count_stalls(slices: &[Vec<f64>]) -> Result<StallCount, StatsError> {
     Ok(count)
 }
 
-/// Two contenders' stalls side by side.
+/// Two contenders' stalls compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StallComparison {
     /// Exact two-sided p-value of "same rate of stalls per active interval".

@@ -1,15 +1,16 @@
-//! What parameters make no sense, alone or together.
+//! Checks of the parameters, alone and together.
 
 use dbduel_record::plan::Parameters;
+use dbduel_text::nearest;
 
 use super::arithmetic::{AccessFunction, DegreeFunction};
 use super::degrees::Model;
 use super::graph::Law;
 use super::mix::OPERATIONS;
 use super::settings::{Bugs, access_function, law, percentages, short};
-use crate::parameters::{ParameterError, Resolved, nearest};
+use crate::parameters::{ParameterError, Resolved};
 
-/// The access functions, as short names.
+/// The access functions, by short name.
 const FUNCTIONS: &[&str] = &[
     "ZipfDistribution",
     "UniformDistribution",
@@ -49,7 +50,7 @@ const ACCESSES: &[&str] = &[
 ];
 const PAYLOADS: &[&str] = &["link_add", "link_up", "node_add", "node_up"];
 
-/// Refuses parameters that make no sense together.
+/// Refuses invalid combinations of parameters.
 pub(super) fn check(parameters: &Parameters) -> Result<(), ParameterError> {
     let resolved = Resolved(parameters);
     check_words(resolved)?;
@@ -79,7 +80,7 @@ pub(super) fn check(parameters: &Parameters) -> Result<(), ParameterError> {
         if resolved.number(&name) == 1.0 {
             return refuse(
                 &name,
-                "cannot be 1, where the sampler has no value; say 0.999".to_owned(),
+                "cannot be 1, where the sampler is undefined; use 0.999".to_owned(),
             );
         }
     }
@@ -117,13 +118,13 @@ pub(super) fn check(parameters: &Parameters) -> Result<(), ParameterError> {
     check_mix(resolved)
 }
 
-/// Rules about ids, whose parameter means something else for each.
+/// Checks the parameter of rules about ids, which has a different meaning for each.
 fn check_rules(resolved: Resolved<'_>, start: u64, end: u64) -> Result<(), ParameterError> {
     for prefix in ACCESSES {
         let name = format!("{prefix}_config");
         match access_function(resolved, prefix) {
             Some(AccessFunction::Power(0 | 1)) => {
-                let why = "cannot be 1, whose powers are all 1; a base is 2 or more";
+                let why = "cannot be 1; a base must be 2 or more";
                 return refuse(&name, why.to_owned());
             }
             Some(AccessFunction::Multiple(of)) if (end - 1) / of == (start - 1) / of => {
@@ -139,7 +140,7 @@ fn check_rules(resolved: Resolved<'_>, start: u64, end: u64) -> Result<(), Param
     match law(resolved) {
         Some(Law::ById(DegreeFunction::Exponential(0 | 1), _)) => refuse(
             "nlinks_config",
-            "cannot be 1, whose powers are all 1; a base is 2 or more".to_owned(),
+            "cannot be 1; a base must be 2 or more".to_owned(),
         ),
         _ => Ok(()),
     }
@@ -182,7 +183,7 @@ fn check_tables(resolved: Resolved<'_>) -> Result<(), ParameterError> {
     if block > 0 && !is_row_compressed {
         return refuse(
             "key_block_size",
-            "goes with `row_format = \"compressed\"`".to_owned(),
+            "needs `row_format = \"compressed\"`".to_owned(),
         );
     }
     if is_row_compressed && resolved.text("page_compression") != "none" {
@@ -198,7 +199,7 @@ fn check_mix(resolved: Resolved<'_>) -> Result<(), ParameterError> {
         let names = OPERATIONS.map(|operation| operation.parameter).join(", ");
         return refuse(
             "getlinklist",
-            format!("makes the mix sum up to {sum:.5} percent; {names} are 100 together"),
+            format!("makes the mix sum to {sum:.5} percent; {names} must sum to 100"),
         );
     }
     let on_nodes = OPERATIONS.iter().find(|operation| {
@@ -207,7 +208,7 @@ fn check_mix(resolved: Resolved<'_>) -> Result<(), ParameterError> {
     match on_nodes {
         Some(operation) if !resolved.switch("generate_nodes") => refuse(
             operation.parameter,
-            "needs nodes; say `generate_nodes = true` or take it out of the mix".to_owned(),
+            "needs nodes; set `generate_nodes = true` or remove it from the mix".to_owned(),
         ),
         _ => Ok(()),
     }

@@ -1,11 +1,12 @@
-//! The original's configuration files: `LinkConfigMysql.properties`, `FBWorkload.properties` and their like.
+//! The original's configuration files, such as `LinkConfigMysql.properties` and `FBWorkload.properties`.
 //!
-//! Every key of theirs is known. Most are parameters; some say how many clients there are and how fast they
-//! go; the others have no meaning here, each for a reason that stands beside it.
+//! All of their keys are known. Most are parameters; some set the number and rate of clients; the others have no
+//! meaning here, each for the reason stated beside it.
+
+use dbduel_text::nearest;
 
 use super::specs::specs;
 use crate::completion::{Import, ImportError};
-use crate::parameters::nearest;
 
 /// Keys of the original without effect, and why.
 const WITHOUT_EFFECT: &[(&str, &str)] = &[
@@ -57,7 +58,7 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ),
 ];
 
-/// Reads a file of properties.
+/// Parses a file of properties.
 pub(super) fn import(text: &str) -> Result<Import, ImportError> {
     let specs = specs();
     let mut import = Import::default();
@@ -93,7 +94,7 @@ pub(super) fn import(text: &str) -> Result<Import, ImportError> {
                 let meant = meant
                     .map(|name| format!(" (did you mean `{name}`?)"))
                     .unwrap_or_default();
-                return Err(wrong(format!("`{key}` is no key of LinkBench{meant}")));
+                return Err(wrong(format!("`{key}` is not a key of LinkBench{meant}")));
             }
         }
     }
@@ -107,8 +108,8 @@ struct Property {
     line: usize,
 }
 
-/// The properties of a text in the format of Java: `key = value`, with `:` or white space for `=`, comments
-/// behind `#` or `!`, and lines that a backslash continues.
+/// The properties of a text in Java's format: `key = value`, with `:` or white space for `=`, comments after `#` or
+/// `!`, and lines continued by a backslash.
 fn properties(text: &str) -> Result<Vec<Property>, ImportError> {
     let mut found = Vec::new();
     let mut lines = text.lines().zip(1..);

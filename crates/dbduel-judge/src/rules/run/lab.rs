@@ -3,6 +3,7 @@
 use dbduel_audit::Finding;
 use dbduel_record::event::Severity;
 use dbduel_record::rows::SliceRow;
+use dbduel_stats::median;
 use dbduel_stats::stalls::{StallCount, compare_stalls};
 use dbduel_text::percent;
 
@@ -26,7 +27,7 @@ const SLICES_MIN: usize = 8;
 /// Outlying slices that a finding names.
 const NAMED_MAX: usize = 5;
 
-/// What the lab did to a server on purpose.
+/// Reports a handicap that the lab gave a server on purpose.
 pub fn injected(run: &RunEvidence<'_>) -> Vec<Finding> {
     let Some(injection) = &run.evidence.plan().injection else {
         return Vec::new();
@@ -109,7 +110,7 @@ pub fn starved(run: &RunEvidence<'_>) -> Vec<Finding> {
             sides.join(", "),
             match is_uneven {
                 true =>
-                    "; one side is affected more often than by chance, so part of the ratio may be the machine's",
+                    "; one side is affected more often than chance explains, so part of the ratio may come from the machine",
                 false => "; may be chance: adds noise, not bias",
             }
         );
@@ -159,7 +160,7 @@ pub fn outlying(run: &RunEvidence<'_>) -> Vec<Finding> {
                 _ => ("lie", "they are included"),
             };
             let claim = format!(
-                "{} of {} slices of `{}` at {} {lie} far from the others (slice {}{more} of the median); {they_count}.",
+                "{} of {} slices of `{}` at {} {lie} far from the others (slice {} of the median{more}); {they_count}.",
                 far.len(),
                 rows.len(),
                 facts.name,
@@ -179,28 +180,19 @@ fn far_from_median(values: &[f64]) -> Option<(f64, Vec<usize>)> {
         return None;
     }
     let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    let centre = median(logs.clone());
-    let deviations = logs.iter().map(|log| (log - centre).abs());
+    let centre = median(&mut logs.clone())?;
+    let mut deviations: Vec<f64> = logs.iter().map(|log| (log - centre).abs()).collect();
     // 1.4826 makes the median absolute deviation of normal data their standard deviation.
-    let spread = 1.4826 * median(deviations.collect());
+    let spread = 1.4826 * median(&mut deviations)?;
     let limit = (OUTLYING * spread).max(OUTLYING_SHARE.ln_1p());
     let far = (0..logs.len()).filter(|&index| (logs[index] - centre).abs() > limit);
     Some((centre.exp(), far.collect()))
 }
 
-/// What a quarter of the values stay below; 0 without values.
+/// The lower quartile of the values; 0 without values.
 fn lower_quartile(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 4).copied().unwrap_or(0.0)
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() % 2 {
-        1 => values[middle],
-        _ => f64::midpoint(values[middle - 1], values[middle]),
-    }
 }
 
 #[cfg(test)]

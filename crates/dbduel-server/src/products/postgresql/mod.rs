@@ -17,7 +17,8 @@ use super::{Build, FactQuery, Layout, Places, ReadBack, ServerProduct, Setting, 
 
 pub struct PostgreSql;
 
-/// Settings that only `initdb` takes. `wal_segment_size` is one of them from 11 on; before, it was compiled in.
+/// Settings that only `initdb` accepts. `wal_segment_size` is one of them from 11 on; before, it was a compile-time
+/// constant.
 const INIT_TIME: &[&str] = &["data_checksums", "wal_segment_size"];
 
 impl ServerProduct for PostgreSql {
@@ -41,10 +42,8 @@ impl ServerProduct for PostgreSql {
         // `postgres (PostgreSQL) 16.15`, and what `version()` says: `PostgreSQL 16.15 on x86_64-pc-linux-gnu, …`.
         let (_, rest) = said.split_once("PostgreSQL")?;
         let rest = rest.trim_start_matches(')').trim_start();
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.');
-        let numbers = &rest[..end.unwrap_or(rest.len())];
         // From 10 on a version has two numbers.
-        Version::parse(numbers).or_else(|| Version::parse(&format!("{numbers}.0")))
+        Version::parse(rest)
     }
 
     fn initialise(

@@ -1,4 +1,4 @@
-//! A crash test as text for people: the terminal's, and Markdown. Pure functions.
+//! A crash test as terminal text and as Markdown. Pure functions.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,6 +7,7 @@ use dbduel_lab::crash::{ContenderOutcome, CutFate, CutOutcome, KeptImage};
 use dbduel_powercut::CutModel;
 use dbduel_report::words::{bytes, count, duration};
 use dbduel_report::wrap;
+use dbduel_stats::median;
 
 use super::document::Document;
 
@@ -74,7 +75,7 @@ pub fn markdown(document: &Document) -> String {
     text
 }
 
-/// What became of acknowledged commits.
+/// Sentence on acknowledged commits.
 fn verdict(contender: &ContenderOutcome) -> String {
     let cuts = &contender.cuts;
     let counted: Vec<&CutOutcome> = cuts
@@ -128,8 +129,8 @@ fn cuts_of(cuts: usize) -> String {
     }
 }
 
-/// The upper limit of a probability of which no case was seen in `cuts` independent trials: 1 − 0.05^(1/n), for which 3/n is
-/// the rule of three (Hanley and Lippman-Hand, 1983).
+/// The 95 % upper limit of a probability after `cuts` independent trials without a case: 1 − 0.05^(1/n), of which 3/n
+/// is the approximation (rule of three; Hanley and Lippman-Hand, 1983).
 fn bound(cuts: usize, what: &str) -> String {
     let limit = 1.0 - 0.05_f64.powf(1.0 / cuts.max(1) as f64);
     format!(
@@ -138,7 +139,7 @@ fn bound(cuts: usize, what: &str) -> String {
     )
 }
 
-/// What became of the data.
+/// Sentence on corruption of the data.
 fn corruption(contender: &ContenderOutcome) -> String {
     let all = contender.tally(None);
     let by = match contender.checks_pages {
@@ -163,7 +164,7 @@ fn corruption(contender: &ContenderOutcome) -> String {
 fn load(contender: &ContenderOutcome) -> String {
     let load = &contender.load;
     let cut_short = match load.is_cut_short {
-        true => "; no cut is later than the record of writes, which was full before the load ended",
+        true => "; the trace of writes was full before the load ended, so no cut is later",
         false => "",
     };
     format!(
@@ -202,12 +203,11 @@ fn table(contender: &ContenderOutcome, is_markdown: bool) -> String {
         }
         let tally = contender.tally(model);
         let intact = tally.cuts - tally.commits_lost - tally.noticed - tally.unnoticed;
-        let recoveries: Vec<f64> = cuts
-            .iter()
-            .filter_map(|cut| cut.verdict.recovery_s)
-            .collect();
+        let recoveries = cuts.iter().filter_map(|cut| cut.verdict.recovery_s);
+        let mut recoveries: Vec<f64> = recoveries.collect();
+        let mut pending: Vec<f64> = cuts.iter().map(|cut| cut.pending_writes as f64).collect();
+        let mut cut_s: Vec<f64> = cuts.iter().map(|cut| cut.seconds).collect();
         let seconds = |value: Option<f64>| value.map_or("–".to_owned(), |s| format!("{s:.2} s"));
-        let pending = cuts.iter().map(|cut| cut.pending_writes as f64).collect();
         rows.push([
             model.map_or("all", CutModel::name).to_owned(),
             tally.cuts.to_string(),
@@ -215,10 +215,10 @@ fn table(contender: &ContenderOutcome, is_markdown: bool) -> String {
             tally.commits_lost.to_string(),
             tally.noticed.to_string(),
             tally.unnoticed.to_string(),
-            median(pending).map_or("–".to_owned(), |median| format!("{median:.0}")),
-            seconds(median(recoveries.clone())),
+            median(&mut pending).map_or("–".to_owned(), |median| format!("{median:.0}")),
+            seconds(median(&mut recoveries)),
             seconds(recoveries.into_iter().reduce(f64::max)),
-            seconds(median(cuts.iter().map(|cut| cut.seconds).collect())),
+            seconds(median(&mut cut_s)),
         ]);
     }
     let widths: Vec<usize> = (0..heads.len())
@@ -256,16 +256,6 @@ fn table(contender: &ContenderOutcome, is_markdown: bool) -> String {
     text
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        length if length % 2 == 1 => Some(values[middle]),
-        _ => Some((values[middle - 1] + values[middle]) / 2.0),
-    }
-}
-
 /// The first cuts of each kind, with what was found.
 fn examples(contender: &ContenderOutcome) -> Vec<String> {
     let mut examples = Vec::new();
@@ -282,8 +272,8 @@ fn examples(contender: &ContenderOutcome) -> Vec<String> {
 
 fn kept(image: &KeptImage) -> String {
     let minimal = match image.is_minimal {
-        true => "none of them can be left out",
-        false => "perhaps fewer would do",
+        true => "all of them needed for the loss",
+        false => "fewer may suffice",
     };
     format!(
         "Image of cut {}: `{}`, with {} of {} lost parts of writes ({minimal}; {} starts of the server). `writes.csv` beside it \

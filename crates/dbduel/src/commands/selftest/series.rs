@@ -5,6 +5,7 @@ use dbduel_record::Verdict;
 use dbduel_record::facts::{SelfTest, SelfTestSeries};
 use dbduel_report::words;
 use dbduel_server::Home;
+use dbduel_stats::median;
 use dbduel_stats::proportion::proportion;
 
 use super::duel::{Match, Outcome};
@@ -15,7 +16,7 @@ use crate::exit::Exit;
 /// Probability that the interval of a share is wrong.
 const ALPHA: f64 = 0.05;
 
-/// Conducts the duels, prints each and the count, and keeps it among the results.
+/// Conducts the duels, prints each and the counts, and adds these to the results.
 ///
 /// # Errors
 /// When a duel cannot be conducted.
@@ -62,7 +63,7 @@ pub fn run(home: &Home, set: &Match, duels: u32, kept: &mut SelfTest) -> Result<
     stopped_share /= f64::from(series.duels);
     series.stopped_share = stopped_share;
     series.steadiness = tally.summed();
-    series.decided_s = steadiness::median(decided_s);
+    series.decided_s = median(&mut decided_s);
     say(set, &text(&series)?)?;
     let is_injected = series.injected_share > 0.0;
     say(set, &steadiness::table(&series.steadiness, is_injected))?;
@@ -104,8 +105,8 @@ fn count(series: &mut SelfTestSeries, outcome: &Outcome) {
     series.intervals_hold += u32::from(holds);
 }
 
-/// The true ratio of a duel in which the second server was stopped for so large a share. A duel has few stalls, so their share is
-/// known for the long run alone.
+/// The true ratio of a duel in which the second server was stopped for this share. A duel has few stalls, so for them
+/// the long-run share is used.
 fn truth(series: &SelfTestSeries, stopped_share: f64) -> f64 {
     1.0 - match series.stalls {
         Some(stalls) => stalls.stopped_share(),
@@ -113,7 +114,7 @@ fn truth(series: &SelfTestSeries, stopped_share: f64) -> f64 {
     }
 }
 
-/// Verdicts that say something false.
+/// Number of wrong verdicts.
 fn wrong(series: &SelfTestSeries) -> u32 {
     match series.injected_share {
         0.0 => series.faster + series.slower,
@@ -121,7 +122,7 @@ fn wrong(series: &SelfTestSeries) -> u32 {
     }
 }
 
-/// Verdicts that say what is true.
+/// Number of right verdicts.
 fn right(series: &SelfTestSeries) -> u32 {
     match series.injected_share {
         0.0 => series.equivalent,
@@ -161,7 +162,8 @@ fn text(series: &SelfTestSeries) -> Result<String> {
         ),
     };
     let mut text = format!(
-        "\n{truth}.\n  right      {}\n  wrong      {}\n  undecided  {}\n  interval holds the truth {}\n",
+        "\n{truth}.\n  right      {}\n  wrong      {}\n  undecided  {}\n  interval contains the \
+         true ratio {}\n",
         of(right(series))?,
         of(wrong(series))?,
         of(series.undecided)?,
@@ -178,7 +180,7 @@ fn text(series: &SelfTestSeries) -> Result<String> {
     }
     text.push_str(match is_worse_than_promised(series)? {
         true => "More verdicts are wrong than the confidence allows: do not trust verdicts on this machine.",
-        false => "The count of wrong verdicts agrees with the confidence of 95 %.",
+        false => "The number of wrong verdicts is consistent with the confidence of 95 %.",
     });
     Ok(text)
 }

@@ -1,12 +1,13 @@
-//! Whether costs are steadier than throughput over a series of duels, and decide earlier.
+//! Compares costs with throughput over a series of duels: which are steadier, and which decide earlier.
 
 use dbduel_record::facts::SeriesSteadiness;
+use dbduel_stats::median;
 
 use dbduel_judge::records::steadiness::{Steadiness, THROUGHPUT};
 use dbduel_judge::summary::Change;
 use dbduel_report::words;
 
-/// What every duel of a series said of every quantity, in the order of the duels.
+/// Steadiness of every quantity in every duel of a series, in the order of the duels.
 #[derive(Debug, Default)]
 pub struct Tally(Vec<Vec<Steadiness>>);
 
@@ -50,16 +51,10 @@ impl Tally {
             let throughput = of(THROUGHPUT).and_then(|one| one.decided_at_block);
             sum.before_throughput += u32::from(throughput.is_none_or(|block| after < block));
         }
-        sum.block_sd = median(scatter).unwrap_or(0.0);
-        sum.blocks = median(blocks);
+        sum.block_sd = median(&mut scatter).unwrap_or(0.0);
+        sum.blocks = median(&mut blocks);
         sum
     }
-}
-
-/// The lower of the two in the middle of an even number.
-pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_unstable_by(f64::total_cmp);
-    values.get(values.len().saturating_sub(1) / 2).copied()
 }
 
 /// The quantities as a table; `is_injected` when the second server was stopped on purpose.
@@ -93,11 +88,11 @@ pub fn table(quantities: &[SeriesSteadiness], is_injected: bool) -> String {
         text.push('\n');
     }
     text.push_str(
-        "One block: standard deviation of its ratio, the median over the duels. After: so many blocks, the median.\n\
-         A duel ends when throughput is decided.\n",
+        "One block: standard deviation of its ratio, median over the duels. After: blocks until \
+         decided, median.\nA duel ends when throughput is decided.\n",
     );
     if is_injected {
-        text.push_str("A stopped server uses nothing, so that its costs stay equal.\n");
+        text.push_str("A stopped server uses nothing, so the costs per transaction stay equal.\n");
     }
     text
 }
@@ -140,7 +135,7 @@ mod tests {
             said("bytes", Change::NotCompared, None, None),
         ]);
         let [throughput, cpu] = <[SeriesSteadiness; 2]>::try_from(tally.summed()).unwrap();
-        assert_eq!((throughput.block_sd, throughput.blocks), (0.06, Some(9.0)));
+        assert_eq!((throughput.block_sd, throughput.blocks), (0.06, Some(10.0)));
         assert_eq!((throughput.different, throughput.equivalent), (1, 1));
         assert_eq!((cpu.block_sd, cpu.blocks), (0.02, Some(9.0)));
         assert_eq!((cpu.different, cpu.equivalent), (1, 2));
