@@ -45,24 +45,24 @@ impl StatementExamples {
     }
 }
 
-/// The statements of a request, separated by semicolons.
-fn statements(request: &str) -> impl Iterator<Item = &str> {
-    let mut ends: Vec<usize> = Vec::new();
-    let mut quote = None;
-    for (at, byte) in request.bytes().enumerate() {
-        match (quote, byte) {
-            (None, b'\'' | b'"' | b'`') => quote = Some(byte),
-            (None, b';') => ends.push(at),
-            (Some(open), byte) if open == byte => quote = None,
-            _ => {}
+/// The statements of a request, separated by semicolons outside of quotes.
+fn statements(request: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut start, mut at) = (0, 0);
+    while let Some(byte) = request.as_bytes().get(at) {
+        match byte {
+            b'\'' | b'"' | b'`' => at += quoted(&request[at..]),
+            b';' => {
+                parts.push(request[start..at].trim());
+                at += 1;
+                start = at;
+            }
+            _ => at += 1,
         }
     }
-    let starts = std::iter::once(0).chain(ends.clone().into_iter().map(|end| end + 1));
-    let ends = ends.into_iter().chain(std::iter::once(request.len()));
-    let parts = starts
-        .zip(ends)
-        .map(|(start, end)| request[start..end].trim());
-    parts.filter(|part| !part.is_empty())
+    parts.push(request[start..].trim());
+    parts.retain(|part| !part.is_empty());
+    parts
 }
 
 /// A piece of a statement's text.
@@ -245,6 +245,10 @@ mod tests {
         let texts: Vec<Option<&str>> = kept.iter().map(|one| one.text.as_deref()).collect();
         let expected = ["SELECT 1, ';' FROM t1", "DELETE FROM t1 WHERE id = 5"];
         assert_eq!(texts, expected.map(Some));
+        examples.note(br"SELECT 'it\'s; x' FROM t1;SELECT 'it''s; y' FROM u");
+        let texts = examples.take().into_iter().map(|one| one.text.unwrap());
+        let expected = [r"SELECT 'it\'s; x' FROM t1", "SELECT 'it''s; y' FROM u"];
+        assert_eq!(texts.collect::<Vec<_>>(), expected);
         assert!(examples.take().is_empty());
         for number in 0..100 {
             examples.note(format!("SELECT c{number} FROM t").as_bytes());

@@ -3,13 +3,13 @@
 use dbduel_record::Record;
 use dbduel_record::event::Event;
 
-use super::summary::{Figure, Scope, Summary};
+use super::summary::{Duel, Figure, Scope};
 
 /// The list for this run, as sentences.
 #[must_use]
-pub fn list(summary: &Summary, record: &Record) -> Vec<String> {
+pub fn list(scope: Scope, duels: &[Duel], record: &Record) -> Vec<String> {
     let mut list = Vec::new();
-    if summary.scope == Scope::TheseInstances {
+    if scope == Scope::TheseInstances {
         list.push(
             "Other starts of the same servers. A restart alone can change throughput by a percent or more; one set of \
              instances was compared."
@@ -25,7 +25,7 @@ pub fn list(summary: &Summary, record: &Record) -> Vec<String> {
         "Latency of failed transactions; the histograms hold committed ones only."
             .to_owned(),
     ]);
-    let measures = || summary.duels.iter().flat_map(|duel| &duel.contenders);
+    let measures = || duels.iter().flat_map(|duel| &duel.contenders);
     let is_missing = |figure: &Figure| matches!(figure, Figure::NotMeasured { .. });
     if measures().any(|measures| is_missing(&measures.server_cpu_us_per_transaction)) {
         list.push("CPU time of the servers.".to_owned());

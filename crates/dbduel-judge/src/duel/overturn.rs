@@ -4,7 +4,7 @@ use dbduel_record::Verdict;
 use dbduel_stats::stalls::unseen_cost_bound;
 use dbduel_text::percent;
 
-use crate::summary::{Comparison, Duel, Figure, Measures, Scope, Summary};
+use crate::summary::{Comparison, Duel, Figure, Measures, Scope};
 
 /// Length of the unseen stalls that a verdict is priced against, seconds.
 pub const UNSEEN_STALL_S: f64 = 5.0;
@@ -13,9 +13,8 @@ pub const UNSEEN_STALL_S: f64 = 5.0;
 const UNSEEN_ALPHA: f64 = 0.05;
 
 /// Fills in `overturned_by` of every comparison.
-pub fn explain(summary: &mut Summary) {
-    let (horizon, scope) = (summary.rule.horizon, summary.scope);
-    for duel in &mut summary.duels {
+pub fn explain(duels: &mut [Duel], horizon: f64, scope: Scope) {
+    for duel in duels {
         let sentences: Vec<Vec<String>> = duel
             .comparisons
             .iter()

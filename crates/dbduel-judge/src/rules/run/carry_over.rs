@@ -21,10 +21,10 @@ pub fn carried_over(run: &RunEvidence<'_>) -> Vec<Finding> {
     if !run.evidence.plan().schedule.mirrored {
         return Vec::new();
     }
-    let contenders = &run.summary.contenders;
-    let statements = (contenders.len() * run.summary.duels.len()).max(1);
+    let contenders = &run.judged.contenders;
+    let statements = (contenders.len() * run.judged.duels.len()).max(1);
     let mut found = Vec::new();
-    for duel in &run.summary.duels {
+    for duel in &run.judged.duels {
         let blocks = run.evidence.levels[duel.level].complete.iter();
         // Where the order is repeated, all but the first of its turns follow a switch of their own.
         let once = blocks.filter(|block| block.block.repeats == 1);

@@ -33,7 +33,7 @@ pub fn digests(run: &RunEvidence<'_>) -> Vec<Finding> {
             _ => {}
         }
     }
-    let baseline = run.summary.baseline.as_str();
+    let baseline = run.judged.baseline.as_str();
     let mut unequal: BTreeSet<&str> = BTreeSet::new();
     for epoch in &epochs {
         let Some(reference) = epoch.get(baseline) else {
@@ -57,7 +57,7 @@ pub fn digests(run: &RunEvidence<'_>) -> Vec<Finding> {
     }
     let complete = epochs
         .iter()
-        .find(|epoch| epoch.len() == run.summary.contenders.len());
+        .find(|epoch| epoch.len() == run.judged.contenders.len());
     match complete.and_then(|epoch| epoch.get(baseline)) {
         Some((digest, rows)) => {
             let short: String = digest.chars().take(12).collect();
@@ -79,7 +79,7 @@ pub fn digests(run: &RunEvidence<'_>) -> Vec<Finding> {
 }
 
 pub fn unmanaged(run: &RunEvidence<'_>) -> Vec<Finding> {
-    let contenders = run.summary.contenders.iter();
+    let contenders = run.judged.contenders.iter();
     let unmanaged: Vec<&str> = contenders
         .filter(|contender| contender.build.as_ref().is_some_and(|build| !build.managed))
         .map(|contender| contender.name.as_str())
@@ -104,7 +104,7 @@ pub fn unmanaged(run: &RunEvidence<'_>) -> Vec<Finding> {
 
 pub fn builds_differ(run: &RunEvidence<'_>) -> Vec<Finding> {
     let builds: BTreeSet<String> = run
-        .summary
+        .judged
         .contenders
         .iter()
         .filter_map(|contender| contender.build.as_ref())
@@ -127,7 +127,7 @@ pub fn builds_differ(run: &RunEvidence<'_>) -> Vec<Finding> {
 
 pub fn settings_differ(run: &RunEvidence<'_>) -> Vec<Finding> {
     let unasked = || {
-        run.summary
+        run.judged
             .settings
             .iter()
             .filter(|difference| !difference.is_asked_for)

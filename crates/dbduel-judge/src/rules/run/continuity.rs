@@ -11,7 +11,7 @@ use crate::summary::{Duel, Figure, InTurns};
 const P99_DEPARTURE_MIN: f64 = 0.1;
 
 fn checked<'a>(run: &'a RunEvidence<'_>) -> impl Iterator<Item = (&'a Duel, f64, &'a InTurns)> {
-    run.summary.duels.iter().flat_map(|duel| {
+    run.judged.duels.iter().flat_map(|duel| {
         let continuity = duel.continuity.iter();
         continuity.flat_map(move |one| {
             let contenders = one.contenders.iter();
@@ -22,7 +22,7 @@ fn checked<'a>(run: &'a RunEvidence<'_>) -> impl Iterator<Item = (&'a Duel, f64,
 
 pub fn contradiction(run: &RunEvidence<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
-    for duel in &run.summary.duels {
+    for duel in &run.judged.duels {
         for comparison in &duel.comparisons {
             let Some(one) = &comparison.contradiction else {
                 continue;

@@ -8,7 +8,8 @@ use dbduel_record::event::{EndReason, Event, Severity, SliceId};
 use dbduel_text::counts;
 
 use super::RunEvidence;
-use crate::summary::{Comparison, Scope, Summary};
+use crate::judged::Judged;
+use crate::summary::{Comparison, Scope};
 use crate::workloads::has_fixed_work;
 
 /// Complaints that are quoted; the rest is counted.
@@ -66,7 +67,7 @@ pub fn not_steady(run: &RunEvidence<'_>) -> Vec<Finding> {
         "Warm-up ended without a steady state after at most {longest_s:.0} s: {}.",
         shares.join(", ")
     );
-    let (severity, meaning) = match names.iter().all(|name| has_settled(run.summary, name)) {
+    let (severity, meaning) = match names.iter().all(|name| has_settled(run.judged, name)) {
         true => (
             Severity::Note,
             " During the measurement they changed by less than the differences in the verdicts.",
@@ -79,8 +80,8 @@ pub fn not_steady(run: &RunEvidence<'_>) -> Vec<Finding> {
 
 /// True when a contender's slices began without a transient, and its change relative to the others is smaller than
 /// every verdict on it allows.
-fn has_settled(summary: &Summary, name: &str) -> bool {
-    summary.duels.iter().all(|duel| {
+fn has_settled(judged: &Judged, name: &str) -> bool {
+    judged.duels.iter().all(|duel| {
         let mut courses = duel.contenders.iter();
         let course = courses.find(|one| one.contender == name);
         let Some(course) = course.and_then(|one| one.course.as_ref()) else {
@@ -88,7 +89,7 @@ fn has_settled(summary: &Summary, name: &str) -> bool {
         };
         let change = course.own_change.interval();
         let change = change.map_or(f64::INFINITY, |(low, high)| high.ln().max(-low.ln()));
-        let is_about_it = |one: &&Comparison| one.contender == name || summary.baseline == name;
+        let is_about_it = |one: &&Comparison| one.contender == name || judged.baseline == name;
         let mut verdicts = duel.comparisons.iter().filter(is_about_it);
         let is_borne = verdicts.all(|one| {
             let is_claim = matches!(one.verdict, Verdict::Faster | Verdict::Slower);
@@ -153,7 +154,7 @@ pub fn lost_slices(run: &RunEvidence<'_>) -> Vec<Finding> {
         counts::things(lost.len() as u64, "slice"),
         of_each.collect::<Vec<_>>().join(", "),
         reasons.join("; "),
-        match run.summary.run.blocks_incomplete {
+        match run.judged.run.blocks_incomplete {
             1 => "1 block was".to_owned(),
             count => format!("{count} blocks were"),
         }
@@ -165,7 +166,7 @@ pub fn lost_slices(run: &RunEvidence<'_>) -> Vec<Finding> {
 
 pub fn resumed(run: &RunEvidence<'_>) -> Vec<Finding> {
     // Where starts are the units, one more of them is no flaw.
-    if run.summary.scope == Scope::TheseServers {
+    if run.judged.scope == Scope::TheseServers {
         return Vec::new();
     }
     let again = StartsAgain::of(events(run));
@@ -245,7 +246,7 @@ pub fn extended(run: &RunEvidence<'_>) -> Vec<Finding> {
 }
 
 pub fn unfinished(run: &RunEvidence<'_>) -> Vec<Finding> {
-    let run = &run.summary.run;
+    let run = &run.judged.run;
     let (severity, what) = match run.ended {
         Some(EndReason::Decided | EndReason::BudgetSpent) => return Vec::new(),
         Some(EndReason::Interrupted) => (Severity::Note, "was interrupted"),

@@ -60,10 +60,10 @@ fn rows_of<'a>(run: &'a RunEvidence<'_>, duel: &Duel, contender: usize) -> Vec<&
 
 /// Slices in which the load threads were ready and had no processor.
 pub fn starved(run: &RunEvidence<'_>) -> Vec<Finding> {
-    let threads = f64::from(run.summary.load.threads.max(1));
+    let threads = f64::from(run.evidence.plan().load.threads.max(1));
     let mut found = Vec::new();
-    for duel in &run.summary.duels {
-        let waits: Vec<Vec<f64>> = (0..run.summary.contenders.len())
+    for duel in &run.judged.duels {
+        let waits: Vec<Vec<f64>> = (0..run.judged.contenders.len())
             .map(|contender| {
                 let shares = rows_of(run, duel, contender).into_iter().filter_map(|row| {
                     let wait_s = run.evidence.reading(row.slice(), "load", "cpu_wait_s")?;
@@ -89,7 +89,7 @@ pub fn starved(run: &RunEvidence<'_>) -> Vec<Finding> {
         if (starved as f64) <= STARVED_SHARE * slices as f64 {
             continue;
         }
-        let level_alpha = 1.0 - run.summary.rule.confidence;
+        let level_alpha = 1.0 - run.evidence.plan().decision.confidence;
         let baseline = run.evidence.plan().baseline;
         let is_uneven = (0..counts.len()).any(|contender| {
             contender != baseline
@@ -98,7 +98,7 @@ pub fn starved(run: &RunEvidence<'_>) -> Vec<Finding> {
         });
         let sides: Vec<String> = counts
             .iter()
-            .zip(&run.summary.contenders)
+            .zip(&run.judged.contenders)
             .map(|(count, facts)| {
                 format!("{} of {} of `{}`", count.stalls, count.active, facts.name)
             })
@@ -128,8 +128,8 @@ pub fn starved(run: &RunEvidence<'_>) -> Vec<Finding> {
 /// Slices far from the others of their contender.
 pub fn outlying(run: &RunEvidence<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
-    for duel in &run.summary.duels {
-        for (contender, facts) in run.summary.contenders.iter().enumerate() {
+    for duel in &run.judged.duels {
+        for (contender, facts) in run.judged.contenders.iter().enumerate() {
             let rows = rows_of(run, duel, contender);
             let rates: Vec<f64> = rows
                 .iter()

@@ -31,7 +31,7 @@ const LAG_SHARE: f64 = 0.02;
 const LAG_SLICES: f64 = 0.1;
 
 fn measures<'a>(run: &'a RunEvidence<'_>) -> impl Iterator<Item = (&'a Duel, &'a Measures)> {
-    run.summary
+    run.judged
         .duels
         .iter()
         .flat_map(|duel| duel.contenders.iter().map(move |measures| (duel, measures)))
@@ -56,7 +56,7 @@ pub fn nothing_committed(run: &RunEvidence<'_>) -> Vec<Finding> {
 
 pub fn silent_slices(run: &RunEvidence<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
-    for duel in &run.summary.duels {
+    for duel in &run.judged.duels {
         let blocks = &run.evidence.plan().blocks;
         let is_here = |row: &SliceRow| {
             let block = blocks.get(row.block as usize);
@@ -180,7 +180,7 @@ pub fn skipped(run: &RunEvidence<'_>) -> Vec<Finding> {
 /// Turns that transactions outlast: the server is stopped and resumed in the middle of them.
 pub fn outlasted(run: &RunEvidence<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
-    for duel in &run.summary.duels {
+    for duel in &run.judged.duels {
         let shares: Vec<(&str, f64)> = duel
             .contenders
             .iter()
@@ -256,9 +256,9 @@ pub fn unfinished(run: &RunEvidence<'_>) -> Vec<Finding> {
 }
 
 pub fn saturated(run: &RunEvidence<'_>) -> Vec<Finding> {
-    let threads = f64::from(run.summary.load.threads.max(1));
+    let threads = f64::from(run.evidence.plan().load.threads.max(1));
     let mut found = Vec::new();
-    for duel in &run.summary.duels {
+    for duel in &run.judged.duels {
         let worst = counted_rows(run, duel)
             .filter_map(|row| {
                 let share = run.evidence.cpu_s(row.slice(), "load")? / (threads * row.measured_s);
@@ -274,7 +274,7 @@ pub fn saturated(run: &RunEvidence<'_>) -> Vec<Finding> {
                 } else {
                     "thread".to_owned()
                 },
-                match run.summary.load.busy_poll_us {
+                match run.evidence.plan().load.busy_poll_us {
                     0 => "",
                     _ => ", polling in vain excluded,",
                 },
@@ -301,7 +301,7 @@ pub fn saturated(run: &RunEvidence<'_>) -> Vec<Finding> {
 /// Slices in which the load process stalled, though not for so long that they were lost.
 pub fn stalled(run: &RunEvidence<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
-    for duel in &run.summary.duels {
+    for duel in &run.judged.duels {
         let stalls: Vec<(f64, &SliceRow)> = counted_rows(run, duel)
             .filter_map(|row| {
                 let stalled_s = run.evidence.reading(row.slice(), "load", "stalled_s")?;
@@ -335,7 +335,7 @@ const LEFT_OUT_SHARE_MAX: f64 = 0.05;
 
 /// Time in which no load thread ran, which is left out of throughput.
 pub fn left_out(run: &RunEvidence<'_>) -> Vec<Finding> {
-    let found = run.summary.duels.iter().filter_map(|duel| {
+    let found = run.judged.duels.iter().filter_map(|duel| {
         let mut of_each: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
         for row in counted_rows(run, duel) {
             let left_out_s = run.evidence.reading(row.slice(), "lab", "left_out_s");
@@ -368,7 +368,7 @@ pub fn left_out(run: &RunEvidence<'_>) -> Vec<Finding> {
 
 pub fn lag(run: &RunEvidence<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
-    for duel in &run.summary.duels {
+    for duel in &run.judged.duels {
         // With a fixed rate, waiting for a free connection is the server's doing and looks the same.
         if !matches!(duel.load.arrival, Arrival::Closed { .. }) {
             continue;

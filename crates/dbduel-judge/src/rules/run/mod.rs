@@ -13,12 +13,12 @@ pub mod steady;
 pub mod verdict;
 
 use crate::evidence::Evidence;
-use crate::summary::Summary;
+use crate::judged::Judged;
 
 /// Input of rules about a run.
 pub struct RunEvidence<'a> {
     /// The record.
     pub evidence: &'a Evidence<'a>,
     /// The conclusions from it, with verdicts before any of them is void.
-    pub summary: &'a Summary,
+    pub judged: &'a Judged,
 }

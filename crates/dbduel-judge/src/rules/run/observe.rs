@@ -21,7 +21,7 @@ const MEMORY_WAIT_MAX: f64 = 0.01;
 pub fn idle_memory(run: &RunEvidence<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     let evidence = run.evidence;
-    for duel in &run.summary.duels {
+    for duel in &run.judged.duels {
         for (index, contender) in evidence.plan().contenders.iter().enumerate() {
             let blocks = evidence.watched(duel.level).iter();
             let rows = blocks.flat_map(|block| block.slices_of(index));
@@ -63,7 +63,7 @@ pub fn idle_memory(run: &RunEvidence<'_>) -> Vec<Finding> {
 /// Slices whose counters were read over a time that differs from theirs.
 pub fn window(run: &RunEvidence<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
-    for duel in &run.summary.duels {
+    for duel in &run.judged.duels {
         let blocks = &run.evidence.levels[duel.level].complete;
         let rows: Vec<_> = blocks.iter().flat_map(|block| &block.rows).collect();
         let mut most = 0;
@@ -116,7 +116,7 @@ pub fn waits_one_sided(run: &RunEvidence<'_>) -> Vec<Finding> {
         .filter(|reading| reading.source == "waits")
         .map(|reading| reading.contender.as_str())
         .collect();
-    let names = run.summary.contenders.iter().map(|one| one.name.as_str());
+    let names = run.judged.contenders.iter().map(|one| one.name.as_str());
     let (on, off): (Vec<&str>, Vec<&str>) = names.partition(|name| counting.contains(name));
     if on.is_empty() || off.is_empty() {
         return Vec::new();

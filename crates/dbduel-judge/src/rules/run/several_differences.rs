@@ -21,7 +21,7 @@ pub fn several_differences(run: &RunEvidence<'_>) -> Vec<Finding> {
     if plan.contenders.len() != 2 || plan.design.is_some() {
         return Vec::new();
     }
-    let comparisons = run.summary.duels.iter().flat_map(|duel| &duel.comparisons);
+    let comparisons = run.judged.duels.iter().flat_map(|duel| &duel.comparisons);
     let mut decided =
         comparisons.filter(|one| matches!(one.verdict, Verdict::Faster | Verdict::Slower));
     let differences = differences(plan);
@@ -44,7 +44,7 @@ pub fn several_differences(run: &RunEvidence<'_>) -> Vec<Finding> {
         "`{}` differs from `{}` in {} things at once ({}); the duel does not say which of them makes the difference. \
          `dbduel attribute experiment.toml` does, with {} contenders and a budget of about {:.0} min for an effect of this size.",
         one.contender,
-        run.summary.baseline,
+        run.judged.baseline,
         differences.len(),
         names.join(", "),
         design.runs().len(),

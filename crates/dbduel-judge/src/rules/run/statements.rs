@@ -12,10 +12,10 @@ const CLASS_CHARS: usize = 160;
 
 /// Contenders that have another plan than the baseline.
 pub fn changed(run: &RunEvidence<'_>) -> Vec<Finding> {
-    let baseline = run.summary.baseline.as_str();
+    let baseline = run.judged.baseline.as_str();
     let mut found = Vec::new();
-    for duel in &run.summary.duels {
-        for facts in &run.summary.contenders {
+    for duel in &run.judged.duels {
+        for facts in &run.judged.contenders {
             let name = facts.name.as_str();
             let changed = duel.statements.iter().filter_map(|statement| {
                 let plans = statement.changed(name, baseline)?;
@@ -54,9 +54,9 @@ pub fn changed(run: &RunEvidence<'_>) -> Vec<Finding> {
 pub fn not_explained(run: &RunEvidence<'_>) -> Vec<Finding> {
     let remedy = "None, unless the plan matters; then run EXPLAIN on the server.";
     let mut found = Vec::new();
-    for duel in &run.summary.duels {
+    for duel in &run.judged.duels {
         let own = run.evidence.record.contenders.iter();
-        for (files, facts) in own.zip(&run.summary.contenders) {
+        for (files, facts) in own.zip(&run.judged.contenders) {
             let name = facts.name.as_str();
             let sample = files.statements.as_ref().and_then(|own| own.at(duel.level));
             let missing = duel.statements.iter().filter_map(|statement| {

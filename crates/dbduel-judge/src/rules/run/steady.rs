@@ -18,12 +18,12 @@ fn courses(duel: &Duel) -> impl Iterator<Item = (&str, &CellCourse)> {
 
 /// Relative change within which two parts of a cell agree: smaller changes matter to no verdict.
 fn tolerance(run: &RunEvidence<'_>) -> f64 {
-    CellCourse::TOLERANCE.max(run.summary.rule.horizon)
+    CellCourse::TOLERANCE.max(run.evidence.plan().decision.horizon)
 }
 
 /// The start that a claim is about, between commas, where servers were started several times.
 fn which_start(run: &RunEvidence<'_>) -> String {
-    match run.summary.run.epochs {
+    match run.judged.run.epochs {
         ..=1 => String::new(),
         starts => format!(", in the longest of {starts} starts,"),
     }
@@ -33,7 +33,7 @@ fn which_start(run: &RunEvidence<'_>) -> String {
 pub fn never_settled(run: &RunEvidence<'_>) -> Vec<Finding> {
     let tolerance = tolerance(run);
     let within = percent::of(tolerance);
-    let told = run.summary.duels.iter().filter_map(|duel| {
+    let told = run.judged.duels.iter().filter_map(|duel| {
         let unsettled: Vec<(&str, &CellCourse)> = courses(duel)
             .filter(|(_, course)| course.state == SteadyState::NeverSettled)
             .collect();
@@ -118,14 +118,14 @@ fn whose<'a>(unsettled: Vec<(&'a str, &'a CellCourse)>, tolerance: f64) -> Whose
 fn is_told_of_a_ratio(run: &RunEvidence<'_>, duel: &Duel, cells: &[(&str, &CellCourse)]) -> bool {
     let is_one_of_them = |name: &str| cells.iter().any(|(cell, _)| *cell == name);
     let mut changed = (duel.comparisons.iter()).filter(|one| has_changed(one));
-    changed.any(|one| is_one_of_them(&one.contender) || is_one_of_them(&run.summary.baseline))
+    changed.any(|one| is_one_of_them(&one.contender) || is_one_of_them(&run.judged.baseline))
 }
 
 /// Cells whose first slices lie apart from the rest.
 pub fn settled_late(run: &RunEvidence<'_>) -> Vec<Finding> {
     let levels = &run.evidence.plan().levels;
     let heaviest = levels.iter().map(|level| level.clients).max();
-    let told = run.summary.duels.iter().filter_map(|duel| {
+    let told = run.judged.duels.iter().filter_map(|duel| {
         let late = courses(duel).filter_map(|(name, course)| Some((name, course.transient?)));
         let (names, parts): (Vec<&str>, Vec<String>) = late
             .map(|(name, transient)| {
@@ -163,7 +163,7 @@ pub fn settled_late(run: &RunEvidence<'_>) -> Vec<Finding> {
 /// Cells that commit less, or more, whenever another load level was before them.
 pub fn level_entered(run: &RunEvidence<'_>) -> Vec<Finding> {
     let tolerance = tolerance(run);
-    let told = run.summary.duels.iter().filter_map(|duel| {
+    let told = run.judged.duels.iter().filter_map(|duel| {
         let moved: Vec<(&str, &Figure)> = courses(duel)
             .filter_map(|(name, course)| Some((name, course.entered.as_ref()?)))
             .filter(|(_, entered)| is_beyond(entered, 0.0) && !is_within(entered, tolerance))

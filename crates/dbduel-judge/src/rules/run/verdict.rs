@@ -17,7 +17,7 @@ use crate::summary::{Comparison, Duel, Figure, Measures, Stalls};
 const ACTIVE_S: f64 = 300.0;
 
 fn comparisons<'a>(run: &'a RunEvidence<'_>) -> impl Iterator<Item = (&'a Duel, &'a Comparison)> {
-    run.summary.duels.iter().flat_map(|duel| {
+    run.judged.duels.iter().flat_map(|duel| {
         duel.comparisons
             .iter()
             .map(move |comparison| (duel, comparison))
@@ -29,7 +29,7 @@ pub fn short_horizon(run: &RunEvidence<'_>) -> Vec<Finding> {
     let mut shortest_s = f64::INFINITY;
     // A contest that ends as soon as it is decided is not doubtful for being short; what it could not see is said.
     let mut severity = Severity::Note;
-    for duel in &run.summary.duels {
+    for duel in &run.judged.duels {
         let active_s = duel
             .contenders
             .iter()
@@ -183,13 +183,13 @@ pub fn identical(run: &RunEvidence<'_>) -> Vec<Finding> {
     let of_pair = |[one, other]: &[String; 2]| {
         let is_of_it = |name: &str| name == one || name == other;
         let is_decided = |verdict: Verdict| matches!(verdict, Verdict::Faster | Verdict::Slower);
-        let duels = run.summary.duels.iter();
+        let duels = run.judged.duels.iter();
         let decided = duels.filter(|duel| {
             let mut verdicts = duel.comparisons.iter();
             let mut pairs = duel.pairs.iter();
             verdicts.any(|verdict| {
                 is_of_it(&verdict.contender)
-                    && is_of_it(&run.summary.baseline)
+                    && is_of_it(&run.judged.baseline)
                     && is_decided(verdict.verdict)
             }) || pairs.any(|pair| {
                 is_of_it(&pair.contender) && is_of_it(&pair.against) && is_decided(pair.verdict)
@@ -210,21 +210,21 @@ pub fn identical(run: &RunEvidence<'_>) -> Vec<Finding> {
         let remedy = format!(
             "Repeat the duel: up to {} of duels between equals show a difference by chance. If it persists, find what \
              treats the two differently.",
-            percent::of(1.0 - run.summary.rule.confidence)
+            percent::of(1.0 - run.evidence.plan().decision.confidence)
         );
         Finding::new(severity, &[one, other], format!("{claim}."), &remedy)
     };
-    run.summary.identical.iter().map(of_pair).collect()
+    run.judged.identical.iter().map(of_pair).collect()
 }
 
 pub fn uneven_stalls(run: &RunEvidence<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
-    for duel in &run.summary.duels {
+    for duel in &run.judged.duels {
         let ledger = |name: &str| -> Option<Stalls> {
             let own = |measures: &&Measures| measures.contender == name;
             duel.contenders.iter().find(own)?.stalls
         };
-        let baseline = run.summary.baseline.as_str();
+        let baseline = run.judged.baseline.as_str();
         for comparison in &duel.comparisons {
             let name = comparison.contender.as_str();
             let Some((own, other)) = ledger(name).zip(ledger(baseline)) else {
@@ -233,7 +233,7 @@ pub fn uneven_stalls(run: &RunEvidence<'_>) -> Vec<Finding> {
             let Ok(stalls) = compare_stalls(&own.to_count(), &other.to_count()) else {
                 continue;
             };
-            let is_uneven = stalls.same_rate_p < 1.0 - run.summary.rule.confidence;
+            let is_uneven = stalls.same_rate_p < 1.0 - run.evidence.plan().decision.confidence;
             if !is_uneven && !stalls.unpriced {
                 continue;
             }

@@ -28,20 +28,20 @@ pub const RULES: &[Rule] = &[
 const CHANCE: f64 = 2.0;
 
 fn part<'a>(run: &'a RunEvidence<'_>) -> Option<&'a OrderEntry> {
-    run.summary.order_entry.as_ref()
+    run.judged.order_entry.as_ref()
 }
 
 /// Cells in which something was measured, with the name of their level.
 fn cells<'a>(run: &'a RunEvidence<'_>) -> impl Iterator<Item = (&'a str, &'a OrderCell)> {
     let cells = part(run).into_iter().flat_map(|part| &part.cells);
     cells.filter(|cell| cell.new_orders > 0).map(|cell| {
-        let label = &run.summary.duels[cell.level].label;
+        let label = &run.judged.duels[cell.level].label;
         (label.as_str(), cell)
     })
 }
 
 fn classes<'a>(run: &'a RunEvidence<'_>, cell: &OrderCell) -> &'a [ClassFigures] {
-    let found = cell_of(&run.summary.classes, cell.level, &cell.contender);
+    let found = cell_of(&run.judged.classes, cell.level, &cell.contender);
     found.map_or(&[], |found| &found.classes)
 }
 
