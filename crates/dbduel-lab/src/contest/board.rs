@@ -1,17 +1,18 @@
 //! State of a running contest, for its pages and metrics.
 //!
-//! The contest updates it after every tick, slice and block; readers get a copy. Counts cover this run only; those of
+//! The board follows the events of the contest; readers get a copy. Counts cover this run only; those of
 //! an interrupted run are in the record.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dbduel_load::order::Tick;
 use dbduel_record::Plan;
+use dbduel_record::event::Event;
 use dbduel_record::rows::ALL_CLASSES;
 use dbduel_record::store::SliceResult;
 
 use super::LevelStanding;
+use super::events::{ContestEvent, Follower};
 
 /// What a contest is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -76,7 +77,7 @@ pub struct Standing {
     pub plan: Option<Arc<Plan>>,
 }
 
-/// Shared state: the contest writes, others read.
+/// Shared state: a follower of the contest writes, others read.
 #[derive(Debug, Default)]
 pub struct Board(Mutex<Standing>);
 
@@ -86,46 +87,11 @@ impl Board {
         self.lock().clone()
     }
 
-    /// The contest of `plan` begins.
-    pub fn begin(&self, plan: &Plan) {
-        *self.lock() = Standing {
-            plan: Some(Arc::new(plan.clone())),
-            ..Standing::default()
-        };
-    }
-
-    /// The plan was extended.
-    pub fn plan_grew(&self, plan: &Plan) {
-        self.lock().plan = Some(Arc::new(plan.clone()));
-    }
-
-    /// Another phase begins; no contender is under load.
-    pub fn enter(&self, phase: Phase) {
-        let mut standing = self.lock();
-        standing.phase = phase;
-        standing.now = None;
-    }
-
-    /// A tick of the load ended, `used_s` into the budget.
-    pub fn tick(&self, contender: usize, level: usize, tick: &Tick, used_s: f64) {
-        let mut standing = self.lock();
-        standing.used_s = used_s;
-        standing.now = Some(Now {
-            contender,
-            level,
-            throughput_per_s: tick.ok as f64 / tick.length_s.max(f64::EPSILON),
-        });
-    }
-
-    /// A slice ended, `used_s` into the budget; `None` when it was lost.
-    pub fn slice(&self, contender: usize, level: usize, result: Option<&SliceResult>, used_s: f64) {
+    /// Adds a finished slice to the sums of its contender and level.
+    fn add(&self, contender: usize, level: usize, result: &SliceResult, used_s: f64) {
         let mut standing = self.lock();
         standing.used_s = used_s;
         standing.now = None;
-        let Some(result) = result else {
-            standing.lost += 1;
-            return;
-        };
         let sums = standing.sums.entry((contender, level)).or_default();
         sums.slices += 1;
         for row in result.classes.iter().filter(|row| row.class == ALL_CLASSES) {
@@ -154,13 +120,58 @@ impl Board {
         }
     }
 
-    /// Updates the standing of a level.
-    pub fn decision(&self, decision: &LevelStanding) {
-        self.lock().levels.insert(decision.level, decision.clone());
-    }
-
     /// After a panic elsewhere the numbers are still the latest known.
     fn lock(&self) -> MutexGuard<'_, Standing> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Follower for Board {
+    fn follow(&self, event: &ContestEvent<'_>) {
+        match event {
+            ContestEvent::Begun { plan } => {
+                *self.lock() = Standing {
+                    plan: Some(Arc::clone(plan)),
+                    ..Standing::default()
+                };
+            }
+            ContestEvent::PlanGrown { plan } => self.lock().plan = Some(Arc::clone(plan)),
+            ContestEvent::PhaseBegun(phase) => {
+                let mut standing = self.lock();
+                standing.phase = *phase;
+                standing.now = None;
+            }
+            ContestEvent::Tick {
+                contender,
+                level,
+                tick,
+                used_s,
+                ..
+            } => {
+                let mut standing = self.lock();
+                standing.used_s = *used_s;
+                standing.now = Some(Now {
+                    contender: *contender,
+                    level: *level,
+                    throughput_per_s: tick.ok as f64 / tick.length_s.max(f64::EPSILON),
+                });
+            }
+            ContestEvent::SliceRecorded {
+                contender,
+                level,
+                result,
+                used_s,
+            } => self.add(*contender, *level, result, *used_s),
+            ContestEvent::Entry(Event::SliceLost { .. }) => {
+                let mut standing = self.lock();
+                standing.now = None;
+                standing.lost += 1;
+            }
+            ContestEvent::LevelJudged(standing) => {
+                let levels = &mut self.lock().levels;
+                levels.insert(standing.level, (*standing).clone());
+            }
+            ContestEvent::Entry(_) | ContestEvent::StepBegun(_) | ContestEvent::Remark(_) => {}
+        }
     }
 }

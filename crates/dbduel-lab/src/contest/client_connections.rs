@@ -8,7 +8,7 @@ use dbduel_server::USER;
 
 use super::Contest;
 
-impl Contest<'_> {
+impl Contest<'_, '_> {
     /// Ends the connections of remote clients to an awake contender, with their transactions. Does nothing without load
     /// hosts.
     ///

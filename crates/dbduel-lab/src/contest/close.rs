@@ -30,7 +30,7 @@ use crate::server_host::ServerHostMissing;
 pub fn close(
     config: &ContestConfig<'_>,
     mut arena: Arena,
-    journal: &mut Journal,
+    journal: &mut Journal<'_>,
     reason: Option<EndReason>,
 ) -> Result<()> {
     if interrupt::urgency() == Urgency::Stop {
@@ -55,9 +55,7 @@ pub fn close(
             let digest = dataset::digest(&config.plan, workload, &mut resident, config.console)?;
             digests.push((resident.name.clone(), digest));
         }
-        config
-            .console
-            .stage(&format!("{}: reading its counters", resident.name));
+        config.step(&format!("{}: reading its counters", resident.name));
         if let Err(error) = final_counters(config, &mut resident, journal, is_over) {
             let claim = format!(
                 "could not record the final counters of `{}`: {error:#}",
@@ -78,7 +76,7 @@ pub fn close(
 }
 
 /// Journals whether contenders that have done the same work hold the same rows.
-fn compare_rows(digests: &[(String, Digest)], journal: &mut Journal) -> Result<()> {
+fn compare_rows(digests: &[(String, Digest)], journal: &mut Journal<'_>) -> Result<()> {
     let Some(((first, expected), others)) = digests.split_first() else {
         return Ok(());
     };
@@ -115,7 +113,7 @@ fn compare_rows(digests: &[(String, Digest)], journal: &mut Journal) -> Result<(
 fn final_counters(
     config: &ContestConfig<'_>,
     resident: &mut ContenderServer,
-    journal: &mut Journal,
+    journal: &mut Journal<'_>,
     is_over: bool,
 ) -> Result<()> {
     let mut connection =
@@ -153,7 +151,7 @@ fn was_loaded_by_us(config: &ContestConfig<'_>, resident: &ContenderServer) -> R
 /// # Errors
 /// When the directory cannot be read or the record cannot be written.
 pub fn keep_size(
-    journal: &Journal,
+    journal: &Journal<'_>,
     resident: &mut ContenderServer,
     before: Option<Size>,
 ) -> Result<()> {
@@ -180,14 +178,14 @@ pub fn keep_size(
 fn leave(
     config: &ContestConfig<'_>,
     resident: ContenderServer,
-    journal: &Journal,
+    journal: &Journal<'_>,
     is_over: bool,
 ) -> Result<()> {
     let ContenderServer {
         name, mut backend, ..
     } = resident;
     if backend.is_started() {
-        config.console.stage(&format!("{name}: stopping"));
+        config.step(&format!("{name}: stopping"));
     }
     let left = backend.stop(&config.plan.limits).and_then(|()| {
         if let Some(texts) = backend.texts()? {

@@ -18,16 +18,14 @@ pub fn before(
     resident: &mut ContenderServer,
     workload: &'static dyn Workload,
     restored: bool,
-    journal: &Journal,
+    journal: &Journal<'_>,
 ) -> Result<()> {
     // Tables that were found on a running server may have seen transactions.
     let moment = match !resident.backend.is_ours() && restored {
         true => Moment::AfterLoad,
         false => Moment::Fresh,
     };
-    config
-        .console
-        .stage(&format!("{}: checking its tables", resident.name));
+    config.step(&format!("{}: checking its tables", resident.name));
     let (verification, broken) = dataset::verify(&config.plan, workload, resident, moment)?;
     keep(&resident.name, &verification, "before", journal)?;
     if let Some(finding) = broken {
@@ -45,7 +43,7 @@ pub fn after(
     config: &ContestConfig<'_>,
     resident: &mut ContenderServer,
     workload: &'static dyn Workload,
-    journal: &mut Journal,
+    journal: &mut Journal<'_>,
 ) -> Result<()> {
     let moment = Moment::AfterLoad;
     let (verification, broken) = dataset::verify(&config.plan, workload, resident, moment)?;
@@ -61,7 +59,7 @@ fn keep(
     contender: &str,
     verification: &Verification,
     moment: &str,
-    journal: &Journal,
+    journal: &Journal<'_>,
 ) -> Result<()> {
     if verification.conditions.is_empty() {
         return Ok(());
@@ -80,7 +78,7 @@ fn say(config: &ContestConfig<'_>, contender: &str, verification: &Verification)
             .iter()
             .map(|condition| condition.seconds)
             .sum();
-        config.console.say(&format!(
+        config.remark(&format!(
             "{contender}: {} (checked in {seconds:.1} s)",
             match count {
                 1 => "the one condition holds".to_owned(),

@@ -139,7 +139,7 @@ impl Stretch {
     }
 }
 
-impl Contest<'_> {
+impl Contest<'_, '_> {
     /// Rehearses turns of the chosen length, and longer ones while a contender's throughput in turns departs from that
     /// without a switch and the budget allows. Returns the choice with the resulting length.
     ///
@@ -164,7 +164,7 @@ impl Contest<'_> {
                 return Ok(choice);
             };
             let longer_s = (LONGER * choice.turn_s).min(longest_s);
-            self.config.console.say(&format!(
+            self.config.remark(&format!(
                 "{}: throughput of {contender} in turns of {} is {} of that without a switch{}",
                 self.config.plan.levels[level].label(),
                 dbduel_text::duration(choice.turn_s),

@@ -12,7 +12,6 @@ use dbduel_record::event::Event;
 use dbduel_record::plan::Block;
 use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 use dbduel_record::{Plan, Record};
-use dbduel_text::percent;
 
 use super::Contest;
 use super::pilot::DRAINED_SHARE_MAX;
@@ -46,7 +45,7 @@ pub(super) fn lengthened(past: &Record) -> BTreeMap<usize, Lengthened> {
     chosen.collect()
 }
 
-impl Contest<'_> {
+impl Contest<'_, '_> {
     /// The block with turns of the present length, and proportionally fewer of them.
     pub(super) fn as_long_as_it_is(&self, block: &Block) -> Block {
         let lengthened = self.progress.lengthened.get(&block.level);
@@ -113,13 +112,6 @@ impl Contest<'_> {
         if drained_share <= DRAINED_SHARE_MAX || longer <= times {
             return Ok(());
         }
-        self.config.console.say(&format!(
-            "{}: turns lengthened to {}; {} of client time was in transactions after planned ends (limit {})",
-            plan.levels[level].label(),
-            dbduel_text::duration(choice.turn_s * f64::from(longer)),
-            percent::of(drained_share),
-            percent::of(DRAINED_SHARE_MAX)
-        ));
         self.journal.event(Event::TurnsLengthened {
             level,
             times: longer,

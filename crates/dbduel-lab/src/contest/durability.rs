@@ -24,7 +24,7 @@ pub fn compare(
     config: &ContestConfig<'_>,
     resident: &mut ContenderServer,
     log: &[CommitRange],
-    journal: &mut Journal,
+    journal: &mut Journal<'_>,
 ) -> Result<()> {
     match verdict(config, resident, log) {
         Some(finding) => Ok(journal.notice(finding)?),
@@ -40,7 +40,7 @@ pub fn compare_quietly(
     config: &ContestConfig<'_>,
     resident: &mut ContenderServer,
     log: &[CommitRange],
-    journal: &mut Journal,
+    journal: &mut Journal<'_>,
 ) -> Result<()> {
     match verdict(config, resident, log).filter(|finding| finding.severity > Severity::Note) {
         Some(finding) => Ok(journal.notice(finding)?),

@@ -8,7 +8,7 @@ use dbduel_record::event::Event;
 
 use super::Contest;
 
-impl Contest<'_> {
+impl Contest<'_, '_> {
     /// True when this epoch has all its blocks of `level`; never without planned epochs.
     pub(super) fn is_epoch_full(&self, level: usize) -> bool {
         let begun = self.progress.in_epoch.get(&level).copied().unwrap_or(0);
@@ -37,7 +37,7 @@ impl Contest<'_> {
         for contender in 0..plan.contenders.len() {
             interrupt::check()?;
             let name = &plan.contenders[contender].name;
-            self.config.console.stage(&format!("{name}: restarting"));
+            self.config.step(&format!("{name}: restarting"));
             if let Err(error) = self.arena.start_anew(contender, &plan) {
                 self.allow_failure(contender, error)?;
             }

@@ -12,20 +12,31 @@ use dbduel_record::{RecordError, RecordWriter};
 
 use dbduel_machine::clock::{Clocks, RecordClock};
 
-/// Appends to the record.
+use super::events::{ContestEvent, Follower};
+
+/// Appends to the record, then shows each entry of the journal to the followers.
 #[derive(Debug)]
-pub struct Journal {
+pub struct Journal<'f> {
     writer: RecordWriter,
     clock: RecordClock,
+    followers: Vec<&'f dyn Follower>,
 }
 
-impl Journal {
+impl<'f> Journal<'f> {
     /// Opens the record in `dir`, writing through `files`.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn open(files: &Arc<dyn FileSystem>, dir: &Path) -> Result<Self, RecordError> {
-        Self::open_by(files, dir, Clocks::now)
+    pub fn open(
+        files: &Arc<dyn FileSystem>,
+        dir: &Path,
+        followers: &[&'f dyn Follower],
+    ) -> Result<Self, RecordError> {
+        let journal = Self::open_by(files, dir, Clocks::now)?;
+        Ok(Self {
+            followers: followers.to_vec(),
+            ..journal
+        })
     }
 
     /// As [`Self::open`] with other clocks than the machine's.
@@ -36,7 +47,11 @@ impl Journal {
     ) -> Result<Self, RecordError> {
         let writer = RecordWriter::open_on(Arc::clone(files), dir, read().wall_ms())?;
         let clock = RecordClock::new(read, writer.last_ms());
-        Ok(Self { writer, clock })
+        Ok(Self {
+            writer,
+            clock,
+            followers: Vec::new(),
+        })
     }
 
     /// The clock that stamps events.
@@ -54,14 +69,21 @@ impl Journal {
     /// # Errors
     /// When the journal cannot be written.
     pub fn event(&mut self, event: Event) -> Result<(), RecordError> {
-        self.writer.event(self.clock.now_ms(), event)?;
+        self.append(event)?;
         self.look_at_clocks()
+    }
+
+    fn append(&mut self, event: Event) -> Result<(), RecordError> {
+        self.writer.event(self.clock.now_ms(), event.clone())?;
+        for follower in &self.followers {
+            follower.follow(&ContestEvent::Entry(&event));
+        }
+        Ok(())
     }
 
     fn look_at_clocks(&mut self) -> Result<(), RecordError> {
         for finding in self.clock.look() {
-            self.writer
-                .event(self.clock.now_ms(), Event::Noticed { finding })?;
+            self.append(Event::Noticed { finding })?;
         }
         Ok(())
     }

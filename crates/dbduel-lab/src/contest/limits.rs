@@ -17,7 +17,7 @@ pub struct LimitLook {
     has_open: bool,
 }
 
-impl Contest<'_> {
+impl Contest<'_, '_> {
     /// Evaluates the limits of a level whose verdicts are settled, when enough blocks have come since the last
     /// evaluation; before the end (`is_last`) any new block is enough.
     ///
@@ -43,7 +43,7 @@ impl Contest<'_> {
         let open = self.referee.open_limits(&record, level);
         if last.is_none() && !open.is_empty() {
             let label = self.config.plan.levels[level].label();
-            self.config.console.say(&format!(
+            self.config.remark(&format!(
                 "{label}: verdict decided after {blocks} blocks; measuring continues until the limit of {} is decided",
                 open.join(" and of ")
             ));

@@ -18,6 +18,7 @@ use super::backend::Health;
 use super::board::Phase;
 use super::continuity::{self, LongRounds};
 use super::drains::{self, Lengthened};
+use super::events::ContestEvent;
 use super::limits::LimitLook;
 use super::phases::{self, Part};
 use super::slice::{SliceLabel, SliceSoFar};
@@ -100,7 +101,7 @@ impl Progress {
     }
 }
 
-impl Contest<'_> {
+impl Contest<'_, '_> {
     /// Measures until the contest ends; returns why it ended.
     ///
     /// # Errors
@@ -109,10 +110,11 @@ impl Contest<'_> {
         let plan = self.plan();
         let mut decisions = self.decisions()?;
         for decision in &decisions {
-            self.config.board.decision(decision);
+            self.config.emit(&ContestEvent::LevelJudged(decision));
         }
         self.draw_long_turns()?;
-        self.config.board.enter(Phase::Measuring);
+        self.config
+            .emit(&ContestEvent::PhaseBegun(Phase::Measuring));
         for part in phases::parts(&plan, self.progress.reached) {
             if !self.has_work(&part, &decisions) && plan.suite.is_some() {
                 continue;
@@ -173,7 +175,7 @@ impl Contest<'_> {
         let goes_on = open.next().is_some() || (plan.search.is_some() && left_s > 0.0);
         let ending = (!goes_on).then(|| self.ending(&decisions));
         if ending == Some(EndReason::BudgetSpent) {
-            self.config.console.say(&format!(
+            self.config.remark(&format!(
                 "the budget has {} left, too little for warm-ups and a block",
                 dbduel_text::duration((plan.schedule.budget_s - self.progress.used_s).max(0.0))
             ));
@@ -208,7 +210,7 @@ impl Contest<'_> {
                 }
                 self.lengthen_turns(level)?;
                 *decision = self.decide(&plan, level)?;
-                self.config.board.decision(decision);
+                self.config.emit(&ContestEvent::LevelJudged(decision));
                 if self.is_settled(level, decision) {
                     self.announce(level, decision)?;
                 } else {
@@ -265,17 +267,12 @@ impl Contest<'_> {
         match void.and_then(|comparison| comparison.because.as_ref()) {
             Some(because) => self
                 .config
-                .console
-                .say(&format!("{label}: void after {blocks} blocks: {because}")),
+                .remark(&format!("{label}: void after {blocks} blocks: {because}")),
             None if self.config.plan.search.is_some() => self
                 .config
-                .console
-                .say(&format!("{label}: enough after {blocks} blocks")),
+                .remark(&format!("{label}: enough after {blocks} blocks")),
             None => {
                 self.journal.event(Event::LevelDecided { level, blocks })?;
-                self.config
-                    .console
-                    .say(&format!("{label}: decided after {blocks} blocks"));
             }
         }
         Ok(())
@@ -430,10 +427,13 @@ impl Contest<'_> {
         let Some(result) = whole.into_rows(label, self.journal.clock())? else {
             return Ok(());
         };
-        self.config
-            .board
-            .slice(contender, block.level, Some(&result), self.progress.used_s);
         self.journal.slice(slice, &result)?;
+        self.config.emit(&ContestEvent::SliceRecorded {
+            contender,
+            level: block.level,
+            result: &result,
+            used_s: self.progress.used_s,
+        });
         self.note_late(slice, &result);
         self.progress.rows.extend(result.classes);
         Ok(())
@@ -454,12 +454,6 @@ impl Contest<'_> {
         let last_s = clock::since(begun).as_secs_f64();
         self.progress.used_s += last_s;
         let seconds = last_s + unwritten.iter().map(SliceSoFar::load_s).sum::<f64>();
-        self.config
-            .board
-            .slice(contender, level, None, self.progress.used_s);
-        self.config
-            .console
-            .say(&format!("slice {slice} of {name} is lost: {why}"));
         self.journal.event(Event::SliceLost {
             slice,
             why,

@@ -13,6 +13,7 @@ mod continuity;
 mod drains;
 pub mod durability;
 mod epoch;
+pub mod events;
 mod injector;
 mod journal;
 mod limits;
@@ -58,8 +59,9 @@ use arena::Arena;
 pub use arena::run_name;
 pub use backend::sandboxed::loaded;
 pub use backend::{Backend, ContenderServer, Sandboxed, sandboxed};
-use board::{Board, Phase};
+use board::Phase;
 pub use conditions::facts as condition_facts;
+use events::{ContestEvent, Follower, StatusLines};
 pub use injector::InjectedTime;
 use journal::Journal;
 pub use journal::now_ms;
@@ -84,10 +86,10 @@ pub struct ContestConfig<'a> {
     pub record: &'a Path,
     /// Directory of servers, datasets and sandboxes.
     pub home: &'a Home,
-    /// Progress output.
+    /// Progress of operations that take a while: fetching servers, loading data.
     pub console: &'a dyn StatusOutput,
-    /// Shared state for readers such as pages and metrics.
-    pub board: &'a Board,
+    /// Followers of the events, in the order in which they are called.
+    pub followers: Vec<&'a dyn Follower>,
     /// Keep the sandboxes after the contest.
     pub keep: bool,
     /// Sample the servers' stacks after the last block.
@@ -99,6 +101,23 @@ pub struct ContestConfig<'a> {
 }
 
 impl ContestConfig<'_> {
+    /// Shows an event to the followers.
+    fn emit(&self, event: &ContestEvent<'_>) {
+        for follower in &self.followers {
+            follower.follow(event);
+        }
+    }
+
+    /// States something that the journal does not keep.
+    fn remark(&self, text: &str) {
+        self.emit(&ContestEvent::Remark(text));
+    }
+
+    /// A step without measured load begins: a short phrase.
+    fn step(&self, what: &str) {
+        self.emit(&ContestEvent::StepBegun(what));
+    }
+
     /// The contest's name towards agents.
     fn contest(&self) -> String {
         let contest = self.record.file_name().unwrap_or_default();
@@ -117,14 +136,16 @@ pub fn without_record<T>(
     attempt: impl FnOnce(&ContestConfig<'_>) -> T,
 ) -> T {
     let name = format!("{purpose}-{}-{}", plan.seed, std::process::id());
+    let plan = Arc::new(plan.clone());
+    let lines = StatusLines::new(console, &plan);
     attempt(&ContestConfig {
-        plan: Arc::new(plan.clone()),
+        plan,
         experiment: file.experiment,
         experiment_path: file.path,
         record: &home.root().join(name),
         home,
         console,
-        board: &Board::default(),
+        followers: vec![&lines],
         keep: false,
         stacks: false,
         host_access: None,
@@ -137,7 +158,7 @@ pub fn without_record<T>(
 /// # Errors
 /// When it cannot be run; the journal then says so too, and the record can be resumed.
 pub fn run_contest(config: &ContestConfig<'_>, referee: &dyn Referee) -> Result<EndReason> {
-    config.board.begin(&config.plan);
+    config.emit(&ContestEvent::Begun { plan: &config.plan });
     let past = Record::open(config.record)?;
     let epoch = past
         .events
@@ -149,7 +170,7 @@ pub fn run_contest(config: &ContestConfig<'_>, referee: &dyn Referee) -> Result<
             )
         })
         .count() as u32;
-    let mut journal = Journal::open(config.home.files(), config.record)?;
+    let mut journal = Journal::open(config.home.files(), config.record, &config.followers)?;
     journal.event(Event::Started {
         pid: std::process::id(),
         dbduel: env!("CARGO_PKG_VERSION").to_owned(),
@@ -197,12 +218,12 @@ struct Stopped {
 }
 
 /// The contest itself. Dropping the arena stops its servers on every return path.
-fn stage(
-    config: &ContestConfig<'_>,
-    referee: &dyn Referee,
+fn stage<'c>(
+    config: &ContestConfig<'c>,
+    referee: &'c dyn Referee,
     past: &Record,
     epoch: u32,
-    journal: &mut Journal,
+    journal: &mut Journal<'c>,
 ) -> Result<EndReason> {
     #[cfg(feature = "crash-test")]
     prove::prove(config, past, journal)?;
@@ -278,7 +299,7 @@ fn stage(
         ..
     } = contest;
     drop(load);
-    config.board.enter(Phase::Closing);
+    config.emit(&ContestEvent::PhaseBegun(Phase::Closing));
     close::close(&config, arena, journal, result.as_ref().ok().copied())?;
     drop(measuring);
     result
@@ -286,13 +307,13 @@ fn stage(
 
 /// A contest with everything in place. What it does is in the modules `warm_up`, `pilot`, `measure`, `search` and
 /// `slice`.
-struct Contest<'c> {
+struct Contest<'c, 'j> {
     config: ContestConfig<'c>,
     /// Decides when enough is measured.
     referee: &'c dyn Referee,
     arena: Arena,
     load: Box<dyn Load>,
-    journal: &'c mut Journal,
+    journal: &'j mut Journal<'c>,
     progress: Progress,
     observers: Observers,
     /// Steady load of each contender at the heaviest level, from its warm-up.
@@ -301,7 +322,7 @@ struct Contest<'c> {
     statements: Vec<ContenderStatements>,
 }
 
-impl Contest<'_> {
+impl Contest<'_, '_> {
     /// The plan as it is now. Levels, turns and blocks that are added later are in the next one.
     fn plan(&self) -> Arc<Plan> {
         Arc::clone(&self.config.plan)
@@ -310,7 +331,8 @@ impl Contest<'_> {
     /// Adds to the plan what the journal has by now.
     fn grow_plan(&mut self, grow: impl FnOnce(&mut Plan)) {
         grow(Arc::make_mut(&mut self.config.plan));
-        self.config.board.plan_grew(&self.config.plan);
+        let plan = self.plan();
+        self.config.emit(&ContestEvent::PlanGrown { plan: &plan });
     }
 
     /// Warms up, measures and, where the plan searches for a rate, adds one after the other, until there is a reason to end.

@@ -236,7 +236,7 @@ impl Observers {
     }
 }
 
-impl Contest<'_> {
+impl Contest<'_, '_> {
     /// Reports sources without data as a finding, not a failure.
     pub(super) fn say_what_is_missing(&mut self, name: &str, observed: &Observed) -> Result<()> {
         if observed.missing.is_empty() {

@@ -17,6 +17,7 @@ use dbduel_record::{Plan, Record};
 use dbduel_workloads::fill;
 
 use super::board::Phase;
+use super::events::ContestEvent;
 use super::{Contest, LevelStanding};
 use crate::dataset;
 
@@ -117,7 +118,7 @@ pub(super) fn reached(past: &Record) -> Option<SuitePhase> {
     })
 }
 
-impl Contest<'_> {
+impl Contest<'_, '_> {
     /// True when a part has an undecided level and time for one of its blocks.
     pub(super) fn has_work(&self, part: &Part, decisions: &[LevelStanding]) -> bool {
         let mut open = part.levels.iter().filter(|&&level| {
@@ -161,7 +162,8 @@ impl Contest<'_> {
             .collect();
         self.progress.warmed = open.into_iter().collect();
         self.warm_up_all()?;
-        self.config.board.enter(Phase::Measuring);
+        self.config
+            .emit(&ContestEvent::PhaseBegun(Phase::Measuring));
         Ok(())
     }
 
@@ -174,7 +176,7 @@ impl Contest<'_> {
         };
         let name = &plan.contenders[contender].name;
         interrupt::check()?;
-        self.config.console.stage(&format!("{name}: settling"));
+        self.config.step(&format!("{name}: settling"));
         self.arena.activate(contender)?;
         let begun = clock::now();
         let mut connection = self

@@ -25,6 +25,7 @@ use dbduel_stats::slice_length::{
 use super::Contest;
 use super::backend::Health;
 use super::board::Phase;
+use super::events::ContestEvent;
 use super::warm_up::rate;
 use crate::drive::SliceEnd;
 
@@ -147,7 +148,7 @@ struct Switches {
     between_s: f64,
 }
 
-impl Contest<'_> {
+impl Contest<'_, '_> {
     /// Chooses the turns of every level whose turns are open, and adds them and their blocks to the plan.
     ///
     /// # Errors
@@ -162,7 +163,8 @@ impl Contest<'_> {
         if open.is_empty() {
             return Ok(());
         }
-        self.config.board.enter(Phase::WarmingUp);
+        self.config
+            .emit(&ContestEvent::PhaseBegun(Phase::WarmingUp));
         let mut choices = Vec::new();
         for level in open {
             choices.push((level, self.choose_turns_of(&plan, level, pilot)?));
@@ -174,12 +176,6 @@ impl Contest<'_> {
                 blocks_max,
                 ..choice
             };
-            self.config.console.say(&format!(
-                "{}: turns of {}, guard {}",
-                plan.levels[level].label(),
-                dbduel_text::duration(choice.turn_s),
-                dbduel_text::duration(choice.guard_s)
-            ));
             self.journal.event(Event::TurnsChosen {
                 level,
                 choice: choice.clone(),
@@ -208,7 +204,7 @@ impl Contest<'_> {
         if needed == 0.0 || held.blocks_s <= left_s {
             choice.repeats_min = held.repeats;
         } else if held.blocks_s.is_finite() {
-            self.config.console.say(&format!(
+            self.config.remark(&format!(
                 "{}: a `--fail-if` limit needs {needed:.0} transactions per slice; {BLOCKS_FOR_LIMITS:.0} blocks of such slices take \
                  {}, but the budget has {} left, so the limit may stay undecided",
                 plan.levels[level].label(),
@@ -334,7 +330,7 @@ impl Contest<'_> {
         order: SliceOrder,
     ) -> Result<Option<Box<SliceAnswer>>> {
         interrupt::check()?;
-        let (plan, console, board) = (self.plan(), self.config.console, self.config.board);
+        let plan = self.plan();
         let (name, used_s) = (order.contender.clone(), self.progress.used_s);
         let guard_s = order.guard_s;
         self.arena.activate(contender)?;
@@ -346,14 +342,15 @@ impl Contest<'_> {
             self.lose_pilot(contender, &format!("{error:#}"))?;
             return Ok(None);
         }
+        let config = &self.config;
         let end = self.load.slice(order, &mut |_| {}, &mut |tick: &Tick| {
-            let done_s = used_s + tick.offset_s + tick.length_s;
-            console.measuring(
-                done_s,
-                plan.schedule.budget_s,
-                &format!("{name}, not counted: {}", rate(tick)),
-            );
-            board.tick(contender, level, tick, done_s);
+            config.emit(&ContestEvent::Tick {
+                contender,
+                level,
+                tick,
+                used_s: used_s + tick.offset_s + tick.length_s,
+                message: &format!("{name}, not counted: {}", rate(tick)),
+            });
             match interrupt::check() {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(_) => ControlFlow::Break(()),

@@ -22,7 +22,7 @@ use crate::crash::{self, ContenderOutcome, CrashConfig};
 /// # Errors
 /// When this machine has no FUSE, a server cannot be fetched, loaded or driven, the record cannot be written, or the
 /// user interrupts. A server's loss or corruption is no error.
-pub fn prove(config: &ContestConfig<'_>, past: &Record, journal: &mut Journal) -> Result<()> {
+pub fn prove(config: &ContestConfig<'_>, past: &Record, journal: &mut Journal<'_>) -> Result<()> {
     let plan = &config.plan;
     let Some(DurabilityProof { cuts, load_s }) = plan.limits.prove else {
         return Ok(());
@@ -55,7 +55,7 @@ pub fn prove(config: &ContestConfig<'_>, past: &Record, journal: &mut Journal) -
             },
         };
         is_claimed |= proof.weaker_promise.is_none();
-        config.console.say(&said(&contender.name, &proof));
+        config.remark(&said(&contender.name, &proof));
         journal
             .writer()
             .contender_json(&contender.name, PROOF, &proof)?;

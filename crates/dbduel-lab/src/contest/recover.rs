@@ -14,6 +14,7 @@ use super::Contest;
 use super::backend::Health;
 use super::board::Phase;
 use super::durability;
+use super::events::ContestEvent;
 use super::measure::finding;
 use crate::drive::LoadHostMissing;
 use crate::facts::{Moment, keep};
@@ -27,7 +28,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// Interval at which a pause checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(100);
 
-impl Contest<'_> {
+impl Contest<'_, '_> {
     /// Recovers a contender: starts a load process and a server that have ended, connects the clients, and warms the
     /// server up when it has lost its caches or `is_cold`. Retries failures: starts as often as the plan allows;
     /// connections to a running server within its start timeout.
@@ -123,7 +124,7 @@ impl Contest<'_> {
         }
         let name = &self.config.plan.contenders[contender].name;
         let why = format!("{failure:#}");
-        self.config.console.say(&format!("{name}: {why}"));
+        self.config.remark(&format!("{name}: {why}"));
         Ok(why)
     }
 
@@ -146,7 +147,8 @@ impl Contest<'_> {
         if *is_cold {
             self.warm_up_one(contender)?;
             *is_cold = false;
-            self.config.board.enter(Phase::Measuring);
+            self.config
+                .emit(&ContestEvent::PhaseBegun(Phase::Measuring));
         }
         Ok(())
     }
@@ -197,11 +199,8 @@ impl Contest<'_> {
     }
 
     fn restart_server(&mut self, contender: usize, how: String) -> Result<()> {
-        let (plan, console) = (self.plan(), self.config.console);
+        let plan = self.plan();
         let name = plan.contenders[contender].name.clone();
-        console.say(&format!(
-            "{name} ended by itself ({how}); starting it again"
-        ));
         self.journal.event(Event::ServerDied {
             contender: name.clone(),
             how,
@@ -212,7 +211,6 @@ impl Contest<'_> {
             contender: name.clone(),
             seconds,
         })?;
-        console.say(&format!("{name} answers again after {seconds:.1} s"));
         // Before new work can take the place of what was lost.
         let log = Record::open(self.config.record)?.commits_of(&name);
         let resident = self.arena.resident(contender);

@@ -8,7 +8,7 @@ use dbduel_record::event::{EndReason, Event};
 use super::Contest;
 use super::measure::Progress;
 
-impl Contest<'_> {
+impl Contest<'_, '_> {
     /// Measures the levels of the plan, and then one further rate after the other.
     ///
     /// # Errors
@@ -35,9 +35,6 @@ impl Contest<'_> {
             level: level.clone(),
             blocks: blocks.clone(),
         })?;
-        self.config
-            .console
-            .say(&format!("next rate: {rate} transactions/s"));
         self.grow_plan(|plan| {
             plan.levels.push(level);
             plan.blocks.extend(blocks);

@@ -58,7 +58,7 @@ fn no_stacks(about: &[&str], why: &str) -> Finding {
     )
 }
 
-impl Contest<'_> {
+impl Contest<'_, '_> {
     /// Samples stacks after the last block. A failure is a finding: what was measured stands without them.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ impl Contest<'_> {
                 }
                 interrupt::check()?;
                 let name = plan.contenders[contender].name.as_str();
-                self.config.console.stage(&format!(
+                self.config.step(&format!(
                     "{name}: sampling stacks, {}",
                     plan.levels[level].label()
                 ));

@@ -23,7 +23,7 @@ const SAMPLE_S: f64 = 0.3;
 /// Timeout of one EXPLAIN, which executes some subqueries on old servers, unless `[limits] statement` is shorter.
 const EXPLAIN_TIMEOUT: Duration = Duration::from_secs(20);
 
-impl Contest<'_> {
+impl Contest<'_, '_> {
     /// Records an awake contender's statement plans at a level, unless the record has them. The contender's clients are
     /// connected at that level afterwards.
     ///

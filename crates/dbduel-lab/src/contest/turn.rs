@@ -11,6 +11,7 @@ use dbduel_record::plan::Block;
 use dbduel_record::seed::named_seed;
 
 use super::backend::Health;
+use super::events::ContestEvent;
 use super::injector::InjectedTime;
 use super::observers::TurnWatch;
 use super::warm_up::{rate, workload_at};
@@ -63,7 +64,7 @@ pub enum Outcome {
     Stalled(String),
 }
 
-impl Contest<'_> {
+impl Contest<'_, '_> {
     /// Resumes the handicap of a contender where the plan gives it one.
     pub(super) fn resume_injection(&mut self, contender: usize) -> Result<()> {
         let plan = self.plan();
@@ -99,7 +100,7 @@ impl Contest<'_> {
             position,
             is_watched,
         } = place;
-        let (plan, console, board) = (self.plan(), self.config.console, self.config.board);
+        let plan = self.plan();
         let used_s = self.progress.used_s;
         let (contender, level) = (block.order[position], &plan.levels[block.level]);
         let name = &plan.contenders[contender].name;
@@ -145,6 +146,7 @@ impl Contest<'_> {
                 watch.measure(opens..opens + length);
             }
         };
+        let config = &self.config;
         let end = self.load.slice(order, &mut on_begin, &mut |tick: &Tick| {
             let ends_at = tick.offset_s + tick.length_s;
             let number = decision.blocks_complete + 1;
@@ -153,9 +155,13 @@ impl Contest<'_> {
                 level.label(),
                 rate(tick)
             );
-            let used_s = used_s + guard_s + ends_at;
-            console.measuring(used_s, plan.schedule.budget_s, &message);
-            board.tick(contender, block.level, tick, used_s);
+            config.emit(&ContestEvent::Tick {
+                contender,
+                level: block.level,
+                tick,
+                used_s: used_s + guard_s + ends_at,
+                message: &message,
+            });
             ControlFlow::Continue(())
         });
         // Ended before anything else, so that the server is awake whatever comes.

@@ -18,6 +18,7 @@ use dbduel_workloads::Workload;
 use super::Contest;
 use super::backend::Health;
 use super::board::Phase;
+use super::events::ContestEvent;
 use super::phases::warm_up_s;
 use super::pilot::{self, SteadySeries};
 use crate::drive::SliceEnd;
@@ -25,7 +26,7 @@ use crate::drive::SliceEnd;
 /// Limit of recorded steps of a warm-up.
 const STEPS_MAX: usize = 120;
 
-impl Contest<'_> {
+impl Contest<'_, '_> {
     /// Warms up every contender in turn, unless the phases of a suite do.
     ///
     /// # Errors
@@ -64,12 +65,7 @@ impl Contest<'_> {
 
     /// Loads one contender at a level until it is steady or the cap is reached.
     fn warm_up_at(&mut self, contender: usize, index: usize) -> Result<()> {
-        let (plan, console, board, used_s) = (
-            self.plan(),
-            self.config.console,
-            self.config.board,
-            self.progress.used_s,
-        );
+        let (plan, used_s) = (self.plan(), self.progress.used_s);
         let level = &plan.levels[index];
         let is_suite = plan.suite.is_some();
         let name = plan.contenders[contender].name.clone();
@@ -116,7 +112,9 @@ impl Contest<'_> {
         self.keep_statements(contender, index)?;
         self.arena
             .connect_at(&plan, &mut *self.load, contender, index)?;
-        board.enter(Phase::WarmingUp);
+        self.config
+            .emit(&ContestEvent::PhaseBegun(Phase::WarmingUp));
+        let config = &self.config;
         let end = self.load.slice(order, &mut |_| {}, &mut |tick: &Tick| {
             step.length_s += tick.length_s;
             step.ok += tick.ok;
@@ -125,12 +123,13 @@ impl Contest<'_> {
             }
             let whole = std::mem::take(&mut step);
             let done_s = used_s + tick.offset_s + tick.length_s;
-            console.measuring(
-                done_s,
-                plan.schedule.budget_s,
-                &format!("warming up {name}{at}: {}", rate(&whole)),
-            );
-            board.tick(contender, index, &whole, done_s);
+            config.emit(&ContestEvent::Tick {
+                contender,
+                level: index,
+                tick: &whole,
+                used_s: done_s,
+                message: &format!("warming up {name}{at}: {}", rate(&whole)),
+            });
             let per_s = whole.ok as f64 / whole.length_s.max(f64::EPSILON);
             ticks_per_s.push(per_s);
             match detector.push(per_s) {
@@ -180,7 +179,7 @@ impl Contest<'_> {
     }
 }
 
-impl Contest<'_> {
+impl Contest<'_, '_> {
     /// Keeps the part of a warm-up after its transient for the pilot; of a warm-up without a shown steady state its
     /// last half.
     fn keep_warm(

@@ -139,7 +139,7 @@ impl Backend for DatabaseFile {
 ///
 /// # Errors
 /// When the record cannot be written.
-pub fn announce(contenders: &[&str], journal: &mut Journal) -> Result<()> {
+pub fn announce(contenders: &[&str], journal: &mut Journal<'_>) -> Result<()> {
     if contenders.is_empty() {
         return Ok(());
     }

@@ -26,7 +26,7 @@ pub fn create(
     contender: &Contender,
 ) -> Result<(RemoteServer, Vec<Finding>)> {
     let host = contender.host.as_deref().unwrap_or_default();
-    config.console.stage(&format!(
+    config.step(&format!(
         "{}: preparing its server on {host}",
         contender.name
     ));
@@ -66,7 +66,7 @@ fn run_on_hosts(config: &ContestConfig<'_>) -> String {
 ///
 /// # Errors
 /// When the record cannot be written.
-pub fn announce(plan: &Plan, journal: &mut Journal) -> Result<()> {
+pub fn announce(plan: &Plan, journal: &mut Journal<'_>) -> Result<()> {
     let hosts: BTreeSet<&String> = plan
         .contenders
         .iter()

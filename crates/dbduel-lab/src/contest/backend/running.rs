@@ -236,7 +236,7 @@ pub fn settle(
     past: &Record,
     resident: &mut ContenderServer,
     workload: &'static dyn Workload,
-    journal: &mut Journal,
+    journal: &mut Journal<'_>,
 ) -> Result<()> {
     if is_dataset_known(past, &resident.name) {
         return Ok(());

@@ -533,7 +533,7 @@ fn start(
     sandbox: &mut Sandbox,
 ) -> Result<RunningServer> {
     interrupt::check()?;
-    config.console.stage(&format!(
+    config.step(&format!(
         "{}: starting {}",
         contender.name,
         sandbox.build().id

@@ -114,7 +114,7 @@ fn answers(config: &ContestConfig<'_>, resident: &mut ContenderServer) -> Result
 /// Stops the server and removes its files.
 fn leave(config: &ContestConfig<'_>, mut resident: ContenderServer) -> Result<()> {
     let stage = format!("{}: stopping", resident.name);
-    config.console.stage(&stage);
+    config.step(&stage);
     resident.backend.stop(&config.plan.limits)?;
     resident.backend.remove()
 }

@@ -55,7 +55,7 @@ pub fn settle(
     resident: &mut ContenderServer,
     content: Content,
     workload: &'static dyn Workload,
-    journal: &mut Journal,
+    journal: &mut Journal<'_>,
 ) -> Result<()> {
     let Content::Fresh { restored, begun } = content else {
         return Ok(());
@@ -87,7 +87,7 @@ pub fn ready(
     workload: &'static dyn Workload,
     origin: Origin,
     begun: Instant,
-    journal: &mut Journal,
+    journal: &mut Journal<'_>,
 ) -> Result<()> {
     let seconds = clock::since(begun).as_secs_f64();
     conditions::before(config, resident, workload, origin.is_restored, journal)?;
@@ -103,7 +103,7 @@ pub fn ready(
         true if resident.backend.is_ours() => "restored",
         true => "found",
     };
-    config.console.say(&format!(
+    config.remark(&format!(
         "{}: {} rows {verb} in {seconds:.1} s{}",
         resident.name,
         counts::of(digest.rows),

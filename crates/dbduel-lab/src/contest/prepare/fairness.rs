@@ -24,7 +24,7 @@ pub fn check(
     experiment: &Path,
     facts: Host,
     evidence: Vec<ServerEvidence>,
-    journal: &mut Journal,
+    journal: &mut Journal<'_>,
 ) -> Result<()> {
     let mut case = case_of_running(plan, evidence);
     case.host = Some(facts);
@@ -122,7 +122,7 @@ mod tests {
         let scenario = Scenario::duel();
         scenario.write(&dir);
         let files: Arc<dyn FileSystem> = Arc::new(LocalFiles);
-        let mut journal = Journal::open(&files, &dir).unwrap();
+        let mut journal = Journal::open(&files, &dir, &[]).unwrap();
         let mut plan = scenario.plan();
         plan.waivers.clear();
         for contender in &mut plan.contenders {

@@ -44,7 +44,7 @@ pub fn prepare(
     hosts: &ServerHosts,
     past: &Record,
     arena: &mut Arena,
-    journal: &mut Journal,
+    journal: &mut Journal<'_>,
 ) -> Result<Vec<ServerEvidence>> {
     let plan = &config.plan;
     let workload = dbduel_workloads::find(&plan.workload.name)?;
@@ -109,7 +109,7 @@ fn place(
     number: usize,
     mut resident: ContenderServer,
     workload: &'static dyn Workload,
-    journal: &mut Journal,
+    journal: &mut Journal<'_>,
 ) -> Result<(ContenderServer, ServerEvidence)> {
     interrupt::check()?;
     let contender = &config.plan.contenders[number];
@@ -147,7 +147,7 @@ fn place_again(
     number: usize,
     mut failure: anyhow::Error,
     workload: &'static dyn Workload,
-    journal: &mut Journal,
+    journal: &mut Journal<'_>,
     restarts: &mut u32,
 ) -> Result<(ContenderServer, ServerEvidence)> {
     let contender = &config.plan.contenders[number];
@@ -157,7 +157,7 @@ fn place_again(
     {
         interrupt::check()?;
         *restarts += 1;
-        config.console.say(&format!(
+        config.remark(&format!(
             "{}: its server ended by itself ({how}); preparing it again",
             contender.name
         ));

@@ -67,7 +67,7 @@ pub fn announce(
         let names: Vec<&str> = to_load.iter().map(|one| one.name.as_str()).collect();
         // Contenders may store the same rows differently; the first one stands for all.
         let sentence = sentence(extent, &plan.workload_of(first).parameters);
-        config.console.say(&format!(
+        config.remark(&format!(
             "to load into `{}`: {sentence}{each}",
             names.join("`, `")
         ));

@@ -29,15 +29,13 @@ pub fn interview(
     past: &Record,
     resident: &mut ContenderServer,
     workload: &'static dyn Workload,
-    journal: &mut Journal,
+    journal: &mut Journal<'_>,
 ) -> Result<ServerEvidence> {
     let plan = &config.plan;
     let mut connection = resident.connect(Duration::from_secs_f64(plan.limits.statement_s))?;
     let build = describe(resident, &mut connection);
     let name = resident.name.clone();
-    config
-        .console
-        .say(&format!("{name}: {} {}", build.product, build.version));
+    config.remark(&format!("{name}: {} {}", build.product, build.version));
     let texts = resident.backend.texts()?;
     let start_s = resident.backend.ready_after_s();
     journal.event(Event::ServerReady {

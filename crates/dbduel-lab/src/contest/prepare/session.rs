@@ -18,7 +18,7 @@ use crate::inspect::live::transport;
 pub fn keep_sessions(
     sessions: Vec<(Address, Session)>,
     evidence: &mut [ServerEvidence],
-    journal: &Journal,
+    journal: &Journal<'_>,
 ) -> Result<()> {
     for ((address, session), evidence) in sessions.into_iter().zip(evidence) {
         let lines = session.variables.iter();

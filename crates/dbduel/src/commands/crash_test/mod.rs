@@ -14,7 +14,7 @@ use dbduel_experiment::check_cuttable;
 use dbduel_experiment::expand::expand;
 use dbduel_experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
 use dbduel_lab::StatusOutput as _;
-use dbduel_lab::contest::board::Board;
+use dbduel_lab::contest::events::StatusLines;
 use dbduel_lab::contest::{ContestConfig, Machines};
 use dbduel_lab::crash::{self, CrashConfig, Images};
 use dbduel_machine::interrupt::{self, Interrupted};
@@ -86,6 +86,7 @@ pub fn crash_test(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> 
     fs::write(results.join("experiment.toml"), &text)
         .with_context(|| format!("could not write to `{}`", results.display()))?;
     console.say(&format!("results: {}", results.display()));
+    let lines = StatusLines::new(&console, &plan);
     let contest = ContestConfig {
         plan: Arc::clone(&plan),
         experiment: &experiment,
@@ -93,7 +94,7 @@ pub fn crash_test(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> 
         record: &results,
         home: &home,
         console: &console,
-        board: &Board::default(),
+        followers: vec![&lines],
         keep: false,
         stacks: false,
         host_access: None,

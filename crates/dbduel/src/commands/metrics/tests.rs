@@ -1,8 +1,10 @@
 //! The text is checked against the grammar of its format, and its samples against a contest.
 
 use dbduel_lab::contest::Referee as _;
+use dbduel_lab::contest::events::{ContestEvent, Follower as _};
 use dbduel_load::order::Tick;
 use dbduel_record::Record;
+use dbduel_record::event::{Event, SliceId};
 use dbduel_record::rows::ReadingRow;
 use dbduel_record::store::SliceResult;
 use dbduel_testkit::synthetic::Scenario;
@@ -27,9 +29,11 @@ fn board() -> Arc<Board> {
     scenario.write(&path);
     let record = Record::open(&path).unwrap();
     let board = Arc::new(Board::default());
-    board.begin(&record.plan);
-    board.enter(Phase::Measuring);
-    board.decision(&Judge::default().decide_level(&record.plan, &record.slices, 0));
+    let plan = Arc::new(record.plan.clone());
+    board.follow(&ContestEvent::Begun { plan: &plan });
+    board.follow(&ContestEvent::PhaseBegun(Phase::Measuring));
+    let standing = Judge::default().decide_level(&plan, &record.slices, 0);
+    board.follow(&ContestEvent::LevelJudged(&standing));
     let mut result = SliceResult::default();
     result.classes.push(record.slices[0].clone());
     result.readings.push(ReadingRow {
@@ -40,15 +44,34 @@ fn board() -> Arc<Board> {
         metric: "cpu_user_s".to_owned(),
         value: 1.5,
     });
-    board.slice(1, 0, Some(&result), 30.0);
-    board.slice(1, 0, Some(&result), 60.0);
-    board.slice(0, 0, None, 61.0);
+    for used_s in [30.0, 60.0] {
+        board.follow(&ContestEvent::SliceRecorded {
+            contender: 1,
+            level: 0,
+            result: &result,
+            used_s,
+        });
+    }
+    board.follow(&ContestEvent::Entry(&Event::SliceLost {
+        slice: SliceId {
+            block: 0,
+            position: 0,
+        },
+        why: "none".to_owned(),
+        seconds: 1.0,
+    }));
     let tick = Tick {
         length_s: 0.5,
         ok: 100,
         ..Tick::default()
     };
-    board.tick(1, 0, &tick, 61.5);
+    board.follow(&ContestEvent::Tick {
+        contender: 1,
+        level: 0,
+        tick: &tick,
+        used_s: 61.5,
+        message: "",
+    });
     board
 }
 

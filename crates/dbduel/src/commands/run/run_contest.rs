@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use dbduel_experiment::ExperimentFile;
 use dbduel_lab::StatusOutput as _;
+use dbduel_lab::contest::events::StatusLines;
 use dbduel_lab::contest::{self, ContestConfig};
 use dbduel_machine::interrupt;
 use dbduel_record::event::EndReason;
@@ -38,14 +39,16 @@ pub fn run_contest(
     let console = Console::new();
     clear_leftovers(home, &console);
     console.say(&format!("record: {}", record.display()));
+    let plan = Arc::new(plan.clone());
+    let lines = StatusLines::new(&console, &plan);
     let config = ContestConfig {
-        plan: Arc::new(plan.clone()),
+        plan,
         experiment: file.experiment,
         experiment_path: file.path,
         record,
         home,
         console: &console,
-        board: &options.board,
+        followers: vec![&lines, options.board.as_ref()],
         keep: options.keep,
         stacks: options.stacks,
         host_access: options.host_access.as_ref(),

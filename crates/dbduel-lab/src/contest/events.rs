@@ -1,0 +1,201 @@
+//! Events of a contest: one stream, which the journal, the console and the board follow.
+
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dbduel_load::order::Tick;
+use dbduel_record::Plan;
+use dbduel_record::event::Event;
+use dbduel_record::plan::Arrival;
+use dbduel_record::store::SliceResult;
+use dbduel_text::percent;
+
+use super::LevelStanding;
+use super::board::Phase;
+use super::pilot::DRAINED_SHARE_MAX;
+use crate::StatusOutput;
+
+/// Something that happened in a contest.
+#[derive(Debug)]
+pub enum ContestEvent<'e> {
+    /// The contest of a plan begins, or is resumed.
+    Begun {
+        /// The plan.
+        plan: &'e Arc<Plan>,
+    },
+    /// Levels, turns or blocks were added to the plan.
+    PlanGrown {
+        /// The whole plan.
+        plan: &'e Arc<Plan>,
+    },
+    /// Another phase begins; no contender is under load.
+    PhaseBegun(Phase),
+    /// A step without measured load begins: a short phrase.
+    StepBegun(&'e str),
+    /// A tick of load ended.
+    Tick {
+        /// Index into `Plan::contenders`.
+        contender: usize,
+        /// Index into `Plan::levels`.
+        level: usize,
+        /// Its length and counts.
+        tick: &'e Tick,
+        /// Load used of the budget at its end, seconds.
+        used_s: f64,
+        /// Purpose and throughput, for a progress line.
+        message: &'e str,
+    },
+    /// A slice ended and is in the record.
+    SliceRecorded {
+        /// Index into `Plan::contenders`.
+        contender: usize,
+        /// Index into `Plan::levels`.
+        level: usize,
+        /// Its rows.
+        result: &'e SliceResult,
+        /// Load used of the budget at its end, seconds.
+        used_s: f64,
+    },
+    /// Standing of a level after a block.
+    LevelJudged(&'e LevelStanding),
+    /// An entry was written to the journal.
+    Entry(&'e Event),
+    /// A statement for the user that the journal does not keep.
+    Remark(&'e str),
+}
+
+/// Follows the events of a contest.
+pub trait Follower: Debug {
+    /// Called for each event, in order, by the thread that runs the contest. Entries are in the journal by then.
+    fn follow(&self, event: &ContestEvent<'_>);
+}
+
+/// Shows a contest on a console: a permanent line for what changes its course, and a progress line.
+#[derive(Debug)]
+pub struct StatusLines<'o> {
+    output: &'o dyn StatusOutput,
+    plan: Mutex<Arc<Plan>>,
+}
+
+impl<'o> StatusLines<'o> {
+    /// Lines about the contest of `plan`.
+    pub fn new(output: &'o dyn StatusOutput, plan: &Arc<Plan>) -> Self {
+        Self {
+            output,
+            plan: Mutex::new(Arc::clone(plan)),
+        }
+    }
+
+    fn plan(&self) -> Arc<Plan> {
+        Arc::clone(&self.plan.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Follower for StatusLines<'_> {
+    fn follow(&self, event: &ContestEvent<'_>) {
+        match event {
+            ContestEvent::Begun { plan } | ContestEvent::PlanGrown { plan } => {
+                *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(plan);
+            }
+            ContestEvent::StepBegun(what) => self.output.stage(what),
+            ContestEvent::Tick {
+                used_s, message, ..
+            } => self
+                .output
+                .measuring(*used_s, self.plan().schedule.budget_s, message),
+            ContestEvent::Entry(entry) => {
+                if let Some(line) = line(&self.plan(), entry) {
+                    self.output.say(&line);
+                }
+            }
+            ContestEvent::Remark(text) => self.output.say(text),
+            ContestEvent::PhaseBegun(_)
+            | ContestEvent::SliceRecorded { .. }
+            | ContestEvent::LevelJudged(_) => {}
+        }
+    }
+}
+
+/// The line about an entry of the journal; most need none.
+fn line(plan: &Plan, entry: &Event) -> Option<String> {
+    let label = |level: usize| plan.levels.get(level).map(|level| level.label());
+    Some(match entry {
+        Event::RateAdded { level, .. } => match level.arrival {
+            Arrival::Constant { per_second } | Arrival::Poisson { per_second } => {
+                format!("next rate: {per_second} transactions/s")
+            }
+            Arrival::Closed { .. } => return None,
+        },
+        Event::TurnsChosen { level, choice, .. } => format!(
+            "{}: turns of {}, guard {}",
+            label(*level)?,
+            dbduel_text::duration(choice.turn_s),
+            dbduel_text::duration(choice.guard_s)
+        ),
+        Event::TurnsLengthened {
+            level,
+            times,
+            drained_share,
+        } => format!(
+            "{}: turns lengthened to {}; {} of client time was in transactions after planned ends (limit {})",
+            label(*level)?,
+            dbduel_text::duration(plan.turns.get(level)?.turn_s * f64::from(*times)),
+            percent::of(*drained_share),
+            percent::of(DRAINED_SHARE_MAX)
+        ),
+        Event::SliceLost { slice, why, .. } => {
+            let block = plan.blocks.get(slice.block as usize)?;
+            let contender = block.order.get(slice.position as usize)?;
+            let name = &plan.contenders.get(*contender)?.name;
+            format!("slice {slice} of {name} is lost: {why}")
+        }
+        Event::LevelDecided { level, blocks } => {
+            format!("{}: decided after {blocks} blocks", label(*level)?)
+        }
+        Event::ServerDied { contender, how } => {
+            format!("{contender} ended by itself ({how}); starting it again")
+        }
+        Event::ServerRecovered { contender, seconds } => {
+            format!("{contender} answers again after {seconds:.1} s")
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use dbduel_record::event::SliceId;
+    use dbduel_testkit::synthetic::Scenario;
+
+    use super::*;
+
+    #[test]
+    fn entries_that_change_the_course_of_a_contest_have_a_line_and_others_have_none() {
+        let plan = Scenario::duel().record().plan;
+        let name = plan.contenders[plan.blocks[1].order[1]].name.clone();
+        let label = plan.levels[0].label();
+        let lost = Event::SliceLost {
+            slice: SliceId {
+                block: 1,
+                position: 1,
+            },
+            why: "it hung".to_owned(),
+            seconds: 1.0,
+        };
+        let decided = |level| Event::LevelDecided { level, blocks: 7 };
+        let recovered = Event::ServerRecovered {
+            contender: name.clone(),
+            seconds: 1.25,
+        };
+        for (entry, expected) in [
+            (lost, Some(format!("slice 1.1 of {name} is lost: it hung"))),
+            (decided(0), Some(format!("{label}: decided after 7 blocks"))),
+            (recovered, Some(format!("{name} answers again after 1.2 s"))),
+            // A level that the plan does not have.
+            (decided(99), None),
+            (Event::EpochStarted { epoch: 1 }, None),
+        ] {
+            assert_eq!(line(&plan, &entry), expected, "{entry:?}");
+        }
+    }
+}
