@@ -65,6 +65,7 @@ mod suite {
     pub mod sweep;
     pub mod sysbench;
     pub mod variants;
+    pub mod words;
 }
 
 fn main() -> std::process::ExitCode {

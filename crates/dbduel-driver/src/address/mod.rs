@@ -79,7 +79,7 @@ pub enum AddressError {
     #[error(transparent)]
     Setting(#[from] SettingError),
     /// A colon in the user part.
-    #[error("an address must not contain a password; pass it separately")]
+    #[error("an address must not contain a password; pass it in a file or an environment variable")]
     Password,
     /// A user where only the location is expected.
     #[error(

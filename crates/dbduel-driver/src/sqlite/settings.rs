@@ -85,7 +85,8 @@ const SETTINGS: &[(&str, Values)] = &[
 pub enum SettingError {
     /// The name is unknown, or not allowed in contests.
     #[error(
-        "`{name}` is not a SQLite setting that can be set here; available: {}",
+        "`{name}` is not a SQLite setting that can be set here{}; available: {}",
+        suggestion(name),
         names()
     )]
     Name {
@@ -102,6 +103,12 @@ pub enum SettingError {
         /// Allowed values.
         takes: String,
     },
+}
+
+fn suggestion(name: &str) -> String {
+    let known = SETTINGS.iter().map(|(name, _)| *name);
+    dbduel_text::nearest(name, known)
+        .map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"))
 }
 
 fn names() -> String {

@@ -31,10 +31,7 @@ pub(super) fn complete_workload(
     let workload = match dbduel_workloads::find(&name) {
         Ok(workload) => workload,
         Err(error) => {
-            report.add(
-                &written.name.span,
-                format!("{error}; `dbduel workloads` lists them"),
-            );
+            report.add(&written.name.span, error.to_string());
             let parameters = Parameters::new();
             return (Workload { name, parameters }, Asked::default());
         }

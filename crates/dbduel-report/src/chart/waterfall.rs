@@ -51,7 +51,7 @@ pub fn waterfall(summary: &Summary, explanation: &Explanation, width: f64) -> Op
         (0.0, 32.0),
         Anchor::Start,
         "small",
-        "solid: interval excludes zero · faint: includes zero · line: interval",
+        "solid: interval excludes zero · faint: includes it · line: interval",
     );
     let is_narrow = width < NARROW;
     let (left, height) = match is_narrow {

@@ -59,7 +59,13 @@ use crate::exit::Exit;
 pub struct CommandLine {
     /// Directory for servers, datasets and sandboxes [default: $XDG_DATA_HOME/dbduel or
     /// ~/.local/share/dbduel].
-    #[arg(long, global = true, env = "DBDUEL_HOME", value_name = "DIR")]
+    #[arg(
+        long,
+        global = true,
+        env = "DBDUEL_HOME",
+        hide_env_values = true,
+        value_name = "DIR"
+    )]
     home: Option<PathBuf>,
     #[command(subcommand)]
     verb: Verb,

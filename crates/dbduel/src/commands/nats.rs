@@ -14,7 +14,7 @@ pub const NATS_TIMEOUT: Duration = Duration::from_secs(20);
 #[derive(Debug, Args)]
 pub struct NatsArguments {
     /// Address of nats-server, such as `nats://127.0.0.1:4222`. Other machines need `tls://` and --creds.
-    #[arg(long, value_name = "URL", env = "DBDUEL_NATS")]
+    #[arg(long, value_name = "URL", env = "DBDUEL_NATS", hide_env_values = true)]
     nats: String,
     #[command(flatten)]
     login: NatsLogin,
@@ -24,7 +24,7 @@ pub struct NatsArguments {
 #[derive(Debug, Clone, Args)]
 pub struct OptionalNatsArguments {
     /// Address of nats-server, for an experiment with `[hosts]` or `host`.
-    #[arg(long, value_name = "URL", env = "DBDUEL_NATS")]
+    #[arg(long, value_name = "URL", env = "DBDUEL_NATS", hide_env_values = true)]
     nats: Option<String>,
     #[command(flatten)]
     login: NatsLogin,

@@ -306,6 +306,6 @@ fn a_setting_that_sqlite_does_not_have_is_refused_at_its_place() {
         "synchronous =",
         "sync =",
         "7:39",
-        "no setting `sync`",
+        "`sync` is not a SQLite setting that can be set here (did you mean `synchronous`?)",
     );
 }

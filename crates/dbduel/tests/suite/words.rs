@@ -1,0 +1,130 @@
+//! Texts of the command line as users see them: the help of every verb, error messages, and the plan of an experiment.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use super::lab::program;
+
+/// Columns of the help in snapshots.
+const COLUMNS: usize = 100;
+
+const DUEL: &str = r#"
+question = "SQLite: write-ahead log or rollback journal?"
+seed = 7
+budget = "2 min"
+horizon = "2 %"
+about = ["journal_mode"]
+
+[contenders.delete]
+server = "sqlite"
+settings = { journal_mode = "DELETE" }
+
+[contenders.wal]
+like = "delete"
+settings = { journal_mode = "WAL" }
+
+[workload]
+name = "oltp-update-non-index"
+table_size = 10_000
+
+[load]
+clients = [1, 4]
+threads = 2
+"#;
+
+/// Output of the program in `dir`, and its exit code.
+fn answer(dir: &Path, arguments: &[&str]) -> String {
+    let mut command = program();
+    let output = command.current_dir(dir).args(arguments).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    format!(
+        "{}{}exit code {}\n",
+        text(&output.stdout),
+        text(&output.stderr),
+        output.status.code().unwrap()
+    )
+}
+
+#[test]
+fn every_verb_has_its_help() {
+    let mut command = dbduel::command().term_width(COLUMNS);
+    command.build();
+    let mut pending = vec![command];
+    let mut all = String::new();
+    while let Some(mut command) = pending.pop() {
+        let name = command.get_bin_name().unwrap_or("dbduel").to_owned();
+        let help = command.render_long_help().to_string();
+        let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
+        writeln!(all, "=== {name}\n{}\n", lines.join("\n")).unwrap();
+        let below: Vec<_> = command.get_subcommands().cloned().collect();
+        let is_shown = |verb: &clap::Command| !verb.is_hide_set() && verb.get_name() != "help";
+        pending.extend(below.into_iter().filter(is_shown).rev());
+    }
+    insta::assert_snapshot!("help", all);
+}
+
+#[test]
+fn the_plan_of_an_experiment_is_readable() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("duel.toml"), DUEL).unwrap();
+    insta::assert_snapshot!("plan", answer(dir.path(), &["run", "duel.toml", "--plan"]));
+}
+
+#[test]
+fn errors_say_what_was_tried_what_happened_and_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let edited = |from: &str, to: &str| {
+        assert!(DUEL.contains(from), "{from}");
+        DUEL.replace(from, to)
+    };
+    fs::write(dir.path().join("duel.toml"), DUEL).unwrap();
+    let experiments = [
+        ("a misspelt key", edited("table_size", "tabel_size")),
+        (
+            "a key of another table",
+            edited("[load]", "[load]\nbudget = \"2 min\""),
+        ),
+        (
+            "no such server",
+            edited("server = \"sqlite\"", "server = \"sqlight\""),
+        ),
+        ("no server at all", edited("server = \"sqlite\"\n", "")),
+        (
+            "a setting that does not exist",
+            edited("journal_mode = \"WAL\"", "jurnal_mode = \"WAL\""),
+        ),
+        ("a duration without a unit", edited("\"2 min\"", "\"2\"")),
+        (
+            "a workload that does not exist",
+            edited("oltp-update-non-index", "oltp-update"),
+        ),
+        ("no TOML", edited("seed = 7", "seed = = 7")),
+    ];
+    let mut all = String::new();
+    for (what, text) in experiments {
+        fs::write(dir.path().join("broken.toml"), text).unwrap();
+        let said = answer(dir.path(), &["run", "broken.toml", "--plan"]);
+        writeln!(all, "=== {what}\n{said}").unwrap();
+    }
+    for arguments in [
+        "report nowhere",
+        "run nowhere.toml",
+        "verify .",
+        "history .",
+        "run duel.toml --budget soon",
+        "run duel.toml --fail-if slower",
+        "servers install mariadb-10.4",
+        "load --server tcp://127.0.0.1:1 --workload oltp-reed-write",
+        "load --server tcp://root:secret@127.0.0.1:3306 --workload oltp-read-write",
+    ] {
+        let words: Vec<&str> = arguments.split(' ').collect();
+        writeln!(
+            all,
+            "=== dbduel {arguments}\n{}",
+            answer(dir.path(), &words)
+        )
+        .unwrap();
+    }
+    insta::assert_snapshot!("errors", all);
+}
