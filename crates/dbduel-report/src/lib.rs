@@ -8,7 +8,6 @@ mod attribution;
 mod browser;
 mod champions;
 pub mod chart;
-pub mod columns;
 mod explanation;
 mod functions;
 pub mod history;

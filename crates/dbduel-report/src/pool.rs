@@ -6,7 +6,7 @@ use dbduel_judge::records::pool::{
     MACHINES_BETWEEN, Pool, PooledComparison, PooledMachine, PooledQuantity,
 };
 
-use super::columns::{columns, row};
+use dbduel_text::table::{columns, row};
 use super::interval_scale::IntervalScale;
 use super::words::{self, RatioUnit};
 use super::{Options, wrap};

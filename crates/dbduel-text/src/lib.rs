@@ -5,6 +5,7 @@ mod lists;
 mod nearest;
 mod numbers;
 pub mod percent;
+pub mod table;
 pub mod terminal;
 mod version;
 mod visible;

@@ -8,6 +8,7 @@ use dbduel_powercut::CutModel;
 use dbduel_report::words::{bytes, count, duration};
 use dbduel_report::wrap;
 use dbduel_stats::median;
+use dbduel_text::table;
 
 use super::document::Document;
 
@@ -29,7 +30,7 @@ pub fn text(document: &Document, results: &Path) -> String {
         for line in &lines[1..] {
             paragraph(&mut text, line, 2);
         }
-        text.push_str(&table(contender, false));
+        text.push_str(&models(contender, false));
         for example in examples(contender) {
             paragraph(&mut text, &example, 2);
         }
@@ -63,7 +64,7 @@ pub fn markdown(document: &Document) -> String {
         for line in [verdict(contender), corruption(contender), load(contender)] {
             let _ = writeln!(text, "{line}\n");
         }
-        let _ = writeln!(text, "{}", table(contender, true));
+        let _ = writeln!(text, "{}", models(contender, true));
         for line in examples(contender)
             .into_iter()
             .chain(contender.images.iter().map(kept))
@@ -179,8 +180,8 @@ fn load(contender: &ContenderOutcome) -> String {
 }
 
 /// A row per model, and one for all.
-fn table(contender: &ContenderOutcome, is_markdown: bool) -> String {
-    let heads = [
+fn models(contender: &ContenderOutcome, is_markdown: bool) -> String {
+    let mut rows = vec![table::row(&[
         "model",
         "cuts",
         "intact",
@@ -191,8 +192,7 @@ fn table(contender: &ContenderOutcome, is_markdown: bool) -> String {
         "recovery",
         "longest",
         "per cut",
-    ];
-    let mut rows = vec![heads.map(str::to_owned)];
+    ])];
     for model in CutModel::ALL.map(Some).into_iter().chain([None]) {
         let cuts = contender.cuts.iter();
         let cuts: Vec<&CutOutcome> = cuts
@@ -208,7 +208,7 @@ fn table(contender: &ContenderOutcome, is_markdown: bool) -> String {
         let mut pending: Vec<f64> = cuts.iter().map(|cut| cut.pending_writes as f64).collect();
         let mut cut_s: Vec<f64> = cuts.iter().map(|cut| cut.seconds).collect();
         let seconds = |value: Option<f64>| value.map_or("–".to_owned(), |s| format!("{s:.2} s"));
-        rows.push([
+        rows.push(vec![
             model.map_or("all", CutModel::name).to_owned(),
             tally.cuts.to_string(),
             intact.to_string(),
@@ -221,39 +221,13 @@ fn table(contender: &ContenderOutcome, is_markdown: bool) -> String {
             seconds(median(&mut cut_s)),
         ]);
     }
-    let widths: Vec<usize> = (0..heads.len())
-        .map(|column| {
-            rows.iter()
-                .map(|row| row[column].chars().count())
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
-    let mut text = String::new();
-    for (number, row) in rows.iter().enumerate() {
-        let cells =
-            row.iter()
-                .zip(&widths)
-                .enumerate()
-                .map(|(column, (cell, &width))| match column {
-                    0 => format!("{cell:<width$}"),
-                    _ => format!("{cell:>width$}"),
-                });
-        let cells: Vec<String> = cells.collect();
-        let _ = match is_markdown {
-            true => writeln!(text, "| {} |", cells.join(" | ")),
-            false => writeln!(text, "  {}", cells.join("  ")),
-        };
-        if is_markdown && number == 0 {
-            let rules: Vec<&str> = heads
-                .iter()
-                .enumerate()
-                .map(|(c, _)| if c == 0 { "---" } else { "--:" })
-                .collect();
-            let _ = writeln!(text, "| {} |", rules.join(" | "));
+    match is_markdown {
+        true => table::markdown(&rows, &[]),
+        false => {
+            let lines = table::columns(&rows, &[]);
+            lines.lines().map(|line| format!("  {line}\n")).collect()
         }
     }
-    text
 }
 
 /// The first cuts of each kind, with what was found.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dbduel_report::columns::{columns, row};
+use dbduel_text::table::{columns, row};
 use dbduel_report::words;
 use dbduel_text::counts;
 

@@ -2,6 +2,7 @@
 
 use dbduel_record::facts::SeriesSteadiness;
 use dbduel_stats::median;
+use dbduel_text::table::{columns, row};
 
 use dbduel_judge::records::steadiness::{Steadiness, THROUGHPUT};
 use dbduel_judge::summary::Change;
@@ -59,34 +60,30 @@ impl Tally {
 
 /// The quantities as a table; `is_injected` when the second server was stopped on purpose.
 pub fn table(quantities: &[SeriesSteadiness], is_injected: bool) -> String {
-    let mut text = format!(
-        "\n{:<31} {:>10} {:>10} {:>11} {:>7} {:>18}\n",
+    let mut rows = vec![row(&[
         "Judged alike, block by block",
         "one block",
         "different",
         "equivalent",
         "after",
-        "before throughput"
-    );
+        "before throughput",
+    ])];
     for one in quantities {
         let of = |count: u32| format!("{count} of {}", one.duels);
-        let after = one
-            .blocks
-            .map_or("–".to_owned(), |blocks| format!("{blocks:.0}"));
-        let before = match one.quantity.as_str() {
-            THROUGHPUT => String::new(),
-            _ => of(one.before_throughput),
-        };
-        let row = format!(
-            "  {:<29} {:>10} {:>10} {:>11} {after:>7} {before:>18}",
-            one.quantity,
+        let after = one.blocks.map(|blocks| format!("{blocks:.0}"));
+        rows.push(vec![
+            format!("  {}", one.quantity),
             format!("±{}", words::share(one.block_sd)),
             of(one.different),
-            of(one.equivalent)
-        );
-        text.push_str(row.trim_end());
-        text.push('\n');
+            of(one.equivalent),
+            after.unwrap_or_else(|| "–".to_owned()),
+            match one.quantity.as_str() {
+                THROUGHPUT => String::new(),
+                _ => of(one.before_throughput),
+            },
+        ]);
     }
+    let mut text = format!("\n{}", columns(&rows, &[]));
     text.push_str(
         "One block: standard deviation of its ratio, median over the duels. After: blocks until \
          decided, median.\nA duel ends when throughput is decided.\n",
@@ -147,7 +144,7 @@ mod tests {
             .lines()
             .map(|line| line.split_whitespace().collect())
             .collect();
-        assert_eq!(rows[2].join(" "), "throughput ±6 % 1 of 3 1 of 3 9");
+        assert_eq!(rows[2].join(" "), "throughput ±6 % 1 of 3 1 of 3 10");
         assert_eq!(rows[3].join(" "), "cpu ±2 % 1 of 3 2 of 3 9 2 of 3");
     }
 }
