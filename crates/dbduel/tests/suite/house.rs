@@ -359,3 +359,13 @@ fn texts_have_none_of_the_banned_words() {
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
+
+#[test]
+fn the_program_includes_the_shipped_experiments() {
+    let included = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
+    let shipped = fs::canonicalize(included.join("../../../experiments")).unwrap();
+    for entry in fs::read_dir(included).unwrap() {
+        let file = fs::canonicalize(entry.unwrap().path()).unwrap();
+        assert!(file.starts_with(&shipped), "{}", file.display());
+    }
+}
