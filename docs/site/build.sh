@@ -40,7 +40,7 @@ for record in gallery/*.tar.xz; do
     (cd "$book/records/$name" && find . -path './cells/*/report.html' -exec cp --parents {} "$book/src/gallery/$name-report/" \;)
     printf '\n[The report](%s)\n' "$page" >> "$book/src/gallery/$name.md"
 done
-# What is a page of the site is linked there, other files of the repository where they can be read.
+# Links to pages of the site become internal; links to other files of the repository lead to GitHub.
 find "$book/src" -name '*.md' -exec sed -i -E \
     -e 's#\]\((\.\./)*GLOSSARY\.md#](glossary.md#g' \
     -e 's#\]\((\.\./)*ARCHITECTURE\.md#](architecture.md#g' \

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 
 class Page(HTMLParser):
-    """What a page links to, and the names that can be linked to in it."""
+    """Links of a page, and the anchors in it."""
 
     def __init__(self, path):
         super().__init__()
@@ -30,7 +30,7 @@ class Page(HTMLParser):
 
 def main():
     root = Path(sys.argv[1]).resolve()
-    # One page with all others, whose links are those of the others.
+    # print.html repeats all pages; its links are theirs.
     pages = {path: Page(path) for path in root.rglob("*.html") if path.name not in ("print.html", "toc.html", "404.html")}
     broken, links = [], 0
     for path, page in pages.items():
@@ -47,8 +47,8 @@ def main():
                 broken.append(f"{where}: no such file")
             elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].names:
                 broken.append(f"{where}: no such heading")
-    print("\n".join(broken) or f"{links} links of {len(pages)} pages lead somewhere")
-    # Fewer would mean that pages were not read as they are.
+    print("\n".join(broken) or f"{links} links of {len(pages)} pages are valid")
+    # Fewer links would mean that pages were not parsed correctly.
     sys.exit(1 if broken or links < 100 else 0)
 
 
