@@ -512,7 +512,11 @@ mod tests {
                 ("innodb-io-capacity", "", "a number"),
                 ("innodb_flush_method", "O_DIRCT", "O_DIRECT_NO_FSYNC"),
                 ("transaction-isolation", "REPEATABLE READ", "SERIALIZABLE"),
-                ("sql_mode", "ANSI,TIME_TRUNCATE_FRACTIONAL", "one or more of"),
+                (
+                    "sql_mode",
+                    "ANSI,TIME_TRUNCATE_FRACTIONAL",
+                    "one or more of",
+                ),
                 ("innodb_checksum_algorithm", "full_crc32", "one of"),
             ],
         );

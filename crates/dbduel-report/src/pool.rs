@@ -6,10 +6,10 @@ use dbduel_judge::records::pool::{
     MACHINES_BETWEEN, Pool, PooledComparison, PooledMachine, PooledQuantity,
 };
 
-use dbduel_text::table::{columns, row};
 use super::interval_scale::IntervalScale;
 use super::words::{self, RatioUnit};
 use super::{Options, wrap};
+use dbduel_text::table::{columns, row};
 
 /// Characters shown of each machine's identity.
 const NAME_CHARACTERS: usize = 24;

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use dbduel_text::table::{columns, row};
 use dbduel_report::words;
 use dbduel_text::counts;
+use dbduel_text::table::{columns, row};
 
 use dbduel_fleet::agent::AgentState;
 use dbduel_fleet::clock::ClockOffset;
