@@ -256,7 +256,7 @@ pub enum QueryError {
         /// What is invalid.
         source: Cause,
     },
-    /// The result has more than [`RESULT_LIMIT`] bytes of values.
+    /// The result has more than `RESULT_LIMIT` bytes of values.
     #[error("`{sql}` returned more than {RESULT_LIMIT} bytes; ask for less")]
     TooMuch {
         /// The beginning of the statement.

@@ -7,6 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use dbduel_record::statements::StatementExample;
 
+use crate::Dialect;
+
 /// Maximum number of classes that are kept; a script may send an unlimited number of texts.
 const CLASSES_MAX: usize = 64;
 /// Longest text that is kept, bytes.
@@ -20,11 +22,11 @@ pub struct StatementExamples {
 
 impl StatementExamples {
     /// Keeps the first statement of each class in a request.
-    pub(crate) fn note(&self, request: &[u8]) {
+    pub(crate) fn note(&self, dialect: Dialect, request: &[u8]) {
         let request = String::from_utf8_lossy(request);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        for statement in statements(&request) {
-            let Some((class, number)) = class_of(statement) else {
+        for statement in statements(dialect, &request) {
+            let Some((class, number)) = class_of(dialect, statement) else {
                 continue;
             };
             let is_known = kept.iter().any(|example| example.class == class);
@@ -46,12 +48,12 @@ impl StatementExamples {
 }
 
 /// The statements of a request, separated by semicolons outside of quotes.
-fn statements(request: &str) -> Vec<&str> {
+fn statements(dialect: Dialect, request: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut start, mut at) = (0, 0);
     while let Some(byte) = request.as_bytes().get(at) {
         match byte {
-            b'\'' | b'"' | b'`' => at += quoted(&request[at..]),
+            b'\'' | b'"' | b'`' => at += quoted(dialect, &request[at..]),
             b';' => {
                 parts.push(request[start..at].trim());
                 at += 1;
@@ -73,8 +75,8 @@ enum Token<'a> {
 }
 
 /// The class, and the number of the table; `None` for statements without a plan.
-fn class_of(sql: &str) -> Option<(String, Option<String>)> {
-    let tokens = tokens(sql);
+fn class_of(dialect: Dialect, sql: &str) -> Option<(String, Option<String>)> {
+    let tokens = tokens(dialect, sql);
     let words: Vec<String> = tokens
         .iter()
         .filter_map(|(_, token)| match token {
@@ -135,7 +137,7 @@ fn class_of(sql: &str) -> Option<(String, Option<String>)> {
 }
 
 /// The tokens, each with whether a space is before it. Quotes around names are left out.
-fn tokens(sql: &str) -> Vec<(bool, Token<'_>)> {
+fn tokens(dialect: Dialect, sql: &str) -> Vec<(bool, Token<'_>)> {
     let mut tokens = Vec::new();
     let mut rest = sql.trim_start();
     let mut is_apart = false;
@@ -143,9 +145,9 @@ fn tokens(sql: &str) -> Vec<(bool, Token<'_>)> {
         let is_part = |one: char| one.is_alphanumeric() || one == '_' || one == '$';
         let word = rest.find(|one: char| !is_part(one)).unwrap_or(rest.len());
         let (token, length) = match first {
-            '\'' => (Token::Value, quoted(rest)),
+            '\'' => (Token::Value, quoted(dialect, rest)),
             '"' | '`' => {
-                let end = quoted(rest);
+                let end = quoted(dialect, rest);
                 (Token::Word(rest[1..end].trim_end_matches(first)), end)
             }
             '0'..='9' => {
@@ -155,7 +157,7 @@ fn tokens(sql: &str) -> Vec<(bool, Token<'_>)> {
             }
             // x'61' and E'\n' are values too.
             _ if word > 0 && rest[word..].starts_with('\'') => {
-                (Token::Value, word + quoted(&rest[word..]))
+                (Token::Value, word + quoted(dialect, &rest[word..]))
             }
             _ if word > 0 => (Token::Word(&rest[..word]), word),
             sign => (Token::Sign(sign), sign.len_utf8()),
@@ -168,14 +170,15 @@ fn tokens(sql: &str) -> Vec<(bool, Token<'_>)> {
     tokens
 }
 
-/// Bytes up to and including the closing quote; a doubled quote does not close.
-fn quoted(text: &str) -> usize {
+/// Bytes up to and including the closing quote; a doubled quote does not close, nor does in MySQL one after a backslash. (PostgreSQL's
+/// `E'\''` is read as ending early: its class is another one then.)
+fn quoted(dialect: Dialect, text: &str) -> usize {
     let bytes = text.as_bytes();
     let quote = bytes[0];
     let mut at = 1;
     while at < bytes.len() {
         match bytes[at] {
-            b'\\' if quote == b'\'' => at += 1,
+            b'\\' if dialect == Dialect::MySql && quote != b'`' => at += 1,
             byte if byte == quote && bytes.get(at + 1) == Some(&quote) => at += 1,
             byte if byte == quote => return at + 1,
             _ => {}
@@ -220,7 +223,11 @@ mod tests {
             ),
         ] {
             let number = number.map(str::to_owned);
-            assert_eq!(class_of(sql), Some((class.to_owned(), number)), "{sql}");
+            assert_eq!(
+                class_of(Dialect::MySql, sql),
+                Some((class.to_owned(), number)),
+                "{sql}"
+            );
         }
         for sql in [
             "BEGIN",
@@ -232,30 +239,47 @@ mod tests {
             "7",
             "",
         ] {
-            assert_eq!(class_of(sql), None, "{sql}");
+            assert_eq!(class_of(Dialect::MySql, sql), None, "{sql}");
         }
     }
 
     #[test]
     fn one_statement_of_each_class_is_kept_and_no_more_than_there_is_room_for() {
         let examples = StatementExamples::default();
-        examples.note(b"BEGIN;SELECT 1, ';' FROM t1;SELECT 2, '' FROM t2 ;COMMIT");
-        examples.note(b"DELETE FROM t1 WHERE id = 5");
+        examples.note(
+            Dialect::MySql,
+            b"BEGIN;SELECT 1, ';' FROM t1;SELECT 2, '' FROM t2 ;COMMIT",
+        );
+        examples.note(Dialect::MySql, b"DELETE FROM t1 WHERE id = 5");
         let kept = examples.take();
         let texts: Vec<Option<&str>> = kept.iter().map(|one| one.text.as_deref()).collect();
         let expected = ["SELECT 1, ';' FROM t1", "DELETE FROM t1 WHERE id = 5"];
         assert_eq!(texts, expected.map(Some));
-        examples.note(br"SELECT 'it\'s; x' FROM t1;SELECT 'it''s; y' FROM u");
+        examples.note(
+            Dialect::MySql,
+            br"SELECT 'it\'s; x' FROM t1;SELECT 'it''s; y' FROM u",
+        );
         let texts = examples.take().into_iter().map(|one| one.text.unwrap());
         let expected = [r"SELECT 'it\'s; x' FROM t1", "SELECT 'it''s; y' FROM u"];
         assert_eq!(texts.collect::<Vec<_>>(), expected);
+        // A backslash is a letter like others in standard SQL.
+        examples.note(
+            Dialect::PostgreSql,
+            br"DELETE FROM t WHERE c = 'C:\';DELETE FROM u",
+        );
+        let texts = examples.take().into_iter().map(|one| one.text.unwrap());
+        let expected = [r"DELETE FROM t WHERE c = 'C:\'", "DELETE FROM u"];
+        assert_eq!(texts.collect::<Vec<_>>(), expected);
         assert!(examples.take().is_empty());
         for number in 0..100 {
-            examples.note(format!("SELECT c{number} FROM t").as_bytes());
+            examples.note(
+                Dialect::MySql,
+                format!("SELECT c{number} FROM t").as_bytes(),
+            );
         }
         let long = format!("SELECT '{}' FROM t", "x".repeat(TEXT_BYTES_MAX));
         assert_eq!(examples.take().len(), CLASSES_MAX);
-        examples.note(long.as_bytes());
+        examples.note(Dialect::MySql, long.as_bytes());
         assert_eq!(examples.take()[0].text, None);
     }
 
@@ -263,7 +287,7 @@ mod tests {
         #[test]
         fn any_text_is_taken(sql in "(SELECT )?[a-z0-9'\"`;\\\\, ?é(]{0,60}") {
             let examples = StatementExamples::default();
-            examples.note(sql.as_bytes());
+            examples.note(Dialect::MySql, sql.as_bytes());
             examples.take();
         }
     }

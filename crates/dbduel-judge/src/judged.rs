@@ -22,6 +22,8 @@ pub struct Judged {
     pub baseline: String,
     /// Servers that the verdicts are about.
     pub scope: Scope,
+    /// Differences up to this share count as equivalent.
+    pub horizon: f64,
     /// Figures of the order-entry workload; absent for others.
     pub order_entry: Option<OrderEntry>,
     /// Figures of each class of transactions.
@@ -55,6 +57,7 @@ impl Judged {
                 Some(_) => Scope::TheseServers,
                 None => Scope::TheseInstances,
             },
+            horizon: plan.decision.horizon,
             order_entry: workloads::order_entry::of(evidence),
             classes: classes::of(evidence),
             contenders: contenders(evidence),
@@ -67,11 +70,11 @@ impl Judged {
         }
     }
 
-    /// The conclusions beside `findings`, with what would overturn each verdict. `plan` has the contenders by the names that
-    /// findings use.
-    pub fn after(mut self, findings: &[Finding], plan: &Plan) -> Self {
+    /// Without the verdicts that findings of severity void take away, and with what would overturn each verdict. `plan` has the
+    /// contenders by the names that findings use.
+    pub fn with_findings(mut self, findings: &[Finding], plan: &Plan) -> Self {
         apply_voids(&mut self.duels, &self.baseline, findings, plan);
-        overturn::explain(&mut self.duels, plan.decision.horizon, self.scope);
+        overturn::explain(&mut self.duels, self.horizon, self.scope);
         self
     }
 }

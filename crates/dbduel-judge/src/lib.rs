@@ -62,7 +62,7 @@ pub fn summarise(record: &Record) -> (Summary, Vec<Finding>) {
         judged: &judged,
     };
     let findings = rules::beside_verdicts(&run, &audit);
-    let judged = judged.after(&findings, &whole.plan);
+    let judged = judged.with_findings(&findings, &whole.plan);
     (summary_of(whole, &evidence, judged, audit), findings)
 }
 

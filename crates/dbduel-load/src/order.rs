@@ -40,7 +40,7 @@ pub enum Order {
         /// Nanoseconds of `CLOCK_MONOTONIC` ([`crate::monotonic`]).
         at_ns: u64,
     },
-    /// Send the statements of the next contender that is opened as text and keep one of each class, for the
+    /// Send as text the statements of the next contender that is opened, and keep one of each class, for the
     /// [`Answer::Closed`] about it. Not answered itself.
     KeepExamples,
     /// Move the planned end of the running slice to now: it is answered when every transaction due until now has

@@ -317,7 +317,7 @@ pub struct Conditions {
     pub counts: BTreeMap<String, u64>,
 }
 
-/// Result of a contender's crash test: `contenders/NAME/proof.json`, written before the contest where its plan asks
+/// Proof of durability of a contender: counts of power cuts before its contest: `contenders/NAME/proof.json`, written before the contest where its plan asks
 /// for it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

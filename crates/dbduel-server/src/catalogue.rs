@@ -412,36 +412,55 @@ pub fn find(name: &str) -> Option<&'static Known> {
     })
 }
 
-/// The entry closest to an unknown name: the nearest version of the same product, otherwise the most similar spelling.
-/// `None` when nothing is similar.
+/// Names of products as people write them, beside those of the catalogue.
+const ALIASES: &[(&str, &str)] = &[
+    ("maria", "mariadb"),
+    ("percona-server", "percona"),
+    ("pg", "postgresql"),
+    ("pgsql", "postgresql"),
+    ("postgres", "postgresql"),
+];
+
+/// The entry closest to an unknown name: the nearest version of the product that it seems to name, the newest without a version.
+/// `None` when it names no product.
 pub fn nearest(name: &str) -> Option<&'static str> {
-    if let Some((product, version)) = name.split_once('-')
-        && CATALOGUE.iter().any(|known| known.product == product)
-        && version.starts_with(|c: char| c.is_ascii_digit())
-    {
-        let mut asked: Vec<u32> = version
-            .split('.')
-            .map_while(|part| part.parse().ok())
-            .collect();
-        asked.resize(3, 0);
-        // A floating version is as long as it is fixed, so of equally near ones it comes first.
-        let distance = |known: &&Known| -> Vec<u32> {
-            let numbers = known
-                .version
-                .split('.')
-                .filter_map(|part| part.parse::<u32>().ok());
-            numbers
-                .zip(&asked)
-                .map(|(number, asked)| number.abs_diff(*asked))
-                .collect()
-        };
-        return CATALOGUE
-            .iter()
-            .filter(|known| known.product == product && !known.is_special())
-            .min_by_key(distance)
-            .map(|known| known.id);
+    let ids = || CATALOGUE.iter().map(|known| known.id);
+    let digits = name.find(|c: char| c.is_ascii_digit());
+    let (written, version) = name.split_at(digits.unwrap_or(name.len()));
+    if version.contains(|c: char| c.is_alphabetic()) {
+        return dbduel_text::nearest(name, ids());
     }
-    dbduel_text::nearest(name, CATALOGUE.iter().map(|known| known.id))
+    let written = written.trim_end_matches('-');
+    let products = || CATALOGUE.iter().map(|known| known.product);
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == written);
+    let product = alias
+        .map(|(_, product)| *product)
+        .or_else(|| products().find(|product| *product == written))
+        .or_else(|| dbduel_text::nearest(written, products()))?;
+    if version.is_empty() {
+        return find(product).map(|known| known.id);
+    }
+    let mut asked: Vec<u32> = version
+        .split('.')
+        .map_while(|part| part.parse().ok())
+        .collect();
+    asked.resize(3, 0);
+    // A floating version is as long as it is fixed, so of equally near ones it comes first.
+    let distance = |known: &&Known| -> Vec<u32> {
+        let numbers = known
+            .version
+            .split('.')
+            .filter_map(|part| part.parse::<u32>().ok());
+        numbers
+            .zip(&asked)
+            .map(|(number, asked)| number.abs_diff(*asked))
+            .collect()
+    };
+    CATALOGUE
+        .iter()
+        .filter(|known| known.product == product && !known.is_special())
+        .min_by_key(distance)
+        .map(|known| known.id)
 }
 
 #[cfg(test)]
@@ -523,6 +542,14 @@ mod tests {
         assert_eq!(nearest("mariadb-12.0"), Some("mariadb-12"));
         assert_eq!(nearest("maridb-10.11"), Some("mariadb-10.11"));
         assert_eq!(nearest("postgresql-8.4"), Some("postgresql-9.6.24"));
+        assert_eq!(nearest("postgres-17"), nearest("postgresql-17"));
+        assert_eq!(nearest("percona-server-8.0"), Some("percona-8.0"));
+        assert_eq!(nearest("mysql8.4"), Some("mysql-8.4"));
+        assert_eq!(nearest("maria"), find("mariadb").map(|known| known.id));
+        assert_eq!(
+            nearest("postgresql-17-debain"),
+            Some("postgresql-17-debian")
+        );
         assert_eq!(nearest("oracle"), None);
     }
 

@@ -206,8 +206,8 @@ fn suggest(written: &str, scheme: &str) -> Option<String> {
         let source = SOURCES.iter().find(|source| source.scheme == near)?;
         return Some(source.example.to_owned());
     }
-    if let Some(scheme) = nearest(written, schemes()) {
-        return Some(scheme.to_owned());
+    if let Some(near) = nearest(written, schemes().chain([SQLITE])) {
+        return Some(near.to_owned());
     }
     // A plain version number most likely lacks its product.
     if written.starts_with(|c: char| c.is_ascii_digit()) {

@@ -17,18 +17,21 @@ pub fn columns(rows: &[Vec<String>], left: &[usize]) -> String {
     lines.collect()
 }
 
-/// The rows as a table in Markdown.
+/// The rows, all as long as the head, as a table in Markdown.
 #[must_use]
 pub fn markdown(rows: &[Vec<String>], left: &[usize]) -> String {
+    let Some(head) = rows.first() else {
+        return String::new();
+    };
     let mut lines: Vec<String> = aligned(rows, left)
         .map(|cells| format!("| {} |\n", cells.join(" | ")))
         .collect();
-    let rules = (0..rows.first().map_or(0, Vec::len)).map(|column| match is_left(column, left) {
+    let rules = (0..head.len()).map(|column| match is_left(column, left) {
         true => "---",
         false => "--:",
     });
     let rules: Vec<&str> = rules.collect();
-    lines.insert(lines.len().min(1), format!("| {} |\n", rules.join(" | ")));
+    lines.insert(1, format!("| {} |\n", rules.join(" | ")));
     lines.concat()
 }
 
@@ -74,5 +77,6 @@ mod tests {
             "| model | cuts | note |\n| --- | --: | --- |\n| all   |   12 | none |\n"
         );
         assert_eq!(columns(&[], &[]), "");
+        assert_eq!(markdown(&[], &[]), "");
     }
 }

@@ -46,7 +46,8 @@ impl Version {
         let end = text
             .find(|c: char| !c.is_ascii_digit() && c != '.')
             .unwrap_or(text.len());
-        let mut numbers = text[..end].split('.').map(str::parse::<u32>);
+        let numbers = text[..end].trim_end_matches('.');
+        let mut numbers = numbers.split('.').map(str::parse::<u32>);
         let major = numbers.next()?.ok()?;
         let minor = numbers.next()?.ok()?;
         let patch = numbers.next().unwrap_or(Ok(0)).ok()?;
@@ -96,6 +97,7 @@ mod tests {
         check("5.5.5", Some((5, 5, 5)));
         check("9.7.4-2", Some((9, 7, 4)));
         check("10.11", Some((10, 11, 0)));
+        check("8.0.-log", Some((8, 0, 0)));
         check("10.11.19-MariaDB-0+deb12u1", Some((10, 11, 19)));
         check("5.5.5-10.11.19-MariaDB-0+deb12u1", Some((10, 11, 19)));
         check("11.8.6-MariaDB-0+deb13u1 from Debian", Some((11, 8, 6)));

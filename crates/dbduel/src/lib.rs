@@ -20,6 +20,7 @@ use dbduel_workloads::parameters::ParameterError;
 
 use commands::CommandLine;
 use commands::features::BuiltWithout;
+use commands::history::NoRecords;
 use commands::init::InitError;
 use commands::run::{NotARecord, Unreadable};
 use commands::selftest::UnfitInjection;
@@ -68,6 +69,7 @@ fn is_usage(error: &anyhow::Error) -> bool {
         || error.is::<CompletionError>()
         || error.is::<UnfitInjection>()
         || error.is::<NotARecord>()
+        || error.is::<NoRecords>()
         || error.downcast_ref().is_some_and(RecordError::is_of_place)
         || error.is::<Unreadable>()
         || error.is::<NameError>()

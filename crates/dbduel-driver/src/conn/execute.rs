@@ -135,7 +135,7 @@ impl<W: Waiter> Conn<W> {
         sink: &mut S,
     ) -> Result<Summary, StatementError> {
         if let Some(examples) = &self.examples {
-            examples.note(sql);
+            examples.note(self.session.dialect(), sql);
         }
         self.out.clear();
         self.session.put_query(&mut self.out, sql);
@@ -237,7 +237,7 @@ impl<W: Waiter> Conn<W> {
         if let Some(examples) = &self.examples
             && statement.is_written_out()
         {
-            examples.note(text);
+            examples.note(self.session.dialect(), text);
         }
         written.map(Request).map_err(|error| {
             statement.failed();

@@ -88,7 +88,7 @@ impl<W: Waiter> Conn<W> {
         match &mut self.session {
             Session::MySql(session) => {
                 if let Some(examples) = &self.examples {
-                    examples.note(&group.request);
+                    examples.note(Dialect::MySql, &group.request);
                 }
                 session.put_query(&mut self.out, &group.request);
             }

@@ -94,7 +94,7 @@ fn reason_text(reason: NotCertifiable) -> String {
         }
         NotCertifiable::Steps { got } => {
             format!(
-                "the largest latency is known for {got} time steps only; an interval needs {EPISODES_MIN}"
+                "the largest latency is known for {got} ticks only; an interval needs {EPISODES_MIN}"
             )
         }
         NotCertifiable::Episodes { got } => {

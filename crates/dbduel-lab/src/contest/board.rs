@@ -167,6 +167,7 @@ impl Follower for Board {
                 standing.now = None;
                 standing.lost += 1;
             }
+            ContestEvent::LoadUsed { used_s } => self.lock().used_s = *used_s,
             ContestEvent::LevelJudged(standing) => {
                 let levels = &mut self.lock().levels;
                 levels.insert(standing.level, (*standing).clone());

@@ -15,8 +15,8 @@ use super::journal::Journal;
 use super::measure::finding;
 use super::{ContestConfig, conditions, durability, journal};
 use crate::dataset;
-use crate::facts::{Moment, keep};
 use crate::server_host::ServerHostMissing;
+use dbduel_inspect::facts::{Moment, keep};
 
 /// Wakes one server after the other, records its final counters, stops it when it is ours, and removes its sandbox, or
 /// the tables that were loaded into a server that is not ours, unless the contest can be resumed with them. `reason` is
@@ -58,7 +58,7 @@ pub fn close(
         config.step(&format!("{}: reading its counters", resident.name));
         if let Err(error) = final_counters(config, &mut resident, journal, is_over) {
             let claim = format!(
-                "could not record the final counters of `{}`: {error:#}",
+                "could not record or check the final state of `{}`: {error:#}",
                 resident.name
             );
             let remedy = "read its log in the record";

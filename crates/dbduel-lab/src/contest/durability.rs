@@ -14,7 +14,7 @@ use super::ContestConfig;
 use super::backend::ContenderServer;
 use super::journal::Journal;
 use super::measure::finding;
-use crate::facts::scalar;
+use dbduel_inspect::facts::scalar;
 
 /// Journals the result, be it loss or none.
 ///
@@ -86,7 +86,7 @@ fn ask(
     Ok((commit_check, weaker_promise(&mut connection)))
 }
 
-/// The setting that weakens commit durability, as `name = value`; `None` when each acknowledged commit is on disk.
+/// The setting that weakens commit durability, as `name = value`; `None` when it promises that each commit is on disk, or cannot be read.
 pub fn weaker_promise(connection: &mut Connection) -> Option<String> {
     let (setting, sql, full): (_, _, &[&str]) = match connection.dialect() {
         Dialect::MySql => (
@@ -114,7 +114,7 @@ fn describe(contender: &str, commit_check: &CommitCheck, weaker: Option<&str>) -
     } = commit_check;
     if *lost == 0 {
         let claim = format!(
-            "`{contender}` was killed and still has all {acknowledged} commits of the durability log"
+            "`{contender}` ended unexpectedly and still has all {acknowledged} commits of the durability log"
         );
         let remedy = "nothing to do";
         return finding(

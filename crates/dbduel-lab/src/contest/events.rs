@@ -1,12 +1,14 @@
-//! Events of a contest: one stream, which the journal, the console and the board follow.
+//! Events of a contest: one stream of what the journal has written and of what it does not keep, for the console, the board and other
+//! followers.
 
+use std::cell::RefCell;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use dbduel_load::order::Tick;
 use dbduel_record::Plan;
 use dbduel_record::event::Event;
-use dbduel_record::plan::Arrival;
+use dbduel_record::plan::{Arrival, LoadLevel};
 use dbduel_record::store::SliceResult;
 use dbduel_text::percent;
 
@@ -42,7 +44,7 @@ pub enum ContestEvent<'e> {
         tick: &'e Tick,
         /// Load used of the budget at its end, seconds.
         used_s: f64,
-        /// Purpose and throughput, for a progress line.
+        /// Purpose and throughput, for progress lines alone.
         message: &'e str,
     },
     /// A slice ended and is in the record.
@@ -56,9 +58,14 @@ pub enum ContestEvent<'e> {
         /// Load used of the budget at its end, seconds.
         used_s: f64,
     },
-    /// Standing of a level after a block.
+    /// Load used of the budget without a slice to show for it, seconds.
+    LoadUsed {
+        /// Used in all.
+        used_s: f64,
+    },
+    /// Standing of a level, before its first block and after each.
     LevelJudged(&'e LevelStanding),
-    /// An entry was written to the journal.
+    /// An entry was written to the journal; that of a finished slice is [`ContestEvent::SliceRecorded`].
     Entry(&'e Event),
     /// A statement for the user that the journal does not keep.
     Remark(&'e str),
@@ -74,7 +81,7 @@ pub trait Follower: Debug {
 #[derive(Debug)]
 pub struct StatusLines<'o> {
     output: &'o dyn StatusOutput,
-    plan: Mutex<Arc<Plan>>,
+    plan: RefCell<Arc<Plan>>,
 }
 
 impl<'o> StatusLines<'o> {
@@ -82,12 +89,12 @@ impl<'o> StatusLines<'o> {
     pub fn new(output: &'o dyn StatusOutput, plan: &Arc<Plan>) -> Self {
         Self {
             output,
-            plan: Mutex::new(Arc::clone(plan)),
+            plan: RefCell::new(Arc::clone(plan)),
         }
     }
 
     fn plan(&self) -> Arc<Plan> {
-        Arc::clone(&self.plan.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.plan.borrow())
     }
 }
 
@@ -95,7 +102,7 @@ impl Follower for StatusLines<'_> {
     fn follow(&self, event: &ContestEvent<'_>) {
         match event {
             ContestEvent::Begun { plan } | ContestEvent::PlanGrown { plan } => {
-                *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(plan);
+                self.plan.replace(Arc::clone(plan));
             }
             ContestEvent::StepBegun(what) => self.output.stage(what),
             ContestEvent::Tick {
@@ -111,6 +118,7 @@ impl Follower for StatusLines<'_> {
             ContestEvent::Remark(text) => self.output.say(text),
             ContestEvent::PhaseBegun(_)
             | ContestEvent::SliceRecorded { .. }
+            | ContestEvent::LoadUsed { .. }
             | ContestEvent::LevelJudged(_) => {}
         }
     }
@@ -118,7 +126,7 @@ impl Follower for StatusLines<'_> {
 
 /// The line about an entry of the journal; most need none.
 fn line(plan: &Plan, entry: &Event) -> Option<String> {
-    let label = |level: usize| plan.levels.get(level).map(|level| level.label());
+    let label = |level: usize| plan.levels.get(level).map(LoadLevel::label);
     Some(match entry {
         Event::RateAdded { level, .. } => match level.arrival {
             Arrival::Constant { per_second } | Arrival::Poisson { per_second } => {
@@ -153,7 +161,7 @@ fn line(plan: &Plan, entry: &Event) -> Option<String> {
             format!("{}: decided after {blocks} blocks", label(*level)?)
         }
         Event::ServerDied { contender, how } => {
-            format!("{contender} ended by itself ({how}); starting it again")
+            format!("{contender} ended by itself ({how})")
         }
         Event::ServerRecovered { contender, seconds } => {
             format!("{contender} answers again after {seconds:.1} s")
@@ -183,12 +191,17 @@ mod tests {
             seconds: 1.0,
         };
         let decided = |level| Event::LevelDecided { level, blocks: 7 };
+        let died = Event::ServerDied {
+            contender: name.clone(),
+            how: "killed".to_owned(),
+        };
         let recovered = Event::ServerRecovered {
             contender: name.clone(),
             seconds: 1.25,
         };
         for (entry, expected) in [
             (lost, Some(format!("slice 1.1 of {name} is lost: it hung"))),
+            (died, Some(format!("{name} ended by itself (killed)"))),
             (decided(0), Some(format!("{label}: decided after 7 blocks"))),
             (recovered, Some(format!("{name} answers again after 1.2 s"))),
             // A level that the plan does not have.

@@ -74,9 +74,10 @@ impl<'f> Journal<'f> {
     }
 
     fn append(&mut self, event: Event) -> Result<(), RecordError> {
-        self.writer.event(self.clock.now_ms(), event.clone())?;
+        let written = event.clone();
+        self.writer.event(self.clock.now_ms(), event)?;
         for follower in &self.followers {
-            follower.follow(&ContestEvent::Entry(&event));
+            follower.follow(&ContestEvent::Entry(&written));
         }
         Ok(())
     }

@@ -459,6 +459,8 @@ impl Contest<'_, '_> {
             why,
             seconds,
         })?;
+        let used_s = self.progress.used_s;
+        self.config.emit(&ContestEvent::LoadUsed { used_s });
         if workload_at(&self.plan(), level)?.depends_on_past_work() {
             bail!(
                 "`{name}` lost a slice, so the contenders no longer hold the same rows; resume with `dbduel run {}`, which \

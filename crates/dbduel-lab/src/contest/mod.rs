@@ -114,7 +114,7 @@ impl ContestConfig<'_> {
     }
 
     /// A step without measured load begins: a short phrase.
-    fn step(&self, what: &str) {
+    pub(crate) fn step(&self, what: &str) {
         self.emit(&ContestEvent::StepBegun(what));
     }
 
@@ -295,10 +295,12 @@ fn stage<'c>(
         config,
         arena,
         load,
+        observers,
         journal,
         ..
     } = contest;
-    drop(load);
+    // Their sessions would be among the final counters, and open when the servers stop.
+    drop((observers, load));
     config.emit(&ContestEvent::PhaseBegun(Phase::Closing));
     close::close(&config, arena, journal, result.as_ref().ok().copied())?;
     drop(measuring);

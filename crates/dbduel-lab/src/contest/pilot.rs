@@ -18,6 +18,7 @@ use dbduel_record::plan::{Pilot, TurnChoice, TurnLength, TurnReason};
 use dbduel_record::rows::ALL_CLASSES;
 use dbduel_record::seed::named_seed;
 use dbduel_stats::guard::guard_length;
+use dbduel_stats::median;
 use dbduel_stats::slice_length::{
     BLOCKS_MIN, SliceCandidate, SliceReason, SliceRule, choose_slice_length,
 };
@@ -390,9 +391,7 @@ fn median_gap_s(spans: &[(u64, u64)]) -> f64 {
     let gaps = spans
         .windows(2)
         .map(|pair| pair[1].0.saturating_sub(pair[0].1) as f64 / 1e9);
-    let mut gaps: Vec<f64> = gaps.collect();
-    gaps.sort_by(f64::total_cmp);
-    gaps.get(gaps.len() / 2).copied().unwrap_or(0.0)
+    median(&mut gaps.collect::<Vec<f64>>()).unwrap_or(0.0)
 }
 
 /// The choice for one level, without its number of blocks.

@@ -17,8 +17,8 @@ use super::durability;
 use super::events::ContestEvent;
 use super::measure::finding;
 use crate::drive::LoadHostMissing;
-use crate::facts::{Moment, keep};
 use crate::server_host::ServerHostMissing;
+use dbduel_inspect::facts::{Moment, keep};
 
 /// The pause before the second attempt; each further one is twice as long. A server that shuts down cleanly, as
 /// PostgreSQL does when one of its processes died, refuses clients meanwhile, and its remaining processes may block the
@@ -205,6 +205,8 @@ impl Contest<'_, '_> {
             contender: name.clone(),
             how,
         })?;
+        self.config
+            .step(&format!("{name}: starting again after it ended"));
         self.progress.starts += 1;
         let seconds = self.arena.restart(contender, &plan)?;
         self.journal.event(Event::ServerRecovered {

@@ -94,7 +94,7 @@ fn on_stand<T>(
 
 fn drive_and_cut(config: &CrashConfig<'_>, stand: &mut Stand<'_>) -> Result<ContenderOutcome> {
     let stage = format!("{}: load, recorded", stand.name());
-    config.contest.console.stage(&stage);
+    config.contest.step(&stage);
     let load = traced_load::drive(config, stand)?;
     cut_all(config, stand, &load)
 }
@@ -104,7 +104,7 @@ fn cut_all(
     stand: &mut Stand<'_>,
     load: &TracedLoad,
 ) -> Result<ContenderOutcome> {
-    let (plan, console) = (&config.contest.plan, config.contest.console);
+    let plan = &config.contest.plan;
     let name = stand.name().to_owned();
     let seed = named_seed(plan.seed, "power-cuts");
     let places = positions(&load.trace, load.cut_range(), config.cuts, seed);
@@ -137,7 +137,7 @@ fn cut_all(
             verdict,
         };
         let fate = one.fate();
-        console.stage(&format!(
+        config.contest.step(&format!(
             "{name}: cut {} of {total} ({}), {} with a loss",
             cut + 1,
             model.name(),
@@ -149,7 +149,7 @@ fn cut_all(
         {
             kept_fates.push(fate);
             let minimal = Minimal {
-                console,
+                console: config.contest.console,
                 images,
                 load,
                 replay: &replay,

@@ -12,7 +12,7 @@ pub struct ContenderOutcome {
     pub contender: String,
     /// Its server.
     pub server: String,
-    /// The setting that weakens commit durability; absent when each commit is on disk.
+    /// The setting that weakens commit durability; absent when it promises that each commit is on disk, or cannot be read.
     pub weaker_promise: Option<String>,
     /// Whether the server's own program checked pages.
     pub checks_pages: bool,

@@ -161,7 +161,7 @@ impl<'a> Stand<'a> {
         verdict::judge(self, started, promised)
     }
 
-    /// The setting that weakens commit durability, read from the started server; `None` when each commit is on disk.
+    /// The setting that weakens commit durability, read from the started server; `None` when it promises that each commit is on disk, or cannot be read.
     ///
     /// # Errors
     /// When it does not start or refuses the connection.

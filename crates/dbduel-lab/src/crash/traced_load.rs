@@ -32,7 +32,7 @@ pub struct TracedLoad {
     began_ns: u64,
     seconds: f64,
     clients: u32,
-    /// The setting that weakens commit durability; absent when each commit is on disk.
+    /// The setting that weakens commit durability; absent when it promises that each commit is on disk, or cannot be read.
     weaker_promise: Option<String>,
 }
 

@@ -266,7 +266,7 @@ impl Backend for RemoteServer {
         past: &Record,
         contender: &Contender,
     ) -> Result<Option<Content>> {
-        config.console.stage(&format!(
+        config.step(&format!(
             "{}: starting {} on {}",
             contender.name,
             self.sandbox.build.id,

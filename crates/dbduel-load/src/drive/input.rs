@@ -88,7 +88,7 @@ pub(super) fn nanoseconds(seconds: f64) -> Option<u64> {
 pub(super) fn stretches(order: &SliceOrder) -> Result<Stretches, String> {
     let read = |name: &str, seconds: f64| {
         nanoseconds(seconds).ok_or_else(|| {
-            format!("`{name}` cannot be {seconds}; it must be at most a day, in seconds")
+            format!("`{name}` cannot be {seconds}; it must be from 0 to a day, in seconds")
         })
     };
     let open_ns = read("guard_s", order.guard_s)?;

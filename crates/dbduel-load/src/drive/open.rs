@@ -70,7 +70,7 @@ impl<O: Write> Desk<O> {
         }
         let Some(connect_ns) = nanoseconds(order.connect_s) else {
             return refused(format!(
-                "`connect_s` cannot be {}; it must be at most a day, in seconds",
+                "`connect_s` cannot be {}; it must be from 0 to a day, in seconds",
                 order.connect_s
             ));
         };

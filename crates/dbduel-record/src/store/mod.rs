@@ -61,7 +61,7 @@ pub const STATUS_AFTER: &str = "status.after.tsv";
 pub(crate) const STACKS: &str = "stacks.folded";
 /// Plans of the statements of a suite's workloads on a server.
 pub const STATEMENTS: &str = "statements.json";
-/// Result of a server's crash test.
+/// Proof of durability of a server: counts of power cuts before its contest.
 pub const PROOF: &str = "proof.json";
 /// More stints than in any contest.
 const STINTS_MAX: u32 = 10_000;

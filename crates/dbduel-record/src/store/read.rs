@@ -40,7 +40,7 @@ pub struct ContenderFiles {
     pub conditions_before: Option<Conditions>,
     /// `conditions.after.json`: the same after the last slice.
     pub conditions_after: Option<Conditions>,
-    /// `proof.json`: result of the crash test before the contest; absent where it was not asked for.
+    /// `proof.json`: proof of durability: counts of power cuts before the contest; absent where it was not asked for.
     pub proof: Option<Proof>,
     /// `variables.before.tsv`: global variables when the first slice began.
     pub variables_before: BTreeMap<String, String>,

@@ -49,7 +49,7 @@ fn cost<'s>(
     costs.iter().find(|cost| cost.resource == resource)
 }
 
-/// The leading cost of a workload's difference; `None` where none is shown.
+/// The first-ranked cost of a workload's difference; `None` where none is shown.
 pub(super) fn moved(summary: &Summary, duel: &Duel, contender: &str) -> Option<String> {
     let explanation = explanation(summary, duel, contender)?;
     let cost = &explanation.costs[*explanation.moved.first()?];
@@ -81,7 +81,7 @@ fn matrix(summary: &Summary, resource: &str, title: &str) -> Option<Matrix> {
     cells.any(|cell| !cell.text.is_empty()).then(|| Matrix {
         title: title.to_owned(),
         note: format!(
-            "Column {}: per transaction. Other columns: relative to it; ▲ more, ▼ less, outside the joint intervals of the workload.",
+            "Column {}: per transaction. Other columns: relative to it; ▲ more, ▼ less: the interval excludes no difference; intervals are joint over the figures of a workload.",
             summary.baseline
         ),
         columns,

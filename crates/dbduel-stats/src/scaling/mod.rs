@@ -15,7 +15,7 @@ use curve::{Curve, fit_curve};
 /// Significance of the lack-of-fit test.
 const LACK_OF_FIT_ALPHA: f64 = 0.05;
 
-/// Largest N that is fitted: powers of larger ones overflow in the normal equations.
+/// Largest N that is fitted: powers of larger ones lose their precision in the normal equations.
 const LEVEL_MAX: f64 = 1e9;
 
 /// The peak is stated only up to this multiple of the largest N measured.

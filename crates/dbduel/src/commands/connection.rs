@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use dbduel_driver::address::{Address, ServerAddress};
 use dbduel_driver::{ConnectOptions, Connection, Credentials, TlsMode};
 
-use dbduel_lab::login::{self, PasswordSource};
+use dbduel_inspect::login::{self, PasswordSource};
 
 /// Options for a running server.
 #[derive(Debug, Args)]

@@ -79,6 +79,11 @@ pub fn history(arguments: &Arguments) -> Result<Exit> {
     Ok(if is_worse { Exit::RuleHit } else { Exit::Done })
 }
 
+/// A directory without records was given in place of records.
+#[derive(Debug, thiserror::Error)]
+#[error("`{}` is not a record and contains none; name records or a directory of results", .0.display())]
+pub struct NoRecords(PathBuf);
+
 /// The record itself, or the records right below a directory of results.
 ///
 /// # Errors
@@ -94,10 +99,7 @@ pub(super) fn records_in(place: &Path) -> Result<Vec<PathBuf>> {
         .filter(|path| path.join(PLAN).is_file())
         .collect();
     if found.is_empty() {
-        bail!(
-            "`{}` is not a record and contains none; name records or a directory of results",
-            place.display()
-        );
+        return Err(NoRecords(place.to_owned()).into());
     }
     found.sort();
     Ok(found)

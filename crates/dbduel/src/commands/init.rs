@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use dbduel_audit::finding::RemedySetting;
 use dbduel_audit::{Fix, fix};
-use dbduel_lab::inspect::planned;
+use dbduel_inspect::planned;
 use dbduel_record::Plan;
 use dbduel_record::event::Severity;
 use dbduel_server::{ARCHIVE_ENDINGS, Home, Meaning, ServerName};

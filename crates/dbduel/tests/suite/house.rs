@@ -174,7 +174,11 @@ fn all_time_of_the_lab_passes_on_its_clock() {
         "thread::sleep",
         ".elapsed()",
     ];
-    for folder in ["../dbduel-lab/src", "../dbduel-server/src"] {
+    for folder in [
+        "../dbduel-inspect/src",
+        "../dbduel-lab/src",
+        "../dbduel-server/src",
+    ] {
         check_absent(folder, &others);
     }
 }
@@ -203,6 +207,7 @@ fn nothing_but_the_console_and_main_prints() {
     let folders = [
         "src",
         "../dbduel-experiment/src",
+        "../dbduel-inspect/src",
         "../dbduel-judge/src",
         "../dbduel-lab/src",
         "../dbduel-machine/src",

@@ -46,6 +46,7 @@ fn answer(dir: &Path, arguments: &[&str]) -> String {
     )
 }
 
+#[cfg(all(feature = "fleet", feature = "crash-test", feature = "parquet"))]
 #[test]
 fn every_verb_has_its_help() {
     let mut command = dbduel::command().term_width(COLUMNS);
@@ -87,7 +88,7 @@ fn errors_say_what_was_tried_what_happened_and_what_to_do() {
         ),
         (
             "no such server",
-            edited("server = \"sqlite\"", "server = \"sqlight\""),
+            edited("server = \"sqlite\"", "server = \"sqlite3\""),
         ),
         ("no server at all", edited("server = \"sqlite\"\n", "")),
         (

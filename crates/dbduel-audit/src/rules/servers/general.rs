@@ -265,7 +265,7 @@ pub fn counters_lost(contender: &Contender<'_>) -> Option<Hit> {
             1 => "lost the counters of one stint when it ended; rates cover the other stints"
                 .to_owned(),
             many => format!(
-                "lost the counters of {many} stints when it ended; rates cover the other stints"
+                "lost the counters of {many} stints when they ended; rates cover the other stints"
             ),
         };
         let mut hit = Hit::new(

@@ -14,10 +14,11 @@ use super::super::arena::run_name;
 use super::super::journal::Journal;
 use super::super::measure::finding;
 use super::super::prepare::{Content, is_dataset_known};
-use super::sandboxed::{check_workload, folder};
+use super::sandboxed::folder;
 use super::{Backend, ServerTexts};
 use crate::contest::ContestConfig;
 use crate::snapshots::{self, Description, Snapshots};
+use dbduel_inspect::planned::check_workload;
 
 /// Snapshot key: a name made of everything that loading the contender's file depends on.
 pub fn key(contender: &Contender, plan: &Plan) -> String {
@@ -152,7 +153,7 @@ pub fn announce(contenders: &[&str], journal: &mut Journal<'_>) -> Result<()> {
             "SQLite has no server and runs inside the load process, one process for each of {}: client CPU, bytes, syncs and memory \
              include the database, and server CPU is not measured. A statement costs no round trip. Writers wait in dbduel's \
              queue, first come, first served, instead of SQLite's own busy handler. Nothing is frozen: turns \
-             alternate, each starts with the write-ahead log that the previous one left, and the system may write pages of \
+             alternate, each starts with the write-ahead log that its contender left, and the system may write pages of \
              one file in another's turn.",
             names.join(" and ")
         ),

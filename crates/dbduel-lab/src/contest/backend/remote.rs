@@ -10,9 +10,10 @@ use super::super::arena::run_name;
 use super::super::journal::Journal;
 use super::super::measure::finding;
 use super::super::observers::bytes_written_by_disk;
-use super::sandboxed::{check_workload, located, remark};
+use super::sandboxed::{located, remark};
 use crate::contest::ContestConfig;
 use crate::server_host::{RemoteServer, ServerHosts};
+use dbduel_inspect::planned::check_workload;
 
 /// Has the host fetch the server if need be, create its sandbox, and check its settings. Also returns the server's
 /// remarks on its settings.

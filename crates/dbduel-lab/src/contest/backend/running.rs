@@ -24,8 +24,8 @@ use super::super::prepare::{Content, Origin, is_dataset_known, ready, trouble};
 use super::{Backend, ContenderServer, ServerTexts};
 use crate::contest::ContestConfig;
 use crate::dataset;
-use crate::facts::scalar;
-use crate::login::{self, PasswordSource};
+use dbduel_inspect::facts::scalar;
+use dbduel_inspect::login::{self, PasswordSource};
 
 /// A running server that we do not start, freeze or stop.
 pub struct Running {

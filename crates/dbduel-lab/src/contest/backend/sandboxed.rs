@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use dbduel_driver::Credentials;
 use dbduel_driver::address::Address;
-use dbduel_driver::{Credentials, Dialect};
+use dbduel_inspect::planned::check_workload;
 use dbduel_machine::clock;
 use dbduel_machine::interrupt;
 use dbduel_record::Record;
@@ -17,7 +18,6 @@ use dbduel_server::{
     self, Build, Home, Notice, Progress, RefusedSetting, RunningServer, Sandbox, ServerName,
     ServerProduct, StartError, file_sizes,
 };
-use dbduel_workloads::parameters;
 
 use super::super::arena::run_name;
 use super::super::injector::{InjectedTime, SlowdownInjector};
@@ -363,44 +363,6 @@ pub fn key(sandbox: &Sandbox, contender: &Contender, plan: &Plan) -> String {
     snapshots::key(&build.id, &build.daemon_digests.sha256, contender, plan)
 }
 
-/// Refuses a workload that has no statements for a product's dialect, or parameters that mean nothing to it in this
-/// version.
-pub fn check_workload(
-    plan: &Plan,
-    contender: &Contender,
-    dialect: Dialect,
-    version: &str,
-) -> Result<()> {
-    let mut all = vec![plan.workload_of(contender)];
-    if plan.suite.is_some() {
-        all.extend((0..plan.levels.len()).map(|level| plan.workload_at(level, contender)));
-    }
-    let mut silent = None;
-    for one in &all {
-        let workload = dbduel_workloads::find(&one.name)?;
-        if workload.speaks(dialect) {
-            parameters::check_dialect(workload, dialect, &one.parameters)
-                .and_then(|()| parameters::check_version(dialect, version, &one.parameters))?;
-        } else {
-            silent = Some(workload);
-        }
-    }
-    let Some(workload) = silent else {
-        return Ok(());
-    };
-    let others = dbduel_workloads::WORKLOADS.iter();
-    let others: Vec<&str> = others
-        .filter(|workload| workload.speaks(dialect))
-        .map(|workload| workload.name())
-        .collect();
-    bail!(
-        "workload `{}` does not support {}; choose one of {}",
-        workload.name(),
-        dialect.product(),
-        others.join(", ")
-    )
-}
-
 /// A folder name: unique by the contender's number, readable by its name.
 pub(super) fn folder(number: usize, contender: &Contender) -> String {
     let plain = |c: char| {
@@ -438,7 +400,7 @@ pub fn put_data(
     Ok(restored)
 }
 
-/// Starts the server on an empty data directory.
+/// Starts the server on a new data directory without tables.
 ///
 /// # Errors
 /// When the server cannot be initialised or does not start.

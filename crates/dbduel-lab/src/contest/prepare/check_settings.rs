@@ -14,7 +14,7 @@ use super::read_settings;
 use crate::contest::ContestConfig;
 use crate::contest::arena::run_name;
 use crate::contest::backend::{ContenderServer, in_process, sandboxed};
-use crate::inspect::live;
+use dbduel_inspect::live;
 
 /// Queries every contender's server, one at a time. `config.record` names the sandboxes and need not exist.
 ///

@@ -21,7 +21,7 @@ use crate::snapshots::Description;
 pub enum Content {
     /// Data of an earlier start of this run, which stay in use.
     InUse,
-    /// A snapshot, or an empty data directory.
+    /// A snapshot, or a new data directory without tables.
     Fresh {
         /// Description of the snapshot; absent without one.
         restored: Option<Description>,

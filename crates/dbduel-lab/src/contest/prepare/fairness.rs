@@ -10,7 +10,7 @@ use dbduel_record::event::Severity;
 use dbduel_record::facts::Host;
 
 use crate::contest::journal::Journal;
-use crate::inspect::planned::{case_of_running, is_running};
+use dbduel_inspect::planned::{case_of_running, is_running};
 
 /// The audit's rule on settings that did not take effect.
 const NOT_TAKEN: &str = "R17";

@@ -16,9 +16,8 @@ use crate::contest::journal::Journal;
 use crate::contest::measure::finding;
 use crate::contest::{ContestConfig, close};
 use crate::dataset;
-use crate::facts::{Moment, identify, keep, keep_schema, scalar};
-use crate::inspect;
-use crate::inspect::planned::ask_for;
+use dbduel_inspect::facts::{Moment, identify, keep, keep_schema, scalar};
+use dbduel_inspect::planned::ask_for;
 
 /// Queries a running server; returns its evidence for the audit. The record keeps the answers of the first start.
 ///
@@ -69,7 +68,7 @@ pub fn interview(
         writer.contender_json(&name, "server-build.json", build)?;
         writer.contender_file(&name, "server.cnf", &texts.config)?;
     }
-    let mut evidence = inspect::live::evidence(&name, &mut connection)?;
+    let mut evidence = dbduel_inspect::live::evidence(&name, &mut connection)?;
     evidence.schema = schema;
     if let Some(contender) = plan.contenders.iter().find(|one| one.name == name) {
         ask_for(contender, &mut evidence);

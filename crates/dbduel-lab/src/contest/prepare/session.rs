@@ -9,7 +9,7 @@ use dbduel_record::facts::Connection;
 use dbduel_record::tsv;
 
 use crate::contest::journal::Journal;
-use crate::inspect::live::transport;
+use dbduel_inspect::live::transport;
 
 /// Records the sessions and adds them to the evidence, both in plan order.
 ///

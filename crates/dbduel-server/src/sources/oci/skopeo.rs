@@ -125,7 +125,7 @@ fn explain(reference: &RegistryReference<'_>, name: &str, finished: &Finished) -
     // Words only: numbers of a protocol stand in digests and ports too.
     let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     let advice = if says(&["did not match", "digest mismatch"]) {
-        "the received bytes do not match the manifest and were discarded. Try again; if that fails again, push \
+        "the received bytes do not match the manifest; none of them were used. Try again; if that fails again, push \
          the image again"
             .to_owned()
     } else if says(&["manifest unknown", "name unknown", "not found"]) {

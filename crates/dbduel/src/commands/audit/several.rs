@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use dbduel_audit::Finding;
 use dbduel_audit::{Audit, Grade, Product};
-use dbduel_lab::inspect::Gathered;
+use dbduel_inspect::Gathered;
 use dbduel_record::event::Severity;
 use dbduel_report as report;
 use dbduel_text::counts;

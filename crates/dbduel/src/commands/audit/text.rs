@@ -146,7 +146,7 @@ pub fn left_out(left_out: &[String], width: usize) -> String {
     text
 }
 
-/// All names for --waive, --about and [waivers], by class.
+/// All names for --waive, --about and `[waivers]`, by class.
 pub fn names(width: usize) -> String {
     let width = width.max(WIDTH_MIN);
     let mut text = String::from(

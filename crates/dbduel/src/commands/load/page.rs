@@ -32,7 +32,7 @@ pub fn filled(report: &FillReport) -> String {
     let per_second = filled as f64 / report.rows_s.max(f64::EPSILON);
     let before = match report.rows_before {
         0 => String::new(),
-        rows => format!(" after {} already filled in", count(rows)),
+        rows => format!(" after {} from an earlier fill,", count(rows)),
     };
     let way = report
         .method
@@ -218,7 +218,7 @@ fn accounts(document: &Document) -> Vec<(&'static str, String)> {
         latency(client.lag_us_p99)
     );
     if client.cpu_share > SATURATED {
-        what += "; it is saturated, which raises the latencies: try more --threads";
+        what += "; it may be the bottleneck, which would raise the latencies: try more --threads";
     }
     if waited > WAITED {
         what += "; other programs on these processors lower the throughput: stop them, or give the \

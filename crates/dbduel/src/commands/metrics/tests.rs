@@ -60,6 +60,8 @@ fn board() -> Arc<Board> {
         why: "none".to_owned(),
         seconds: 1.0,
     }));
+    board.follow(&ContestEvent::LoadUsed { used_s: 61.0 });
+    assert_eq!(board.standing().used_s, 61.0);
     let tick = Tick {
         length_s: 0.5,
         ok: 100,

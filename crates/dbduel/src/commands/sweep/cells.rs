@@ -228,7 +228,7 @@ fn clear(sweep: &Path, record: &Path) -> Result<()> {
     let real = fs::canonicalize(record)?;
     if fs::canonicalize(sweep)?.join(record.strip_prefix(sweep)?) != real {
         bail!(
-            "it is a link to `{}`, outside the sweep; remove the link",
+            "it leads by a link to `{}`; remove the link",
             real.display()
         );
     }

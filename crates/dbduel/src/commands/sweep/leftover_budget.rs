@@ -178,7 +178,7 @@ pub(super) fn left_over(left_s: f64, cells: &[Standing]) -> Option<String> {
         .map(|cells| format!("too little to extend undecided cells ({cells})"))
         .chain(closed)
         .chain(void.iter().map(|cells| {
-            format!("void cells get no more time ({cells}); their reports name the cause")
+            format!("more time does not cure void results ({cells}); the reports name the cause")
         }))
         .collect();
     (!reasons.is_empty()).then(|| {
@@ -306,11 +306,13 @@ mod tests {
         assert_eq!(left_over(0.4, &[void]), None);
         assert_eq!(
             left_over(60.0, &[decided(30.0), void]).unwrap(),
-            "60 s of the budget left over: void cells get no more time (1 of 2 cells); their reports name the cause"
+            "60 s of the budget left over: more time does not cure void results (1 of 2 cells); the reports name the cause"
         );
         let said = left_over(60.0, &[undecided(30.0, 90.0), void]).unwrap();
         assert!(
-            said.contains("too little to extend undecided cells (1 of 2 cells), and void cells"),
+            said.contains(
+                "too little to extend undecided cells (1 of 2 cells), and more time does not"
+            ),
             "{said}"
         );
     }

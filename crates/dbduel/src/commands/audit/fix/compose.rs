@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use dbduel_audit::finding::RemedySetting;
 use dbduel_audit::{Fix, ServerEvidence};
-use dbduel_lab::inspect::Gathered;
-use dbduel_server::{Meaning, ServerName, Version, reserved};
+use dbduel_inspect::Gathered;
+use dbduel_server::{Meaning, ServerName, reserved};
 
 use super::left;
 
@@ -93,7 +93,6 @@ fn compose_contender(
 /// Name of a known build, with a remark when its version differs or no build is known.
 fn server_of(contender: &ServerEvidence) -> (Option<String>, String) {
     let (product, version) = (contender.product.word(), contender.version);
-    let is_it = Version::new(version.major, version.minor, version.patch);
     let series = format!("{product}-{}.{}", version.major, version.minor);
     for name in [format!("{product}-{version}"), series] {
         let Ok(ServerName {
@@ -109,7 +108,7 @@ fn server_of(contender: &ServerEvidence) -> (Option<String>, String) {
             "{version} itself cannot be fetched by name; this is {} of the same series. For your own: \"path:/opt/{product}\"",
             known.version
         );
-        return ((!known.promises(is_it)).then_some(remark), name);
+        return ((!known.promises(version)).then_some(remark), name);
     }
     let remark = format!(
         "FILL IN where {product} {version} is on this machine: no such server can be fetched by name."
@@ -130,7 +129,7 @@ mod tests {
     fn servers_are_named_as_they_can_be_had() {
         let server = |recorded: &str, version: &str| {
             let mut server = Defaults::of(recorded).unwrap().evidence("a").unwrap();
-            server.version = dbduel_audit::Version::parse(version).unwrap();
+            server.version = dbduel_text::Version::parse(version).unwrap();
             server_of(&server)
         };
         assert_eq!(

@@ -11,7 +11,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use dbduel_audit::Fix;
 use dbduel_audit::finding::{Finding, FindingKind, RemedySetting};
-use dbduel_lab::inspect::{Gathered, Origin};
+use dbduel_inspect::{Gathered, Origin};
 use dbduel_record::event::Severity;
 use dbduel_workloads::parameters::ScriptAccess;
 

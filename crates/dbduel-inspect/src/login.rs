@@ -57,7 +57,7 @@ pub enum PasswordSource {
 /// `DBDUEL_PASSWORD`, `MYSQL_PWD` or `PGPASSWORD`, the [password file](pgpass) of PostgreSQL's clients, or no password.
 ///
 /// # Errors
-/// When a file cannot be read, or belongs to another user.
+/// When a file cannot be read, or group or others have access to the password file of PostgreSQL's clients.
 pub fn credentials(
     server: &ServerAddress,
     file: Option<&Path>,

@@ -9,9 +9,9 @@ use dbduel_record::store;
 
 use super::names::{Moment, NO_OWNER, is_repeat, moment, owner_of, server_of, version_of};
 use super::server_files::ServerFiles;
-use crate::inspect::dump::{self, Content};
-use crate::inspect::includes::Includes;
-use crate::inspect::text;
+use crate::dump::{self, Content};
+use crate::includes::Includes;
+use crate::text;
 
 /// Depth limit of folders.
 const DEPTH_MAX: usize = 6;

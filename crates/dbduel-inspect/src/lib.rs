@@ -5,8 +5,10 @@
 //! line.
 
 pub mod dump;
+pub mod facts;
 mod includes;
 pub mod live;
+pub mod login;
 pub mod option_file;
 pub mod planned;
 mod postgresql;
@@ -26,7 +28,7 @@ use dbduel_driver::{ConnectOptions, SessionStart, TlsMode};
 use dbduel_machine::host;
 use dbduel_record::{Record, store};
 
-use crate::login::{self, PasswordSource};
+use crate::login::PasswordSource;
 use dump::Content;
 use includes::Includes;
 use text::TextError;

@@ -15,9 +15,9 @@ use dbduel_record::plan::{Contender, Workload};
 use dbduel_server::{
     self, Home, Meaning, SQLITE, ServerName, ServerProduct, Setting, install, refused_by_lab,
 };
+use dbduel_workloads::parameters;
 
 use super::live;
-use crate::contest::sandboxed::check_workload;
 
 /// A setting that its server does not accept or that the lab reserves, or a workload that does not support the server.
 #[derive(Debug, thiserror::Error)]
@@ -226,8 +226,7 @@ fn version_at_hand(
         return None;
     }
     let build = install::at_hand(name, home)?;
-    let version = Version::parse(&build.version.to_string())?;
-    Some((Product::named(&build.product)?, version))
+    Some((Product::named(&build.product)?, build.version))
 }
 
 /// Product and version of a server of the catalogue, or of the SQLite that comes with this program.
@@ -289,13 +288,50 @@ fn predicted(
     Ok(evidence)
 }
 
+/// Refuses a workload that has no statements for a product's dialect, or parameters that mean nothing to it in this
+/// version.
+pub fn check_workload(
+    plan: &Plan,
+    contender: &Contender,
+    dialect: Dialect,
+    version: &str,
+) -> Result<()> {
+    let mut all = vec![plan.workload_of(contender)];
+    if plan.suite.is_some() {
+        all.extend((0..plan.levels.len()).map(|level| plan.workload_at(level, contender)));
+    }
+    let mut silent = None;
+    for one in &all {
+        let workload = dbduel_workloads::find(&one.name)?;
+        if workload.speaks(dialect) {
+            parameters::check_dialect(workload, dialect, &one.parameters)
+                .and_then(|()| parameters::check_version(dialect, version, &one.parameters))?;
+        } else {
+            silent = Some(workload);
+        }
+    }
+    let Some(workload) = silent else {
+        return Ok(());
+    };
+    let others = dbduel_workloads::WORKLOADS.iter();
+    let others: Vec<&str> = others
+        .filter(|workload| workload.speaks(dialect))
+        .map(|workload| workload.name())
+        .collect();
+    bail!(
+        "workload `{}` does not support {}; choose one of {}",
+        workload.name(),
+        dialect.product(),
+        others.join(", ")
+    )
+}
+
 /// Adds a setting of a plan to its server's predicted evidence.
 ///
 /// # Errors
 /// Why the lab or the server refuses it.
 fn set(evidence: &mut ServerEvidence, setting: &Setting) -> Result<(), String> {
     let version = evidence.version;
-    let version = dbduel_server::Version::new(version.major, version.minor, version.patch);
     let product = dbduel_server::by_name(evidence.product.word());
     let by_lab = product.and_then(|product| refused_by_lab(setting, version, product));
     match by_lab {

@@ -7,9 +7,9 @@ use anyhow::{Result, bail};
 use dbduel_audit::{Machine, Product, ServerEvidence, Texts, Version, version_among};
 
 use super::names::{Moment, moment_of};
-use crate::inspect::dump::Content;
-use crate::inspect::includes::Includes;
-use crate::inspect::option_file::{self, Setting, Settings};
+use crate::dump::Content;
+use crate::includes::Includes;
+use crate::option_file::{self, Setting, Settings};
 
 /// Product and version, as far as known.
 pub type Hint = (Option<Product>, Option<Version>);

@@ -6,8 +6,8 @@ use dbduel_audit::{Case, Machine, ServerEvidence, Stage, is_of_the_instance};
 
 use super::names::{is_repeat, server_of, version_of};
 use super::runs::{LeftOut, Run};
-use crate::inspect::includes::Includes;
-use crate::inspect::{Gathered, Origin};
+use crate::includes::Includes;
+use crate::{Gathered, Origin};
 
 /// Settings that one or more runs of a server share.
 #[derive(Debug, Clone)]
