@@ -26,6 +26,8 @@ pub enum ErrorClass {
     TableExists,
     /// The index or the foreign key exists.
     IndexExists,
+    /// The server requires a primary key in every table.
+    NoPrimaryKey,
     /// The server refuses to load files from the client.
     NoFileLoading,
     /// The server cannot prepare this kind of statement.
@@ -34,6 +36,8 @@ pub enum ErrorClass {
     TooManyPrepared,
     /// The account or its password is wrong.
     AccessDenied,
+    /// The server requires TLS.
+    TlsRequired,
     /// The account ignores passwords.
     PasswordUnused,
     /// Any other.
@@ -109,6 +113,16 @@ pub enum LostError {
     /// The server refuses the workload's statements.
     #[error("the workload's statements cannot be prepared: {0}; are the tables loaded?")]
     Prepare(ServerError),
+    /// The server's limit of prepared statements is reached.
+    #[error(
+        "the workload's statements cannot be prepared: {error}; each client prepares up to {per_client}; raise the server's limit (max_prepared_stmt_count), or send statements as text"
+    )]
+    TooManyPrepared {
+        /// The server's error.
+        error: ServerError,
+        /// Statements that a client prepares, including those that some servers cannot prepare and get as text.
+        per_client: u64,
+    },
     /// TLS failed with the server that answers.
     #[error(transparent)]
     Tls(#[from] TlsError),

@@ -1,7 +1,8 @@
 //! Error messages of sysbench's drivers, in the words of the client library that each is built on.
 
+use dbduel_client::run::advice;
 use dbduel_driver::address::Address;
-use dbduel_driver::{Dialect, ServerError};
+use dbduel_driver::{Dialect, ErrorClass, ServerError, TlsMode};
 
 /// `PGRES_FATAL_ERROR`, the result status of libpq for every error of the server.
 const FATAL_RESULT: u32 = 7;
@@ -11,7 +12,10 @@ const FATAL_RESULT: u32 = 7;
 pub(super) enum LibraryCall {
     Connect,
     Query,
-    Prepare,
+    Prepare {
+        /// Prepared statements that all clients together need at least.
+        needed: u64,
+    },
     Execute,
 }
 
@@ -20,11 +24,11 @@ impl LibraryCall {
         match (dialect, self) {
             (Dialect::PostgreSql, LibraryCall::Connect) => "PQconnectdb",
             (Dialect::PostgreSql, LibraryCall::Query) => "PQexec",
-            (Dialect::PostgreSql, LibraryCall::Prepare) => "PQprepare",
+            (Dialect::PostgreSql, LibraryCall::Prepare { .. }) => "PQprepare",
             (Dialect::PostgreSql, LibraryCall::Execute) => "PQexecPrepared",
             (_, LibraryCall::Connect) => "mysql_real_connect",
             (_, LibraryCall::Query) => "mysql_drv_query",
-            (_, LibraryCall::Prepare) => "mysql_stmt_prepare",
+            (_, LibraryCall::Prepare { .. }) => "mysql_stmt_prepare",
             (_, LibraryCall::Execute) => "mysql_stmt_execute",
         }
     }
@@ -74,25 +78,35 @@ pub(super) fn failed_lines(
     }
 }
 
-/// Messages for a statement that cannot be prepared.
-pub(super) fn not_prepared_lines(dialect: Dialect, error: &ServerError) -> Vec<String> {
-    let function = LibraryCall::Prepare.name(dialect);
+/// Messages for a statement that cannot be prepared when all clients together need so many at least.
+pub(super) fn not_prepared_lines(
+    dialect: Dialect,
+    error: &ServerError,
+    needed: u64,
+) -> Vec<String> {
+    let function = LibraryCall::Prepare { needed }.name(dialect);
     let message = &error.message;
-    match dialect {
+    let mut lines = match dialect {
         Dialect::MySql | Dialect::Sqlite => vec![
             format!("{function}() failed"),
             format!("MySQL error: {} \"{message}\"", error.code),
         ],
         Dialect::PostgreSql => vec![format!("{function}() failed: ERROR:  {message}")],
+    };
+    if error.class == ErrorClass::TooManyPrepared {
+        lines.push(advice::on_prepared_statements(format!("at least {needed}")));
     }
+    lines
 }
 
 /// Messages for a connection that cannot be made.
 pub(super) fn unreachable_lines(
     dialect: Dialect,
+    tls: &TlsMode,
     address: &Address,
     error: &ServerError,
 ) -> Vec<String> {
+    let advice = advice::on_login(dialect, tls, error);
     match dialect {
         Dialect::MySql | Dialect::Sqlite => {
             let place = match address {
@@ -102,7 +116,7 @@ pub(super) fn unreachable_lines(
             };
             vec![
                 format!("unable to connect to MySQL server on {place}, aborting..."),
-                format!("error {}: {}", error.code, error.message),
+                format!("error {}: {}{advice}", error.code, error.message),
             ]
         }
         // The error says where.
@@ -115,5 +129,31 @@ pub(super) fn wrong_number_of_parameters(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::MySql | Dialect::Sqlite => "Wrong number of parameters to mysql_stmt_bind_param",
         Dialect::PostgreSql => "wrong number of parameters in prepared statement",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_login_without_tls_suggests_tls() {
+        let address = Address::Tcp {
+            host: "db".to_owned(),
+            port: 3306,
+        };
+        let denied = ServerError {
+            class: ErrorClass::AccessDenied,
+            code: 1045,
+            sqlstate: *b"28000",
+            message: "no".to_owned(),
+        };
+        let last = |tls: &TlsMode| unreachable_lines(Dialect::MySql, tls, &address, &denied).pop();
+        let plain = last(&TlsMode::Off).unwrap();
+        assert!(
+            plain.starts_with("error 1045: no; ") && plain.contains("--mysql-ssl"),
+            "{plain}"
+        );
+        assert_eq!(last(&TlsMode::Required).unwrap(), "error 1045: no");
     }
 }

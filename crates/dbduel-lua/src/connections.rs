@@ -33,6 +33,8 @@ enum Slot {
     Lent,
     /// A connection of a dry run.
     Imagined,
+    /// The connection broke; the script may reconnect.
+    Lost,
     Closed,
 }
 
@@ -196,15 +198,20 @@ impl Connections {
         self.free_statements.push(statement);
     }
 
-    pub(super) fn is_open(&self, connection: usize) -> bool {
-        !matches!(self.slots.get(connection), None | Some(Slot::Closed))
+    /// True when the script closed it, or never had it.
+    pub(super) fn is_closed(&self, connection: usize) -> bool {
+        matches!(self.slots.get(connection), None | Some(Slot::Closed))
+    }
+
+    pub(super) fn is_lost(&self, connection: usize) -> bool {
+        matches!(self.slots.get(connection), Some(Slot::Lost))
     }
 
     pub(super) fn is_lent(&self, connection: usize) -> bool {
         matches!(self.slots.get(connection), Some(Slot::Lent))
     }
 
-    /// Reconnects, once. Statements of the old connection are gone.
+    /// Reconnects, once. The old connection is closed first, and its statements are gone.
     pub(super) async fn reconnect(
         &mut self,
         lent: &mut Lent<'_>,
@@ -221,12 +228,23 @@ impl Connections {
         if matches!(self.slots[connection], Slot::Imagined) {
             return Ok(());
         }
+        self.lose(connection);
         let conn = self.open().await?;
         match (&mut self.slots[connection], lent) {
             (Slot::Lent, Some(place)) => **place = conn,
             (slot, _) => *slot = Slot::Own(Box::new(conn)),
         }
         Ok(())
+    }
+
+    /// Drops a broken connection. Its statements stay, so that their executions report a lost connection. One that is lent
+    /// stays with its owner.
+    fn lose(&mut self, connection: usize) {
+        if let Some(slot) = self.slots.get_mut(connection)
+            && matches!(slot, Slot::Own(_))
+        {
+            *slot = Slot::Lost;
+        }
     }
 
     /// Runs a text query; its rows are kept in `rows`.
@@ -241,6 +259,7 @@ impl Connections {
             (Some(Slot::Own(conn)), _) => conn.query_into(sql, rows).await,
             (Some(Slot::Lent), Some(conn)) => conn.query_into(sql, rows).await,
             (Some(Slot::Imagined), _) => return Ok(Summary::default()),
+            (Some(Slot::Lost), _) => Err(gone()),
             _ => return Err(CLOSED),
         };
         match outcome {
@@ -262,6 +281,7 @@ impl Connections {
             (Some(Slot::Own(conn)), _) => conn.prepare(sql, protocol).await,
             (Some(Slot::Lent), Some(conn)) => conn.prepare(sql, protocol).await,
             (Some(Slot::Imagined), _) => Ok(Statement::text(sql, dialect)),
+            (Some(Slot::Lost), _) => Err(gone()),
             _ => return Err(CLOSED),
         };
         match prepared {
@@ -297,6 +317,7 @@ impl Connections {
             (Some(Slot::Own(conn)), _) => conn,
             (Some(Slot::Lent), Some(conn)) => conn,
             (Some(Slot::Imagined), _) => return Ok((Summary::default(), connection)),
+            (Some(Slot::Lost), _) => return Err(self.failed(lent, connection, gone()).await),
             _ => return Err(CLOSED),
         };
         // In two steps, so that the values are not kept while the client waits.
@@ -315,6 +336,11 @@ impl Connections {
         let prepared = self.statements.get(execution.statement());
         let prepared = prepared.and_then(Option::as_ref);
         prepared.map_or(0, |prepared| prepared.connection)
+    }
+
+    /// Number of statements that are prepared and not closed.
+    pub(super) fn prepared(&self) -> usize {
+        self.statements.iter().flatten().count()
     }
 
     /// Deallocates a statement on the server. A connection that breaks doing so reports it at its next statement.
@@ -357,7 +383,11 @@ impl Connections {
             }
             StatementError::Lost(lost) => {
                 let error = lost_error(self.context.settings.servers.dialect, &lost);
-                self.lost = Some(lost);
+                match self.is_lost(connection) {
+                    // The first error says more.
+                    true => _ = self.lost.get_or_insert(lost),
+                    false => self.lost = Some(lost),
+                }
                 error
             }
         };
@@ -377,8 +407,8 @@ impl Connections {
                 }
             }
         }
-        if !reconnected && !self.is_lent(connection) {
-            self.disconnect(connection);
+        if !reconnected {
+            self.lose(connection);
         }
         Failure::Error { error, reconnected }
     }
@@ -425,6 +455,12 @@ fn put<T>(places: &mut Vec<T>, free: &mut Vec<usize>, thing: T) -> usize {
     }
     places.push(thing);
     places.len() - 1
+}
+
+/// The error of a statement on a connection that broke before.
+#[cold]
+fn gone() -> StatementError {
+    std::io::Error::from(ErrorKind::NotConnected).into()
 }
 
 const CLOSED: Failure = Failure::Misuse("attempt to use an already closed connection");

@@ -224,15 +224,16 @@ impl Host {
     /// # Errors
     /// Errors of the script; also when it has no function `event`.
     pub fn begin(&mut self) -> Result<ScriptClients, ScriptError> {
+        let first = named_seed(self.clients.settings.seed, "unique") as u32;
+        self.clients.sequence.store(first, Ordering::Relaxed);
+        // As in sysbench, `init` comes first: in a module for other scripts it says so.
+        self.solo.call("call_global", "init")?;
         if !self.defines("event") {
             return Err(ScriptError::Lacks {
                 function: "event".to_owned(),
                 script: self.clients.settings.script.name().to_owned(),
             });
         }
-        let first = named_seed(self.clients.settings.seed, "unique") as u32;
-        self.clients.sequence.store(first, Ordering::Relaxed);
-        self.solo.call("call_global", "init")?;
         Ok(self.clients.clone())
     }
 

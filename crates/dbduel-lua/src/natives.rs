@@ -259,8 +259,8 @@ fn messages(lua: &Lua, shared: &Rc<Shared>, host: &Table) -> mlua::Result<()> {
     host.set("fatal_sql", lua.create_function(fatal_sql)?)?;
     let own = Rc::clone(shared);
     let fatal_prepare = move |_: &Lua, _query: Value| {
-        if let Some((error, _)) = &*own.last_error.borrow() {
-            for line in not_prepared_lines(own.dialect, error) {
+        if let Some((error, LibraryCall::Prepare { needed })) = &*own.last_error.borrow() {
+            for line in not_prepared_lines(own.dialect, error, *needed) {
                 own.sink.show(Message::Fatal(&line));
             }
         }

@@ -111,6 +111,7 @@ impl OptionKind {
     /// # Errors
     /// The allowed values.
     pub fn read(self, text: Option<&str>) -> Result<OptionValue, &'static str> {
+        let whole = text.unwrap_or_default();
         let text = text.map(str::trim);
         let value = match self {
             OptionKind::Bool => match text {
@@ -137,8 +138,9 @@ impl OptionKind {
                     .map(|text| text.split(',').map(|one| one.trim().to_owned()).collect())
                     .unwrap_or_default(),
             )),
+            // Spaces are part of it: it may be a password.
             OptionKind::Null | OptionKind::String | OptionKind::File => {
-                Some(OptionValue::Text(text.unwrap_or_default().to_owned()))
+                Some(OptionValue::Text(whole.to_owned()))
             }
         };
         value.ok_or_else(|| self.takes())
@@ -268,6 +270,11 @@ mod tests {
         assert_eq!(OptionKind::Double.read(Some("0.5")), Ok(Number(0.5)));
         assert_eq!(OptionKind::Int.read(None), Ok(Number(0.0)));
         assert_eq!(OptionKind::String.read(None), Ok(Text(String::new())));
+        assert_eq!(
+            OptionKind::String.read(Some(" a ")),
+            Ok(Text(" a ".to_owned()))
+        );
+        assert_eq!(OptionKind::Double.read(Some(" 2 ")), Ok(Number(2.0)));
         let list = List(vec!["a".to_owned(), "b".to_owned()]);
         assert_eq!(OptionKind::List.read(Some("a,b")), Ok(list));
         for (kind, bad) in [

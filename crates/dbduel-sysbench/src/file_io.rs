@@ -36,7 +36,8 @@ pub fn run(job: &Job, rest: Vec<Written>) -> Result<u8, Stop> {
         "prepare" => prepare(job, &files(job, &given)?),
         "cleanup" => {
             voice.notice("Removing test files...");
-            file_io::remove(&files(job, &given)?).map_err(|error| fatal(&error))?;
+            let set = files(job, &given)?;
+            file_io::remove(&set).map_err(|error| fatal(&set, &error))?;
             Ok(0)
         }
         "run" if !given.is_written("file-test-mode") => {
@@ -49,7 +50,7 @@ pub fn run(job: &Job, rest: Vec<Written>) -> Result<u8, Stop> {
     }
 }
 
-fn fatal(error: &file_io::FileError) -> Stop {
+fn fatal(set: &FileSet, error: &file_io::FileError) -> Stop {
     let hint = match error {
         file_io::FileError::Open { .. } => "\nWARNING: Did you forget to run the prepare step?",
         file_io::FileError::TooSmall { .. } => {
@@ -57,7 +58,7 @@ fn fatal(error: &file_io::FileError) -> Stop {
         }
         _ => "",
     };
-    Stop::Fatal(format!("{error}{hint}"))
+    Stop::Fatal(format!("{}{hint}", set.explain(error)))
 }
 
 fn files(job: &Job, given: &ParsedOptions) -> Result<FileSet, Stop> {
@@ -125,7 +126,8 @@ fn prepare(job: &Job, set: &FileSet) -> Result<u8, Stop> {
         };
         voice.notice(&format!("{verb} {name}"));
     };
-    let created = file_io::create(set, CONTENT_SEED, on_file).map_err(|error| fatal(&error))?;
+    let created =
+        file_io::create(set, CONTENT_SEED, on_file).map_err(|error| fatal(set, &error))?;
     let (bytes, seconds) = (created.bytes, created.time.as_secs_f64());
     if bytes == 0 {
         voice.notice("No bytes written.");
@@ -182,7 +184,10 @@ fn drive(job: &Job, given: &ParsedOptions) -> Result<u8, Stop> {
     }
     let about = about(&spec, job.general.limits.events.unwrap_or(0));
     runs::machine(&job.general, Style::Files, &about, || {
-        Ok(Arc::new(FileIo::open(spec).map_err(|error| fatal(&error))?))
+        let set = spec.files.clone();
+        Ok(Arc::new(
+            FileIo::open(spec).map_err(|error| fatal(&set, &error))?,
+        ))
     })
 }
 

@@ -18,7 +18,7 @@ const CONFIG_FILES_MAX: usize = 16;
 pub struct Written {
     /// Its name without hyphens at the front, with underscores.
     pub name: String,
-    /// The text after `=`.
+    /// The text after `=`; in a configuration file its first element.
     pub value: Option<String>,
     origin: Origin,
 }
@@ -28,20 +28,102 @@ pub struct Written {
 enum Origin {
     /// On the command line; the word.
     Word(String),
-    /// In a configuration file; file and line.
-    File(String),
+    /// In a configuration file.
+    File {
+        /// File and line.
+        place: String,
+        /// All elements of the value, separated by commas.
+        list: Option<String>,
+        /// Column of the first character behind the first element, a comment aside.
+        unread_at: Option<usize>,
+    },
 }
 
 impl Written {
-    fn new(text: &str, origin: Origin) -> Self {
+    /// An option of the command line. The whole text after `=` is its value, spaces included.
+    fn of_word(word: &str, text: &str) -> Self {
         let (name, value) = match text.split_once('=') {
-            Some((name, value)) => (name, Some(value.trim().to_owned())),
+            Some((name, value)) => (name, Some(value.to_owned())),
             None => (text, None),
         };
         Written {
-            name: key(name.trim()),
+            name: key(name),
             value,
-            origin,
+            origin: Origin::Word(word.to_owned()),
+        }
+    }
+
+    /// The option of a line of a configuration file; `None` for a line without one.
+    ///
+    /// # Errors
+    /// A quotation mark that is not closed.
+    fn of_line(line: &str, place: String) -> Result<Option<Self>, Stop> {
+        let text = line.trim_start();
+        // A line of a section, as option files of servers have them, says nothing to a client.
+        if text.starts_with('[') {
+            return Ok(None);
+        }
+        let text = text.trim_start_matches("--");
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) if !name.contains('#') => (name, Some(value)),
+            _ => (text.split('#').next().unwrap_or_default(), None),
+        };
+        if name.trim().is_empty() {
+            return Ok(None);
+        }
+        let column = |rest: &str| line[..line.len() - rest.len()].chars().count() + 1;
+        let (mut first, mut list, mut unread_at) = (None, None, None);
+        if let Some(text) = value {
+            let value = FileValue::read(text).map_err(|open| {
+                Stop::Fatal(format!(
+                    "{place}:{}: a quotation mark is not closed; close it, or put the value in quotation marks of the other kind",
+                    column(open)
+                ))
+            })?;
+            first = Some(
+                value
+                    .elements
+                    .first()
+                    .copied()
+                    .unwrap_or_default()
+                    .to_owned(),
+            );
+            list = Some(value.elements.join(","));
+            unread_at = value.unread.map(column);
+        }
+        Ok(Some(Written {
+            name: key(name.trim()),
+            value: first,
+            origin: Origin::File {
+                place,
+                list,
+                unread_at,
+            },
+        }))
+    }
+
+    /// The text of its value for an option of this kind.
+    pub fn text(&self, kind: OptionKind) -> Option<&str> {
+        match &self.origin {
+            Origin::File { list, .. } if kind == OptionKind::List => list.as_deref(),
+            _ => self.value.as_deref(),
+        }
+    }
+
+    /// Warns when the line of a configuration file has more than the value of an option of this kind. The value may be a
+    /// password, so it is not repeated.
+    pub fn warn_of_unread(&self, kind: OptionKind, voice: Logger) {
+        if let Origin::File {
+            place,
+            unread_at: Some(column),
+            ..
+        } = &self.origin
+            && kind != OptionKind::List
+        {
+            voice.warning(&format!(
+                "{place}:{column}: the rest of the line is not part of the value of {}; put a value with spaces or commas in quotation marks that it does not contain",
+                self.name
+            ));
         }
     }
 
@@ -54,7 +136,7 @@ impl Written {
     fn shown(&self) -> String {
         match &self.origin {
             Origin::Word(word) => word.clone(),
-            Origin::File(place) => match &self.value {
+            Origin::File { place, .. } => match &self.value {
                 Some(value) => format!("--{}={value} ({place})", self.name),
                 None => format!("--{} ({place})", self.name),
             },
@@ -118,8 +200,7 @@ impl Words {
                 *place = Some(word.clone());
                 continue;
             };
-            let written = Written::new(option, Origin::Word(word.clone()));
-            sorted.put(written, &mut files)?;
+            sorted.put(Written::of_word(word, option), &mut files)?;
         }
         // `--test=NAME run`: the only word is the command.
         let named = sorted
@@ -157,34 +238,53 @@ impl Words {
             Stop::Fatal(format!("could not read --config-file '{path}': {error}"))
         })?;
         for (number, line) in (1..).zip(text.lines()) {
-            let place = format!("{path}:{number}");
-            let line = without_quotes(line)
-                .ok_or_else(|| Stop::Fatal(format!("{place}: a quotation mark is not closed")))?;
-            let line = line.trim();
-            // A line of a section, as option files of servers have them, says nothing to a client.
-            if !line.is_empty() && !line.starts_with('[') {
-                let text = line.trim_start_matches("--");
-                self.put(Written::new(text, Origin::File(place)), files)?;
+            if let Some(written) = Written::of_line(line, format!("{path}:{number}"))? {
+                self.put(written, files)?;
             }
         }
         Ok(())
     }
 }
 
-/// A line of a configuration file without its comment, and without the quotation marks around values; none when one of them
-/// is not closed.
-fn without_quotes(line: &str) -> Option<String> {
-    let mut text = String::new();
-    let mut quote = None;
-    for letter in line.chars() {
-        match (quote, letter) {
-            (None, '#') => break,
-            (None, '\'' | '"') => quote = Some(letter),
-            (Some(open), _) if open == letter => quote = None,
-            _ => text.push(letter),
+/// The value in a line of a configuration file, as sysbench 1.0.20 reads it: a list of elements, which any option but a list
+/// takes the first of.
+#[derive(Debug, Default)]
+struct FileValue<'a> {
+    elements: Vec<&'a str>,
+    /// The text behind the first element, unless it is a comment.
+    unread: Option<&'a str>,
+}
+
+impl<'a> FileValue<'a> {
+    /// Splits the text after `=`. An element ends at white space or a comma. One that begins with a quotation mark ends at the
+    /// next such mark, and text between that and the next comma belongs to no element. A `#` where an element would begin
+    /// begins a comment.
+    ///
+    /// # Errors
+    /// The text from a quotation mark that is not closed.
+    fn read(text: &'a str) -> Result<Self, &'a str> {
+        let mut value = FileValue::default();
+        let mut rest = text.trim_ascii_start();
+        while let Some(first) = rest.chars().next().filter(|first| *first != '#') {
+            let (element, behind, next) = if matches!(first, '\'' | '"') {
+                let (element, behind) = rest[1..].split_once(first).ok_or(rest)?;
+                let next = behind.split_once(',').map_or("", |(_, next)| next);
+                (element, behind, next)
+            } else {
+                let ends = |letter: char| letter == ',' || letter.is_ascii_whitespace();
+                let (element, behind) = rest.split_at(rest.find(ends).unwrap_or(rest.len()));
+                (element, behind, behind.get(1..).unwrap_or_default())
+            };
+            if value.elements.is_empty() {
+                let behind = behind.trim_ascii_start();
+                value.unread =
+                    Some(behind).filter(|text| !text.is_empty() && !text.starts_with('#'));
+            }
+            value.elements.push(element);
+            rest = next.trim_ascii_start();
         }
+        Ok(value)
     }
-    quote.is_none().then_some(text)
 }
 
 /// The name under which an option is known, whichever way it is written.
@@ -242,7 +342,10 @@ impl ParsedOptions {
             let name = key(spec.name);
             let last = written.iter().rev().find(|written| written.name == name);
             let text = match last {
-                Some(written) => written.value.as_deref(),
+                Some(written) => {
+                    written.warn_of_unread(spec.kind, Logger::ALWAYS);
+                    written.text(spec.kind)
+                }
                 None => spec.default,
             };
             // An option without a default is off, 0 or empty; given bare, a switch is on.
@@ -420,6 +523,13 @@ mod tests {
             general("--mysql-host=a,b").unwrap().list("mysql-host"),
             ["a", "b"]
         );
+        let password = Words::sort(&["--mysql-password= a ".to_owned()]).unwrap();
+        let (password, _) = ParsedOptions::read(table::GENERAL, password.options).unwrap();
+        assert_eq!(
+            password.text("mysql-password"),
+            " a ",
+            "spaces are part of it"
+        );
         assert!(general("").unwrap().list("mysql-socket").is_empty());
         for bad in ["--threads=abc", "--time=1s", "--histogram=maybe"] {
             assert!(matches!(general(bad), Err(Stop::Usage(_))), "{bad}");
@@ -444,6 +554,79 @@ mod tests {
         assert_eq!(refuse("--auto-inc=5"), "invalid option: --auto-inc=5");
     }
 
+    /// The value of each option in a configuration file of one line, or the error.
+    fn in_a_file(line: &str) -> Result<ParsedOptions, Stop> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("options");
+        fs::write(&path, line).unwrap();
+        general(&format!("--config-file={}", path.display()))
+    }
+
+    /// Obtained by running sysbench 1.0.20 with a file of each line and a script that prints the option.
+    #[test]
+    fn a_value_in_a_configuration_file_is_what_sysbench_reads() {
+        let texts = [
+            ("mysql-user=pa#ss'w0rd", "pa#ss'w0rd"),
+            ("mysql-user=it's", "it's"),
+            ("mysql-user='a'b", "a"),
+            ("mysql-user='a' 'b'", "a"),
+            ("mysql-user=\"a'b\"", "a'b"),
+            ("mysql-user='it''s'", "it"),
+            ("mysql-user=a'b c'", "a'b"),
+            ("mysql-user='a # b'", "a # b"),
+            ("mysql-user='a'#b", "a"),
+            ("mysql-user=a # b", "a"),
+            ("mysql-user=a\tb", "a"),
+            ("mysql-user=#a", ""),
+            ("mysql-user=''", ""),
+            ("mysql-user=' a '", " a "),
+            ("mysql-user=  a  ", "a"),
+            ("mysql-user=a,b", "a"),
+            ("mysql-user='a,b'", "a,b"),
+            ("mysql-user==a=b", "=a=b"),
+            ("mysql-user=a\\b\r\n", "a\\b"),
+        ];
+        for (line, value) in texts {
+            assert_eq!(in_a_file(line).unwrap().text("mysql-user"), value, "{line}");
+        }
+        let lists: [(&str, &[&str]); 9] = [
+            ("mysql-host=a, b # c", &["a", "b"]),
+            ("mysql-host=a b,c d", &["a", "b", "c", "d"]),
+            ("mysql-host=a ,b", &["a", "", "b"]),
+            ("mysql-host=a,b#c", &["a", "b#c"]),
+            ("mysql-host=a,#c", &["a"]),
+            ("mysql-host='a b',c", &["a b", "c"]),
+            ("mysql-host='a'x b,c", &["a", "c"]),
+            ("mysql-host=a,it's", &["a", "it's"]),
+            ("mysql-host=,a", &["", "a"]),
+        ];
+        for (line, elements) in lists {
+            assert_eq!(
+                in_a_file(line).unwrap().list("mysql-host"),
+                elements,
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_configuration_file_has_behind_a_value_is_noticed() {
+        let unread = |line: &str| {
+            let written = Written::of_line(line, "file:1".to_owned())
+                .unwrap()
+                .unwrap();
+            match written.origin {
+                Origin::File { unread_at, .. } => unread_at,
+                Origin::Word(_) => panic!("{line}"),
+            }
+        };
+        assert_eq!(unread("mysql-password=é,ss"), Some(17));
+        assert_eq!(unread("mysql-password=pa ss # comment"), Some(19));
+        assert_eq!(unread("mysql-password = 'it's'"), Some(22));
+        assert_eq!(unread("mysql-password=pass # comment"), None);
+        assert_eq!(unread("mysql-password='pa ss'"), None);
+    }
+
     #[test]
     fn a_configuration_file_stands_where_it_is_named() {
         let folder = tempfile::tempdir().unwrap();
@@ -465,9 +648,9 @@ mod tests {
         let (_, rest) = ParsedOptions::read(table::GENERAL, options.unwrap().options).unwrap();
         let rest = ParsedOptions::read_all(&[table::OLTP], rest, Logger { verbosity: 0 });
         assert!(rest.is_ok(), "an unknown option is left out");
-        fs::write(&path, "mysql-user='a").unwrap();
+        fs::write(&path, "time=7\nmysql-user = 'a").unwrap();
         let error = general(&format!("--config-file={}", path.display())).unwrap_err();
-        assert!(error.to_string().contains("options:1: "), "{error}");
+        assert!(error.to_string().contains("options:2:14: "), "{error}");
         fs::write(&path, format!("config-file={}", path.display())).unwrap();
         let error = general(&format!("--config-file={}", path.display())).unwrap_err();
         assert!(

@@ -84,18 +84,21 @@ fn file_name(path: &str) -> Cow<'_, str> {
 
 /// Passes the script its options. Unknown ones of a configuration file are for other tests and ignored.
 fn set_options(host: &mut Host, rest: &[Written], voice: Logger) -> Result<(), Stop> {
-    let is_declared = |option: &&Written| {
-        host.declared_options()
-            .is_none_or(|all| all.iter().any(|known| key(&known.name) == option.name))
+    let declared = |option: &Written| {
+        let all = host.declared_options()?;
+        all.iter().find(|known| key(&known.name) == option.name)
     };
+    let is_legacy = host.declared_options().is_none();
     let (known, unknown): (Vec<&Written>, Vec<&Written>) = rest
         .iter()
-        .partition(|option| option.is_from_a_word() || is_declared(option));
+        .partition(|option| option.is_from_a_word() || is_legacy || declared(option).is_some());
     unknown.into_iter().for_each(|option| option.ignore(voice));
-    let pairs: Vec<(String, Option<String>)> = known
-        .into_iter()
-        .map(|option| (option.name.clone(), option.value.clone()))
-        .collect();
+    let pair = |option: &Written| {
+        let kind = declared(option).map_or(OptionKind::String, |known| known.kind);
+        option.warn_of_unread(kind, voice);
+        (option.name.clone(), option.text(kind).map(str::to_owned))
+    };
+    let pairs: Vec<(String, Option<String>)> = known.into_iter().map(pair).collect();
     host.set_options(&pairs).map_err(|error| {
         let (OptionError::Unknown { name, .. } | OptionError::Invalid { name, .. }) = &error;
         let written = rest.iter().rev().find(|option| option.name == key(name));

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod script_connections;
 mod script_end;
 mod script_library;
 mod script_rules;

@@ -155,6 +155,10 @@ fn faults_are_told_with_file_line_and_calls() {
         run(&mut host, one(1)).unwrap_err(),
         "cannot find the event() function in mine.lua"
     );
+    // As in sysbench's own module for its scripts.
+    let (mut host, _) = self::host("function init() error('only to be included', 0) end", "run");
+    let error = run(&mut host, one(1)).unwrap_err();
+    assert!(error.contains("only to be included"), "{error}");
     assert!(
         failure("require('no_such_module')")
             .to_string()

@@ -11,6 +11,7 @@
 //!
 //! Events themselves and the threads of the workers are in `dbduel-sysbench`.
 
+pub mod advice;
 mod counts;
 mod gate;
 mod ignored;

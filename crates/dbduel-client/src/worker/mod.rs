@@ -19,7 +19,8 @@ use dbduel_driver::address::Address;
 use dbduel_driver::executor::{Executor, Reactor, Task, Token};
 use dbduel_driver::statement_examples::StatementExamples;
 use dbduel_driver::{
-    ClientConnection, Credentials, Dialect, LostError, SessionStart, StatementError, Tls,
+    ClientConnection, Credentials, Dialect, ErrorClass, LostError, ServerError, SessionStart,
+    StatementError, Tls,
 };
 use dbduel_record::plan::Parameters;
 
@@ -162,7 +163,31 @@ impl ClientContext {
         match C::open(&mut conn, options, self).await {
             Ok(client) => Ok((conn, client)),
             Err(StatementError::Lost(lost)) => Err(lost),
+            Err(StatementError::Server(error)) if error.class == ErrorClass::TooManyPrepared => {
+                // In memory of its own, so that what a client keeps is small.
+                Err(Box::pin(self.count_prepared::<C>(conn, options, error)).await)
+            }
             Err(StatementError::Server(error)) => Err(LostError::Prepare(error)),
+        }
+    }
+
+    /// The error of a server whose limit of prepared statements is reached. The client opens again with all statements as
+    /// text, because only opening to the end shows how many it prepares.
+    async fn count_prepared<C: Client>(
+        &self,
+        mut conn: ClientConnection,
+        options: &C::Options,
+        error: ServerError,
+    ) -> LostError {
+        let before = conn.preparations();
+        conn.keep_examples(&Arc::default());
+        match C::open(&mut conn, options, self).await {
+            Ok(_) => LostError::TooManyPrepared {
+                error,
+                per_client: conn.preparations() - before,
+            },
+            Err(StatementError::Lost(lost)) => lost,
+            Err(StatementError::Server(error)) => LostError::Prepare(error),
         }
     }
 }

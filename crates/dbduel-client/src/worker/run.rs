@@ -18,7 +18,7 @@ use super::engine::{Recording, work};
 use super::pacing::ClientWaits;
 use super::run_events::RunEvents;
 use super::{Begin, Client, ClientConfig, ClientContext, Clients, Trace};
-use crate::run::{Counts, Gate, IgnoredErrors, RunMetrics};
+use crate::run::{Counts, Gate, IgnoredErrors, RunMetrics, advice};
 use crate::tally::{Class, Ended, Outcome};
 
 /// Pause between two attempts to reconnect.
@@ -193,7 +193,12 @@ impl RunClient<'_> {
         if may_return && now - lost_at < self.run.reconnecting {
             return true;
         }
-        gate.fail(explain(why, &self.client_context.config, was_made));
+        gate.fail(explain(
+            why,
+            self.run,
+            &self.client_context.config,
+            was_made,
+        ));
         false
     }
 }
@@ -282,7 +287,7 @@ fn refusal(dialect: Dialect, error: &ServerError) -> String {
 
 /// A connection error in words that begin as sysbench's do; `was_made` tells a lost connection from one that could not
 /// be made.
-fn explain(why: &LostError, config: &ClientConfig, was_made: bool) -> String {
+fn explain(why: &LostError, run: &WorkloadRun, config: &ClientConfig, was_made: bool) -> String {
     let product = config.dialect.product();
     let place = match &config.address {
         Address::Unix { path } => format!("on socket '{}'", path.display()),
@@ -294,7 +299,20 @@ fn explain(why: &LostError, config: &ClientConfig, was_made: bool) -> String {
         | LostError::Session(_)
         | LostError::Data { .. }
         | LostError::Values(_) => why.to_string(),
+        LostError::TooManyPrepared { error, per_client } => {
+            let needed = format!("up to {}", per_client * u64::from(run.clients));
+            let advice = advice::on_prepared_statements(needed);
+            format!("the workload's statements cannot be prepared: {error}; {advice}")
+        }
         _ if was_made => format!("lost connection to {product} server {place}: {why}"),
-        _ => format!("unable to connect to {product} server {place}, aborting: {why}"),
+        _ => {
+            let advice = match why {
+                LostError::Refused(refusal) => {
+                    advice::on_login(config.dialect, config.tls.mode(), refusal)
+                }
+                _ => "",
+            };
+            format!("unable to connect to {product} server {place}, aborting: {why}{advice}")
+        }
     }
 }

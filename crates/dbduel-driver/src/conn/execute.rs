@@ -25,6 +25,7 @@ impl<W: Waiter> Conn<W> {
         protocol: Protocol,
     ) -> Result<Statement, StatementError> {
         let dialect = self.dialect();
+        self.preparations += u64::from(protocol == Protocol::Prepared);
         let is_text = match (protocol, dialect) {
             (Protocol::Prepared, _) => self.examples.is_some(),
             (Protocol::Text, _) => true,

@@ -51,6 +51,7 @@ pub struct Conn<W: Waiter> {
     out: Vec<u8>,
     text: Vec<u8>,
     statements: u64,
+    preparations: u64,
     effects: Effects,
     /// Store for one statement of each class; `None` while the load is measured.
     examples: Option<Arc<StatementExamples>>,
@@ -149,6 +150,7 @@ impl<W: Waiter> Conn<W> {
             out: Vec::with_capacity(1024),
             text: Vec::new(),
             statements: 0,
+            preparations: 0,
             effects: Effects::default(),
             examples: None,
         }
@@ -223,6 +225,12 @@ impl<W: Waiter> Conn<W> {
     #[must_use]
     pub fn statements(&self) -> u64 {
         self.statements
+    }
+
+    /// Statements to be prepared by the server so far, including those that were sent as text instead.
+    #[must_use]
+    pub fn preparations(&self) -> u64 {
+        self.preparations
     }
 
     /// Counts of the statements so far by effect.

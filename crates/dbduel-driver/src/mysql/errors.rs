@@ -23,6 +23,9 @@ fn class(code: u16, sqlstate: &str, message: &str) -> ErrorClass {
         1050 => ErrorClass::TableExists,
         // ER_DUP_KEYNAME, ER_FK_DUP_NAME
         1061 | 1826 => ErrorClass::IndexExists,
+        // ER_REQUIRES_PRIMARY_KEY (MariaDB with `innodb_force_primary_key`), ER_TABLE_WITHOUT_PK (MySQL with
+        // `sql_require_primary_key`)
+        1173 | 3750 => ErrorClass::NoPrimaryKey,
         // ER_NOT_ALLOWED_COMMAND; ER_CLIENT_LOCAL_FILES_DISABLED of MySQL; ER_LOAD_INFILE_CAPABILITY_DISABLED of MariaDB
         1148 | 3948 | 4166 => ErrorClass::NoFileLoading,
         // ER_UNSUPPORTED_PS
@@ -31,6 +34,8 @@ fn class(code: u16, sqlstate: &str, message: &str) -> ErrorClass {
         1461 => ErrorClass::TooManyPrepared,
         // ER_ACCESS_DENIED_ERROR
         1045 => ErrorClass::AccessDenied,
+        // ER_SECURE_TRANSPORT_REQUIRED
+        3159 => ErrorClass::TlsRequired,
         // ER_ACCESS_DENIED_NO_PASSWORD_ERROR
         1698 => ErrorClass::PasswordUnused,
         _ => ErrorClass::Other,
@@ -100,6 +105,8 @@ mod tests {
         }
         assert_eq!(class(1062, "23000", ""), ErrorClass::DuplicateKey);
         assert_eq!(class(1146, "42S02", ""), ErrorClass::Other);
+        assert_eq!(class(1173, "42000", ""), ErrorClass::NoPrimaryKey);
+        assert_eq!(class(3750, "HY000", ""), ErrorClass::NoPrimaryKey);
         let taken = "Can't create table `d`.`t` (errno: 121 \"Duplicate key on write or update\")";
         assert_eq!(class(1005, "HY000", taken), ErrorClass::IndexExists);
         assert_eq!(class(1005, "HY000", "(errno: 150)"), ErrorClass::Other);

@@ -11,6 +11,7 @@ use super::super::connections::{Failure, Lent};
 use super::super::error::ScriptError;
 use super::super::execution::Execution;
 use super::super::natives::{Unused, at, handle};
+use super::super::options::OptionValue;
 use super::super::rows::Rows;
 use super::super::settings::Message;
 use super::Session;
@@ -111,7 +112,13 @@ impl Session {
             }
             Err(Failure::Misuse(why)) => Ok(self.misused(why)),
             Err(Failure::Error { error, reconnected }) => {
-                Ok(self.failed(error, reconnected, LibraryCall::Prepare))
+                let clients = match self.context.opt.get("threads") {
+                    Some(OptionValue::Number(clients)) => *clients as u64,
+                    _ => 1,
+                };
+                // The others have come as far, or will.
+                let needed = clients * (self.connections.prepared() as u64 + 1);
+                Ok(self.failed(error, reconnected, LibraryCall::Prepare { needed }))
             }
         }
     }
@@ -137,7 +144,8 @@ impl Session {
             let why = error.message.clone();
             return Err(ScriptError::Over { why });
         }
-        for line in unreachable_lines(self.dialect(), address, error) {
+        let tls = self.context.settings.servers.tls.mode();
+        for line in unreachable_lines(self.dialect(), tls, address, error) {
             self.state.shared.sink.show(Message::Fatal(&line));
         }
         Ok(())
@@ -157,7 +165,7 @@ impl Session {
         lent: &mut Lent<'_>,
     ) -> Result<Answer, ScriptError> {
         let connection = words.id();
-        if !self.connections.is_open(connection) {
+        if self.connections.is_closed(connection) {
             return self.words((Value::Nil, "attempt to use an already closed connection"));
         }
         self.state.shared.count(RECONNECTED);
@@ -191,7 +199,11 @@ impl Session {
 
     /// A lock wait timeout leaves the transaction open, and its earlier changes would be committed by the next one.
     pub(super) async fn roll_back(&mut self, connection: usize, lent: &mut Lent<'_>) {
-        if self.connections.is_lent(connection) || !self.connections.is_open(connection) {
+        let connections = &self.connections;
+        if connections.is_lent(connection)
+            || connections.is_lost(connection)
+            || connections.is_closed(connection)
+        {
             return;
         }
         let mut rows = Rows::default();

@@ -5,7 +5,7 @@ mod postgresql;
 
 use std::time::Duration;
 
-use dbduel_client::run::IgnoredErrors;
+use dbduel_client::run::{IgnoredErrors, advice};
 use dbduel_driver::address::Address;
 use dbduel_driver::statement_watch::StatementWatch;
 use dbduel_driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
@@ -114,10 +114,14 @@ impl Servers {
         let address = &self.addresses[number % self.addresses.len()];
         let connection = Connection::connect(address, &self.credentials, &options);
         let mut connection = connection.map_err(|error| {
+            let advice = error
+                .refused()
+                .map(|refusal| advice::on_login(self.dialect, &self.tls, refusal))
+                .unwrap_or_default();
             let error = anyhow::Error::from(error);
             let product = self.dialect.product();
             Stop::Fatal(format!(
-                "unable to connect to {product} server, aborting: {error:#}"
+                "unable to connect to {product} server, aborting: {error:#}{advice}"
             ))
         })?;
         if let Some(watch) = &self.statement_watch {
@@ -177,6 +181,8 @@ mod tests {
             "--db-ps-mode=foo",
             "--db-driver=pgsql --pgsql-port=0",
             "--db-driver=pgsql --pgsql-port=1.5",
+            "--db-driver=pgsql --pgsql-sslmode=maybe",
+            "--db-driver=pgsql --pgsql-host=/run --pgsql-sslmode=maybe",
             "--mysql-port=abc",
             "--mysql-ssl=maybe",
             "--mysql-ignore-errors=x",
@@ -197,5 +203,17 @@ mod tests {
         assert_eq!(places(host), ["tcp://db:5433"]);
         assert_eq!(places("--db-driver=pgsql"), ["tcp://localhost:5432"]);
         assert_eq!(places("--pgsql-port=0 --mysql-host=a"), ["tcp://a:3306"]);
+    }
+
+    #[test]
+    fn the_option_of_tls_takes_precedence_over_the_words_of_the_database() {
+        let tls =
+            |text: &str| read(&format!("--db-driver=pgsql {text}")).map(|servers| servers.tls);
+        assert_eq!(tls("--pgsql-sslmode=disable").unwrap(), TlsMode::Off);
+        let both = "--pgsql-db=sslmode=disable --pgsql-sslmode=prefer";
+        assert_eq!(tls(both).unwrap(), TlsMode::Preferred);
+        assert_eq!(tls("--pgsql-db=sslmode=disable").unwrap(), TlsMode::Off);
+        let socket = "--pgsql-host=/run --pgsql-sslmode=prefer";
+        assert_eq!(tls(socket).unwrap(), TlsMode::Off);
     }
 }

@@ -43,11 +43,14 @@ pub(super) fn login(given: &ParsedOptions, voice: Logger) -> Result<Login, Stop>
         let found = found.map_err(|error| Stop::Fatal(format!("{error:#}")))?;
         password = found.unwrap_or_default();
     }
-    let mode = setting("sslmode", "PGSSLMODE");
+    let mode = match given.is_written("pgsql-sslmode") {
+        true => given.text("pgsql-sslmode").to_owned(),
+        false => setting("sslmode", "PGSSLMODE"),
+    };
     let authority = setting("sslrootcert", "PGSSLROOTCERT");
-    let tls = match address {
-        Address::Unix { .. } | Address::File { .. } => TlsMode::Off,
-        Address::Tcp { .. } => tls(&mode, &authority)?,
+    let tls = match (tls(&mode, &authority)?, &address) {
+        (_, Address::Unix { .. } | Address::File { .. }) => TlsMode::Off,
+        (tls, Address::Tcp { .. }) => tls,
     };
     Ok(Login {
         dialect: Dialect::PostgreSql,
@@ -153,7 +156,7 @@ fn tls(mode: &str, authority: &str) -> Result<TlsMode, Stop> {
         "verify-ca" => Ok(TlsMode::VerifyCa { ca }),
         "verify-full" => Ok(TlsMode::VerifyIdentity { ca }),
         other => Err(Stop::Fatal(format!(
-            "Invalid value for sslmode: '{other}'; it takes disable, allow, prefer, require, verify-ca or verify-full"
+            "Invalid value for --pgsql-sslmode, or for sslmode in --pgsql-db or PGSSLMODE: '{other}'; it takes disable, allow, prefer, require, verify-ca or verify-full"
         ))),
     }
 }

@@ -208,6 +208,12 @@ pub const GENERAL: &[Section] = &[
                 "sbtest",
                 "database, or words such as `dbname=sbtest sslmode=disable`",
             ),
+            spec(
+                "pgsql-sslmode",
+                Text,
+                "prefer",
+                "TLS {disable, allow, prefer, require, verify-ca, verify-full}",
+            ),
         ],
     },
     Section {

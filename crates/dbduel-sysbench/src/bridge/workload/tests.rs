@@ -241,8 +241,8 @@ fn a_connection_that_does_not_come_back_before_the_end_gives_its_event_up() {
     drop(folder);
 }
 
-/// Offers TLS to a client and then goes away, as a server does that is being shut down.
-fn leave_in_the_handshake(mut stream: UnixStream) {
+/// The beginning of a session, with TLS on offer.
+fn greet(stream: &mut UnixStream) {
     let mut greeting = Vec::new();
     append_greeting(
         &mut greeting,
@@ -257,6 +257,11 @@ fn leave_in_the_handshake(mut stream: UnixStream) {
         },
     );
     let _ = stream.write_all(&greeting);
+}
+
+/// Offers TLS to a client and then goes away, as a server does that is being shut down.
+fn leave_in_the_handshake(mut stream: UnixStream) {
+    greet(&mut stream);
     let _ = stream.set_read_timeout(Some(Duration::from_secs(10)));
     // The request for TLS, and the beginning of the client's hello behind it.
     let _ = stream.read_exact(&mut [0; 36 + 5]);
@@ -403,6 +408,67 @@ fn rows_that_were_kept_back_are_sent_at_the_end() {
         heard
             .iter()
             .any(|sql| sql.starts_with("INSERT INTO sbtest1 VALUES (1,1),(2,2)"))
+    );
+}
+
+/// Refuses the login of a client with an error.
+fn refuse_login(listener: &UnixListener, code: u16) {
+    let (mut stream, _) = listener.accept().unwrap();
+    greet(&mut stream);
+    let mut header = [0; 4];
+    stream.read_exact(&mut header).unwrap();
+    let [low, middle, high, number] = header;
+    let mut login = vec![0; u32::from_le_bytes([low, middle, high, 0]) as usize];
+    stream.read_exact(&mut login).unwrap();
+    let error = [&[0xff][..], &code.to_le_bytes()[..], &b"#28000no"[..]].concat();
+    let header = [error.len() as u8, 0, 0, number + 1];
+    stream
+        .write_all(&[&header[..], &error[..]].concat())
+        .unwrap();
+}
+
+#[test]
+fn a_refused_login_without_tls_suggests_tls() {
+    for (code, advice) in [
+        (1045, "may also require TLS, see --mysql-ssl"),
+        (3159, "give --mysql-ssl=on"),
+    ] {
+        let bench = Bench::new(Role::Null);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("refusing.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let run = WorkloadRun {
+            addresses: vec![Address::Unix { path }],
+            ..bench.run_of(workload("oltp-point-select"), 1)
+        };
+        let server = std::thread::spawn(move || refuse_login(&listener, code));
+        let why = drive(run, events(1)).unwrap_err();
+        server.join().unwrap();
+        assert!(
+            why.contains(&code.to_string()) && why.ends_with(advice),
+            "{why}"
+        );
+    }
+}
+
+#[test]
+fn a_limit_of_prepared_statements_is_compared_with_the_number_needed() {
+    let bench = Bench::new(Role::Null);
+    let workload = workload("oltp-read-write");
+    let tables = Parameters::from([("tables".to_owned(), 2_000.into())]);
+    let run = WorkloadRun {
+        parameters: parameters::resolve(workload, &tables).unwrap(),
+        ..bench.run_of(workload, 2)
+    };
+    let why = drive(run, events(1)).unwrap_err();
+    // BEGIN, COMMIT and nine statements on each table, of two clients.
+    assert!(
+        why.contains("1461") && why.contains("prepare up to 36004;"),
+        "{why}"
+    );
+    assert!(
+        why.contains("--db-ps-mode=disable") && !why.contains("loaded"),
+        "{why}"
     );
 }
 

@@ -92,6 +92,38 @@ pub fn size_text(bytes: u64) -> String {
     format!("{value}{}", units[unit])
 }
 
+impl FileSet {
+    /// The text of an error. Where direct access was refused, it names what must fit the device: the system says no more than
+    /// "invalid argument", at whichever operation meets it first.
+    #[must_use]
+    pub fn explain(&self, error: &FileError) -> String {
+        let (path, errno) = match error {
+            FileError::Open { path, errno } => (path, *errno),
+            FileError::Access { path, source, .. } => {
+                let code = source.raw_os_error().unwrap_or_default();
+                (path, Errno::from_raw(code))
+            }
+            _ => return error.to_string(),
+        };
+        if !self.flags.direct || errno != Errno::EINVAL {
+            return error.to_string();
+        }
+        let path = shown(path);
+        if let FileError::Open { .. } = error {
+            return format!(
+                "{error}; its file system may not support direct access: leave direct out of --file-extra-flags"
+            );
+        }
+        format!(
+            "file '{path}' refuses direct access (errno = {}, {}): --file-block-size is {} and a file has {}; make both multiples of the device's block, 512 or 4096 bytes",
+            errno as i32,
+            errno.desc(),
+            size_text(self.block_bytes),
+            size_text(self.file_bytes())
+        )
+    }
+}
+
 impl FileError {
     pub(super) fn access(what: &'static str, path: &Path, offset: u64, source: io::Error) -> Self {
         FileError::Access {

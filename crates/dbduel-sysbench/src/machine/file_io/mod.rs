@@ -158,7 +158,8 @@ impl FileIo {
 
 impl Machine for FileIo {
     fn worker(&self, number: u32) -> Result<Box<dyn Worker + '_>, String> {
-        let access = Access::new(&self.spec, &self.files).map_err(|error| error.to_string())?;
+        let access = Access::new(&self.spec, &self.files);
+        let access = access.map_err(|error| self.spec.files.explain(&error))?;
         Ok(Box::new(FileWorker {
             test: self,
             access,
@@ -182,7 +183,7 @@ impl Worker for FileWorker<'_> {
             .unwrap_or_else(PoisonError::into_inner)
             .next();
         self.obey(order, counts)
-            .map_err(|error| error.to_string())?;
+            .map_err(|error| self.test.spec.files.explain(&error))?;
         Ok(Next::Done)
     }
 
@@ -204,7 +205,7 @@ impl Worker for FileWorker<'_> {
             }
             Ok(())
         };
-        finish().map_err(|error| error.to_string())
+        finish().map_err(|error| self.test.spec.files.explain(&error))
     }
 }
 

@@ -1,3 +1,5 @@
+use nix::errno::Errno;
+
 use super::*;
 
 pub(super) fn spec(mode: Mode) -> FileIoSpec {
@@ -132,4 +134,32 @@ fn direct_access_gets_aligned_memory() {
         spec.files.flags.direct = true;
         run(spec, 100).unwrap();
     }
+}
+
+#[test]
+fn a_refusal_of_direct_access_names_the_sizes_and_no_operation() {
+    let mut files = spec(Mode::RandomRead).files;
+    files.block_bytes = 1000;
+    let refused = |code: Errno| FileError::Access {
+        what: "sync",
+        path: "./test_file.0".into(),
+        offset: 0,
+        source: code.into(),
+    };
+    let plain = files.explain(&refused(Errno::EINVAL));
+    assert!(plain.contains("cannot sync file"), "{plain}");
+    files.flags.direct = true;
+    let direct = files.explain(&refused(Errno::EINVAL));
+    assert!(
+        direct.contains("--file-block-size is 1000B") && direct.contains("'test_file.0'"),
+        "{direct}"
+    );
+    assert!(!direct.contains("sync"), "{direct}");
+    let other = files.explain(&refused(Errno::EIO));
+    assert!(other.contains("cannot sync file"), "{other}");
+    let closed = files.explain(&FileError::Open {
+        path: "./test_file.0".into(),
+        errno: Errno::EINVAL,
+    });
+    assert!(closed.contains("--file-extra-flags"), "{closed}");
 }
