@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::defaults::DefaultsBasis;
 use super::forms::{self, in_one_form, version_among};
+use super::options::other_spellings;
 use super::server::Product;
 use super::value::{Value, option_value, variable_name};
 use crate::session::SetByClients;
@@ -103,6 +104,8 @@ pub struct RefusedOption {
     pub option: String,
     /// The reason, a sentence without its full stop.
     pub why: String,
+    /// True when that is inferred from the nearest recorded series.
+    pub is_inferred: bool,
 }
 
 /// A setting of an option file and its effect.
@@ -242,9 +245,13 @@ impl ServerEvidence {
         self.variables_after = variables;
     }
 
-    /// Keeps the requested settings, under the names and in the form that variables have.
+    /// Keeps a requested setting, under the name and in the form that variables have. It replaces earlier requests for
+    /// the same setting under another name.
     pub fn ask(&mut self, name: &str, value: &str) {
         let name = variable_name(name);
+        for other in other_spellings(&name) {
+            self.asked.remove(&other);
+        }
         let value = forms::canonical(self.product, &name, value, self.version)
             .unwrap_or_else(|_| value.to_owned());
         self.asked.insert(name, value);

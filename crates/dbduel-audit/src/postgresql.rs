@@ -2,12 +2,13 @@
 //!
 //! Evidence holds sizes in bytes and times in seconds, as the fact tables expect; this file converts both ways.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
 use dbduel_text::Version;
 
-use super::defaults::{Defaults, PostgresqlUnits};
+use super::defaults::{Defaults, POSTGRESQL, PostgresqlUnits};
 use super::evidence::Texts;
 use super::options::{OptionFate, OptionForm};
 use super::server::Product;
@@ -383,6 +384,17 @@ pub fn option_fate(version: Version, written: &str) -> OptionFate {
         (major, minor) => format!("{major}.{minor}"),
     };
     OptionFate::Refused(format!("is not a setting of PostgreSQL {series}"))
+}
+
+/// True for the name of a setting of any recorded version.
+#[must_use]
+pub fn is_setting(name: &str) -> bool {
+    static NAMES: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+        let names = POSTGRESQL.lines().skip(1);
+        let names = names.filter_map(|row| row.split('\t').next());
+        names.map(str::to_ascii_lowercase).collect()
+    });
+    NAMES.contains(&name.to_ascii_lowercase())
 }
 
 /// Settings that are valid by themselves but together keep a server from starting: the one to change, and the reason.

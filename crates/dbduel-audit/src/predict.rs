@@ -5,7 +5,7 @@
 
 use super::defaults::following;
 use super::evidence::ServerEvidence;
-use super::options::{OptionFate, OptionForm, option_fate};
+use super::options::{OptionFate, OptionForm, option_fate, other_name};
 use super::server::Servers;
 use super::table::table;
 use super::takes::{ValueFate, is_text, value_fate};
@@ -176,11 +176,11 @@ pub fn variable_of(evidence: &ServerEvidence, written: &str) -> Option<String> {
     may_exist(evidence, &name).then_some(name)
 }
 
-/// The variable of an option, which old versions call otherwise.
+/// The variable of an option, which may have another name.
 fn shown_as(evidence: &ServerEvidence, option: String) -> String {
-    match option.as_str() {
-        "transaction_isolation" if !evidence.variables.contains_key("transaction_isolation") => {
-            "tx_isolation".to_owned()
+    match other_name(&option) {
+        Some(other) if !may_exist(evidence, &option) && may_exist(evidence, other) => {
+            other.to_owned()
         }
         _ => option,
     }
@@ -207,7 +207,7 @@ fn is_of_loaded_plugin(evidence: &ServerEvidence, option: &str) -> bool {
 pub fn has_option(evidence: &ServerEvidence, name: &str) -> bool {
     match option_fate(evidence.product, evidence.version, name) {
         OptionFate::Taken { .. } => true,
-        OptionFate::Unknown => {
+        OptionFate::Unknown | OptionFate::ProbablyRefused(_) => {
             let name = variable_name(name);
             may_exist(evidence, &name) || table().is_unrecorded(&name)
         }

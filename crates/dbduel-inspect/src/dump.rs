@@ -2,11 +2,12 @@
 //!
 //! Files are recognised by their content, not their names.
 
-use dbduel_audit::Texts;
+use dbduel_audit::{Product, Texts};
 use dbduel_record::tsv::unescape;
 use serde_json::Value;
 use std::path::Path;
 
+use super::includes::Includes;
 use super::option_file::Setting;
 use super::program_version::ProgramVersion;
 use super::text::{self, TextError};
@@ -30,7 +31,7 @@ pub enum Content {
     ErrorLog(String),
     /// A configuration file.
     OptionFile,
-    /// Settings that `SET PERSIST` of MySQL wrote, in file order.
+    /// Settings that `SET PERSIST` of MySQL or ALTER SYSTEM of PostgreSQL wrote, in file order.
     Persisted(Vec<Setting>),
     /// The version output of a server's program.
     Version(ProgramVersion),
@@ -48,7 +49,9 @@ impl Content {
             Content::Schema(_) => "table definitions",
             Content::ErrorLog(_) => "a server's log",
             Content::OptionFile => "an option file",
-            Content::Persisted(_) => "a file of SET PERSIST, which belongs beside an option file",
+            Content::Persisted(_) => {
+                "a file of SET PERSIST or ALTER SYSTEM, which belongs beside an option file"
+            }
             Content::Version(_) => "a version",
             Content::Other => "in no format that an audit reads",
         }
@@ -110,8 +113,21 @@ pub fn read(path: &Path) -> Result<Content, TextError> {
             .iter()
             .any(|line| words.iter().any(|word| line.contains(word)))
     };
-    if path.file_name().is_some_and(|name| name == PERSISTED) {
-        return persisted(path, &lines.join("\n")).map(Content::Persisted);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match &*name {
+        PERSISTED => return persisted(path, &lines.join("\n")).map(Content::Persisted),
+        postgresql::PERSISTED => {
+            let settings = postgresql::option_file(path, &Includes::default())?;
+            return Ok(Content::Persisted(settings.settings));
+        }
+        postgresql::VERSION => {
+            let version = postgresql::major_version(&lines);
+            return Ok(version.map_or(Content::Other, |version| {
+                let product = Some(Product::PostgreSql);
+                Content::Version(ProgramVersion { product, version })
+            }));
+        }
+        _ => {}
     }
     if has(&["INNODB MONITOR OUTPUT"]) {
         return Ok(Content::EngineStatus(lines.join("\n")));
@@ -122,7 +138,11 @@ pub fn read(path: &Path) -> Result<Content, TextError> {
     if let Some(texts) = sqlite::dump(&lines) {
         return Ok(Content::Variables(texts));
     }
-    if is_option_file(start) || postgresql::is_option_file(start) || sqlite::is_script(start) {
+    let is_option_file = name == postgresql::FILE
+        || is_option_file(start)
+        || postgresql::is_option_file(start)
+        || sqlite::is_script(start);
+    if is_option_file {
         return Ok(Content::OptionFile);
     }
     if has(&["CREATE TABLE"]) {
@@ -131,7 +151,6 @@ pub fn read(path: &Path) -> Result<Content, TextError> {
     if has(&["ready for connections", "[Note] InnoDB:", "[System] [MY-"]) {
         return Ok(Content::ErrorLog(lines.join("\n")));
     }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
     if let Some(version) = ProgramVersion::read(&name, start) {
         return Ok(Content::Version(version));
     }
@@ -182,11 +201,17 @@ fn is_section(line: &str) -> bool {
 
 /// Names and values in any of the three formats; `None` for other content.
 fn pairs(path: &Path, lines: &[String]) -> Result<Option<Texts>, TextError> {
-    let mut content = lines
+    // Before the first result of a session stands the client's welcome.
+    let welcome = match lines.iter().position(|line| is_prompt(line)) {
+        Some(_) => lines.iter().position(|line| begins_result(line)),
+        None => Some(0),
+    };
+    let content = lines
         .iter()
         .enumerate()
         .map(|(index, line)| (index + 1, line.as_str()))
-        .filter(|(_, line)| !line.trim().is_empty() && !is_chatter(line));
+        .skip(welcome.unwrap_or(lines.len()));
+    let mut content = content.filter(|(_, line)| !line.trim().is_empty() && !is_chatter(line));
     let Some((_, first)) = content.clone().next() else {
         return Ok(None);
     };
@@ -202,6 +227,17 @@ fn pairs(path: &Path, lines: &[String]) -> Result<Option<Texts>, TextError> {
     Ok(None)
 }
 
+/// True for a statement in a pasted session of the client: `mysql> …`, `MariaDB [test]> …`, and its further lines `    -> …`.
+fn is_prompt(line: &str) -> bool {
+    let is_mariadb = || line.starts_with("MariaDB [") && line.contains("]> ");
+    line.starts_with("mysql> ") || line.starts_with("    -> ") || is_mariadb()
+}
+
+/// True for the first line of a result in a session.
+fn begins_result(line: &str) -> bool {
+    line.starts_with("+-") || line.starts_with("***")
+}
+
 /// True for client output before and after the result.
 fn is_chatter(line: &str) -> bool {
     const BEFORE: &[&str] = &[
@@ -215,7 +251,10 @@ fn is_chatter(line: &str) -> bool {
     ];
     let is_count =
         line.starts_with(|first: char| first.is_ascii_digit()) && line.contains(" in set");
-    is_count || BEFORE.iter().any(|start| line.starts_with(start))
+    is_count
+        || line == "Bye"
+        || is_prompt(line)
+        || BEFORE.iter().any(|start| line.starts_with(start))
 }
 
 fn keep(
@@ -355,6 +394,48 @@ mod tests {
         check(
             "*************************** 1. row ***************************\nVariable_name: version\n        Value: 5.6.24\n*************************** 2. row ***************************\nVariable_name: ft_boolean_syntax\n        Value: + -><()~*:\"\"&|\n*** 3. row ***\nVariable_name: max_connections\n        Value: 151\n*** 4. row ***\nVariable_name: init_connect\n        Value: \n4 rows in set (0.00 sec)\n",
         );
+    }
+
+    #[test]
+    fn a_pasted_session_is_read_as_its_result() {
+        let table = "+---+---+\n| Variable_name | Value |\n+---+---+\n| version | 5.6.24 |\n| ft_boolean_syntax | + -><()~*:\"\"&| |\n| max_connections | 151 |\n| init_connect | |\n+---+---+\n4 rows in set (0.00 sec)\n";
+        for (before, after) in [
+            ("mysql> SHOW GLOBAL VARIABLES;\n", "\nmysql> exit\nBye\n"),
+            (
+                "Welcome to the MariaDB monitor.  Commands end with ; or \\g.\nYour connection id is 7\n\nMariaDB [(none)]> SHOW GLOBAL\n    -> VARIABLES;\n",
+                "\nMariaDB [(none)]> \n",
+            ),
+        ] {
+            check(&format!("{before}{table}{after}"));
+        }
+        let rows = "*** 1. row ***\nVariable_name: version\nValue: 5.6.24\n*** 2. row ***\nVariable_name: ft_boolean_syntax\nValue: + -><()~*:\"\"&|\n*** 3. row ***\nVariable_name: max_connections\nValue: 151\n*** 4. row ***\nVariable_name: init_connect\nValue: \n4 rows in set (0.00 sec)\n";
+        check(&format!(
+            "mysql> SHOW VARIABLES\\G\n{rows}\nmysql> exit\nBye\n"
+        ));
+    }
+
+    #[test]
+    fn files_of_postgresql_are_recognised_by_their_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let read_as = |name: &str, content: &str| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            read(&path).unwrap()
+        };
+        for content in ["", "# CREATE TABLE\n", "own.setting = 1\n", "nonsense\n"] {
+            assert_eq!(read_as("postgresql.conf", content), Content::OptionFile);
+        }
+        let Content::Persisted(settings) =
+            read_as("postgresql.auto.conf", "# Do not edit\njit = 'off'\n")
+        else {
+            panic!()
+        };
+        assert_eq!(settings[0].value.as_deref(), Some("off"));
+        let expected = Content::Version(ProgramVersion {
+            product: Some(Product::PostgreSql),
+            version: dbduel_audit::Version::parse("17.0").unwrap(),
+        });
+        assert_eq!(read_as("PG_VERSION", "17\n"), expected);
     }
 
     #[test]

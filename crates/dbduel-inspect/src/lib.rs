@@ -199,6 +199,21 @@ pub fn directory(
     Ok((contests, left_out))
 }
 
+/// A file and its first line with content, for messages.
+fn first_line(path: &Path) -> Result<String, TextError> {
+    let lines = text::lines(path)?;
+    let mut numbered = lines.iter().enumerate();
+    let first = numbered.find(|(_, line)| !line.trim().is_empty());
+    let shown = path.display();
+    Ok(match first {
+        Some((index, line)) => {
+            let line: String = line.trim().chars().take(60).collect();
+            format!("`{shown}`, from line {} (`{line}`) on,", index + 1)
+        }
+        None => format!("`{shown}`, an empty file,"),
+    })
+}
+
 fn one(subject: &Subject) -> Result<ServerEvidence> {
     if is_address(&subject.target) {
         let address = ServerAddress::parse(&subject.target)?;
@@ -217,10 +232,14 @@ fn one(subject: &Subject) -> Result<ServerEvidence> {
     if path.is_dir() {
         return published::contender(path, subject);
     }
-    let is_named = subject.product.is_some() && subject.version.is_some();
     let content = match dump::read(path) {
-        // A file whose server is named is one of that server, though no setting in it is known.
-        Err(TextError::Line { .. }) | Ok(Content::Other) if is_named => Content::OptionFile,
+        // A file whose product is named is one of that product, though no setting in it is known.
+        Err(TextError::Line { .. }) | Ok(Content::Other) if subject.product.is_some() => {
+            Content::OptionFile
+        }
+        Ok(Content::Persisted(_)) if subject.product == Some(Product::PostgreSql) => {
+            Content::OptionFile
+        }
         content => content?,
     };
     let mut evidence = match content {
@@ -250,8 +269,8 @@ fn one(subject: &Subject) -> Result<ServerEvidence> {
             option_file::evidence(name, &settings, *product, *version, *machine)?
         }
         other => bail!(
-            "`{}` is {}; give the output of SHOW GLOBAL VARIABLES, SHOW ALL or SQLite PRAGMAs, an option file, a directory or an address",
-            path.display(),
+            "{} is {}; give the output of SHOW GLOBAL VARIABLES, SHOW ALL or SQLite PRAGMAs, an option file (its product with --product-a or --product-b), a directory or an address",
+            first_line(path)?,
             other.what()
         ),
     };

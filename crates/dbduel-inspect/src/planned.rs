@@ -14,6 +14,7 @@ use dbduel_record::facts::Host;
 use dbduel_record::plan::{Contender, Workload};
 use dbduel_server::{
     self, Home, Meaning, SQLITE, ServerName, ServerProduct, Setting, install, refused_by_lab,
+    unless_written,
 };
 use dbduel_workloads::parameters;
 
@@ -76,12 +77,11 @@ pub fn foreseen(plan: &Plan, home: &Home) -> Result<Option<Case>> {
         let Ok(name) = ServerName::parse(&contender.server) else {
             continue;
         };
+        let foreseen = without_asking(plan, contender, &name, machine, home)?;
         let evidence = match &name.meaning {
             // A server that does not answer now is for the contest to report.
             Meaning::Running(address) => running(plan, contender, address).ok(),
-            Meaning::InProcess | Meaning::Provided { .. } => {
-                without_asking(plan, contender, &name, machine, home)?
-            }
+            Meaning::InProcess | Meaning::Provided { .. } => foreseen,
         };
         if let Some(evidence) = evidence {
             if index == plan.baseline {
@@ -114,7 +114,20 @@ pub fn check(plan: &Plan, home: &Home) -> Result<()> {
     Ok(())
 }
 
-/// Predicted evidence of a server that is ours to start; `None` where its version is not known yet.
+/// True when [`case`] fetches and starts nothing for the plan.
+#[must_use]
+pub fn is_foreseeable(plan: &Plan, home: &Home) -> bool {
+    plan.contenders.iter().all(|contender| {
+        ServerName::parse(&contender.server).is_ok_and(|name| {
+            matches!(name.meaning, Meaning::Running(_))
+                || known_version(&name).is_some()
+                || version_at_hand(contender, &name, home).is_some()
+        })
+    })
+}
+
+/// Predicted evidence of a server that is ours to start; `None` where its version is not known yet. Of a running server
+/// only the workload is checked.
 fn without_asking(
     plan: &Plan,
     contender: &Contender,
@@ -122,6 +135,10 @@ fn without_asking(
     machine: Machine,
     home: &Home,
 ) -> Result<Option<ServerEvidence>> {
+    if let Meaning::Running(address) = &name.meaning {
+        refuse_workload(plan, contender, address.dialect, "")?;
+        return Ok(None);
+    }
     version_at_hand(contender, name, home)
         .or_else(|| known_version(name))
         .map(|(product, version)| predicted(plan, contender, product, version, machine))
@@ -257,13 +274,8 @@ fn predicted(
         .context("no defaults are recorded for this product")?;
     let dialect =
         dbduel_server::by_name(product.word()).map_or(Dialect::Sqlite, ServerProduct::dialect);
-    check_workload(plan, contender, dialect, &version.to_string()).map_err(|error| {
-        RefusedInPlan {
-            contender: contender.name.clone(),
-            setting: None,
-            why: format!("{error:#}"),
-        }
-    })?;
+    refuse_workload(plan, contender, dialect, &version.to_string())?;
+    pace(&mut evidence, plan, contender);
     evidence.source = format!("settings of the experiment over {}", evidence.source);
     for setting in contender.settings.iter().map(Setting::of_plan) {
         set(&mut evidence, &setting).map_err(|why| RefusedInPlan {
@@ -288,8 +300,36 @@ fn predicted(
     Ok(evidence)
 }
 
+/// Adds the settings that dbduel gives the server of a contest for its turns. The contender did not ask for them.
+fn pace(evidence: &mut ServerEvidence, plan: &Plan, contender: &Contender) {
+    let Some(product) = dbduel_server::by_name(evidence.product.word()) else {
+        return;
+    };
+    let asked = evidence.asked.clone();
+    let paced = product.paced_settings(plan.contenders.len() as u32);
+    for setting in unless_written(paced, &contender.settings) {
+        // Every version has these settings; one that has not keeps what it has.
+        let _ = set_option(evidence, &setting.name, setting.value.as_deref());
+    }
+    evidence.asked = asked;
+}
+
+/// As [`check_workload`].
+fn refuse_workload(
+    plan: &Plan,
+    contender: &Contender,
+    dialect: Dialect,
+    version: &str,
+) -> Result<(), RefusedInPlan> {
+    check_workload(plan, contender, dialect, version).map_err(|error| RefusedInPlan {
+        contender: contender.name.clone(),
+        setting: None,
+        why: format!("{error:#}"),
+    })
+}
+
 /// Refuses a workload that has no statements for a product's dialect, or parameters that mean nothing to it in this
-/// version.
+/// version; it is empty where it is not known.
 pub fn check_workload(
     plan: &Plan,
     contender: &Contender,
@@ -385,6 +425,56 @@ mod tests {
             let refused = error.downcast::<RefusedInPlan>().unwrap();
             assert_eq!(refused.setting.as_deref(), Some(name));
             assert!(refused.why.contains("cannot be set"), "{}", refused.why);
+        }
+    }
+
+    #[test]
+    fn the_workload_of_a_running_server_is_checked_by_its_dialect() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::new(folder.path());
+        let mut plan = Scenario::duel().plan();
+        "script".clone_into(&mut plan.workload.name);
+        "sqlite:/tmp/one.db".clone_into(&mut plan.contenders[0].server);
+        for refused in [
+            check(&plan, &home).unwrap_err(),
+            foreseen(&plan, &home).unwrap_err(),
+        ] {
+            let refused = refused.downcast::<RefusedInPlan>().unwrap();
+            let of = (refused.contender, refused.setting);
+            assert_eq!(of, (plan.contenders[0].name.clone(), None));
+            assert!(
+                refused.why.contains("`script` does not support SQLite"),
+                "{}",
+                refused.why
+            );
+        }
+    }
+
+    #[test]
+    fn timers_are_foreseen_as_the_contest_sets_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::new(folder.path());
+        let mut plan = Scenario::duel().plan();
+        for contender in &mut plan.contenders {
+            contender.server = "postgresql-17".to_owned();
+            contender.settings.clear();
+        }
+        plan.contenders[1].settings = vec![dbduel_record::plan::Setting {
+            name: "checkpoint_timeout".to_owned(),
+            value: "5min".to_owned(),
+        }];
+        let count = plan.contenders.len() as f64;
+        let case = foreseen(&plan, &home).unwrap().unwrap();
+        let seconds = |contender: usize, name: &str| {
+            let server = &case.contenders[contender];
+            (server.number(name), server.asked.contains_key(name))
+        };
+        let checkpoint = |contender| seconds(contender, "checkpoint_timeout");
+        assert_eq!(checkpoint(0), (Some(300.0 * count), false));
+        assert_eq!(checkpoint(1), (Some(300.0), true));
+        for contender in 0..plan.contenders.len() {
+            let nap = seconds(contender, "autovacuum_naptime");
+            assert_eq!(nap, (Some(60.0 * count), false));
         }
     }
 

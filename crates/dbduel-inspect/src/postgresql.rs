@@ -6,8 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use dbduel_audit::postgresql::{in_units, is_unit};
-use dbduel_audit::{MissingInclude, Texts};
+use dbduel_audit::postgresql::{in_units, is_setting, is_unit};
+use dbduel_audit::{MissingInclude, Product, Texts, Version};
 
 use super::includes::Includes;
 use super::option_file::{Setting, Settings, column_of_first};
@@ -20,7 +20,13 @@ const FILES_MAX: usize = 200;
 
 /// Settings that every PostgreSQL shows and no other product has.
 const OWN: &[&str] = &["shared_buffers", "wal_level", "synchronous_commit"];
-/// Settings by which an option file is recognised; one of them is in use or commented out in every file.
+/// Name of the option file, by which it is recognised whatever it holds.
+pub const FILE: &str = "postgresql.conf";
+/// Name of the file of ALTER SYSTEM, which the server reads after its option file.
+pub const PERSISTED: &str = "postgresql.auto.conf";
+/// Name of the file with the major version in a data directory.
+pub const VERSION: &str = "PG_VERSION";
+/// Settings by which an option file with faults is recognised.
 const IN_FILES: &[&str] = &[
     "shared_buffers",
     "listen_addresses",
@@ -115,19 +121,41 @@ fn cells(line: &str, separator: char) -> Vec<String> {
     cells
 }
 
-/// True for the lines of an option file: each is empty, a comment or a setting, and a known one is among them.
+/// The major version in the file [`VERSION`].
+#[must_use]
+pub fn major_version(lines: &[String]) -> Option<Version> {
+    let [line] = lines else {
+        return None;
+    };
+    Product::PostgreSql.parse_version(line.trim())
+}
+
+/// True for the lines of an option file: each is empty, a comment or a setting of the server, and one is in use or commented
+/// out. In a file with faults it must be one of those that other text hardly names.
 #[must_use]
 pub fn is_option_file(lines: &[String]) -> bool {
-    let is_setting = |line: &String| {
+    let resembles_one = |line: &String| {
         let line = line.trim();
         line.is_empty() || line.starts_with('#') || line.contains('=') || line.contains(' ')
     };
-    let names_one = |line: &String| {
-        let line = line.trim().trim_start_matches('#').trim_start();
-        let name = line.split(|c: char| c == '=' || c.is_whitespace()).next();
-        name.is_some_and(|name| IN_FILES.contains(&name)) && line.contains('=')
+    let is_valid = |line: &String| match setting(line) {
+        Ok(None) => true,
+        Ok(Some((name, _))) => {
+            is_setting(&name) || name.contains('.') || Directive::of(&name).is_some()
+        }
+        Err(_) => false,
     };
-    lines.iter().all(is_setting) && lines.iter().any(names_one)
+    let names_one = |is_known: &dyn Fn(&str) -> bool| {
+        lines.iter().any(|line| {
+            let line = line.trim().trim_start_matches('#').trim_start();
+            let name = line.split(|c: char| c == '=' || c.is_whitespace()).next();
+            name.is_some_and(is_known) && line.contains('=')
+        })
+    };
+    let is_used = |line: &String| matches!(setting(line), Ok(Some(_)));
+    lines.iter().all(resembles_one) && names_one(&|name| IN_FILES.contains(&name))
+        || lines.iter().all(is_valid)
+            && (lines.iter().any(is_used) || names_one(&|name| is_setting(name)))
 }
 
 /// Reads an option file with its includes from `includes`.
@@ -494,6 +522,26 @@ mod tests {
         for text in ["", "max_connections\t100\nsql_mode\t\n", "a,b\nc,d\n"] {
             assert_eq!(dump(&lines(text)), None, "{text}");
             assert!(!is_option_file(&lines(text)), "{text}");
+        }
+        for text in [
+            "# a comment\n",
+            "threads = 16\ntime = 60\n",
+            "[mysqld]\nport = 1\n",
+        ] {
+            assert!(!is_option_file(&lines(text)), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_option_file_is_recognised_by_any_of_its_settings() {
+        for text in [
+            "autovacuum_naptime = 10s\n",
+            "# ours\njit off # c\nmy.own_setting = 3\n",
+            "include_dir 'conf.d'\n",
+            "#effective_cache_size = 4GB\n",
+            "shared_buffers = 1GB\nwith a fault\n",
+        ] {
+            assert!(is_option_file(&lines(text)), "{text}");
         }
     }
 

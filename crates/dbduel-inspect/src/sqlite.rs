@@ -13,6 +13,9 @@ use super::text::{self, TextError};
 /// PRAGMAs that every SQLite has. `sqlite_version` is no PRAGMA; a dump has it when it was queried.
 const OWN: &[&str] = &["journal_mode", "synchronous", "page_size"];
 
+/// Precedes a statement in a pasted session of the client.
+const PROMPT: &str = "sqlite> ";
+
 /// The PRAGMAs in a dump; `None` when these lines are not SQLite's.
 #[must_use]
 pub fn dump(lines: &[String]) -> Option<Texts> {
@@ -62,8 +65,10 @@ pub fn is_script(lines: &[String]) -> bool {
 
 /// The PRAGMAs that a script sets, in their order.
 ///
+/// A PRAGMA without a value is a refused line.
+///
 /// # Errors
-/// When it cannot be read, or a PRAGMA in it has no value.
+/// When it cannot be read.
 pub fn script(path: &Path) -> Result<Settings, TextError> {
     let lines = text::lines(path)?;
     let mut found = Settings {
@@ -76,10 +81,9 @@ pub fn script(path: &Path) -> Result<Settings, TextError> {
                 continue;
             }
             let Some((name, value)) = setting(statement) else {
-                let shown: String = statement.chars().take(40).collect();
-                let why =
-                    format!("`{shown}` sets nothing: write `PRAGMA name = value;`, on one line");
-                return Err(TextError::at(path, index + 1, why));
+                let why = "sets nothing: write `PRAGMA name = value;`, on one line";
+                found.refuse(path, index + 1, column, statement, why);
+                continue;
             };
             found.settings.push(Setting {
                 name,
@@ -96,9 +100,10 @@ pub fn script(path: &Path) -> Result<Settings, TextError> {
 /// The statements of a line without its comment, each with its column, from 1.
 fn statements(line: &str) -> Vec<(usize, &str)> {
     let line = line.split("--").next().unwrap_or_default();
-    let mut start = 0;
+    let statements = line.strip_prefix(PROMPT).unwrap_or(line);
+    let mut start = line.len() - statements.len();
     let mut found = Vec::new();
-    for part in line.split(';') {
+    for part in statements.split(';') {
         let indent = part.len() - part.trim_start().len();
         let column = line[..start + indent].chars().count() + 1;
         found.push((column, part.trim()));
@@ -208,11 +213,16 @@ mod tests {
             ("synchronous", Some("normal"), 2, 26),
         ];
         assert_eq!(found, expected);
-        std::fs::write(&path, "PRAGMA journal_mode=WAL;\nPRAGMA synchronous;\n").unwrap();
-        let error = script(&path).unwrap_err().to_string();
-        assert!(
-            error.contains("line 2") && error.contains("sets nothing"),
-            "{error}"
-        );
+        // A session of the client, with its answer.
+        let text = "sqlite> PRAGMA journal_mode=WAL;\nwal\nsqlite> PRAGMA synchronous;\n2\n";
+        std::fs::write(&path, text).unwrap();
+        assert!(is_script(&lines(text)));
+        let found = script(&path).unwrap();
+        assert_eq!((found.settings[0].line, found.settings[0].column), (1, 9));
+        let [refused] = found.refused.as_slice() else {
+            panic!("{:?}", found.refused);
+        };
+        assert!(refused.place.ends_with("open.sql:3:9"), "{refused:?}");
+        assert!(refused.why.contains("sets nothing"), "{refused:?}");
     }
 }

@@ -74,7 +74,7 @@ pub struct OpenOrder {
     pub workload: Workload,
     /// Connections to open: the largest number of clients of any slice.
     pub clients: u32,
-    /// Retries of a transaction after a deadlock or a lock timeout.
+    /// Retries of a transaction after a conflict with another client.
     pub retries: u32,
     /// Deadline for connecting all clients, seconds.
     pub connect_s: f64,

@@ -7,10 +7,11 @@ use dbduel_driver::mock_server::Role;
 use dbduel_driver::{Credentials, Dialect, TlsMode};
 use dbduel_load::monotonic;
 use dbduel_load::order::{Answer, Order, SliceOrder, Tick};
+use dbduel_record::plan::Parameters;
 use dbduel_testkit::mock::{PROMPT, act, error, mock, scripted};
 use dbduel_wire::server::Answer as Reply;
 use dbduel_workloads::fill::{self, FillError, FillWatch, Place};
-use dbduel_workloads::parameters;
+use dbduel_workloads::{Workload, parameters};
 
 use crate::support::valve::Valve;
 use crate::support::{Load, SLICE_MAX_S, ok_in, open_order, slice_order};
@@ -267,12 +268,62 @@ fn a_server_without_tls_is_refused_where_tls_is_required() {
     load.end();
 }
 
+/// The workload's parameters with so many tables of 100 rows.
+fn small_tables(tables: u64) -> (&'static dyn Workload, Parameters) {
+    let workload = dbduel_workloads::find("oltp-read-only").expect("it exists");
+    let given = [("tables", tables), ("table_size", 100)]
+        .map(|(name, value)| (name.to_owned(), value.into()));
+    let parameters = parameters::resolve(workload, &given.into()).expect("they are its own");
+    (workload, parameters)
+}
+
+#[test]
+fn a_server_that_requires_primary_keys_is_told_by_its_setting_and_keeps_no_table() {
+    let (workload, parameters) = small_tables(2);
+    let credentials = Credentials::default();
+    for (code, sqlstate, setting) in [
+        (1173, b"42000", "`innodb_force_primary_key` = OFF"),
+        (3750, b"HY000", "`sql_require_primary_key` = OFF"),
+    ] {
+        let mut is_tried = false;
+        // The statements before the second table is created; the loop finds their number.
+        for answers in 0..12 {
+            let mut acts = vec![act(0, Reply::Proper); answers];
+            acts.push(act(0, error(code, sqlstate)));
+            acts.extend(vec![act(0, Reply::Proper); 20]);
+            let (_directory, server) = scripted(acts);
+            let place = Place {
+                dialect: Dialect::MySql,
+                address: &server.address(),
+                credentials: &credentials,
+                tls: &TlsMode::Off,
+                database: "dbduel",
+                connections: 1,
+                deadline: PROMPT,
+            };
+            let outcome = fill::fill(workload, &parameters, &place, 1, &FillWatch::default());
+            let heard = server.heard();
+            let is_second = |sql: &String| sql.starts_with("CREATE TABLE sbtest2");
+            if !heard.get(answers).is_some_and(is_second) {
+                continue;
+            }
+            is_tried = true;
+            let error = outcome.unwrap_err();
+            assert!(error.to_string().contains(setting), "{error}");
+            assert!(!error.is_resumable());
+            let dropped = |name: &str| {
+                let mut after = heard[answers + 1..].iter();
+                after.any(|sql| sql.starts_with("DROP TABLE") && sql.contains(name))
+            };
+            assert!(dropped("sbtest1") && dropped("dbduel_filling"), "{heard:?}");
+        }
+        assert!(is_tried);
+    }
+}
+
 #[test]
 fn work_on_tables_whose_server_falls_silent_is_given_up() {
-    let workload = dbduel_workloads::find("oltp-read-only").unwrap();
-    let given =
-        [("tables", 1), ("table_size", 100)].map(|(name, value)| (name.to_owned(), value.into()));
-    let parameters = parameters::resolve(workload, &given.into()).unwrap();
+    let (workload, parameters) = small_tables(1);
     let silent_after = |answers: usize| {
         let mut acts = vec![act(0, Reply::Proper); answers];
         acts.push(act(0, Reply::Stall));

@@ -10,7 +10,8 @@ use dbduel_driver::mock_server::Role;
 use dbduel_driver::{Credentials, TlsMode};
 use dbduel_load::order::{Answer, Order, SliceOrder};
 use dbduel_record::plan::Parameters;
-use dbduel_testkit::mock::mock;
+use dbduel_testkit::mock::{act, error, mock, scripted};
+use dbduel_wire::server::Answer as Reply;
 use dbduel_workloads::fill::{FillError, FillReport, FillWatch, Place, fill};
 use dbduel_workloads::parameters;
 
@@ -95,6 +96,34 @@ fn functions_that_are_named_are_classes_of_their_own() {
     assert!(writes.abs_diff(others) <= 8, "{classes:?}");
     assert!(read_statements.abs_diff(reads) <= 4, "{classes:?}");
     assert!(write_statements.abs_diff(2 * writes) <= 8, "{classes:?}");
+}
+
+/// Of a class that is no conflict, such as a unique violation under serializable isolation.
+#[test]
+fn an_error_after_which_a_script_restarts_its_event_is_a_retry_and_no_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "function thread_init() con = sysbench.sql.driver():connect() end\n\
+                function event() con:query('INSERT INTO t VALUES (1)') end";
+    let given = given_text(text, &folder, &[("ignore_errors", "1062")]);
+    let (_directory, server) = scripted(vec![
+        act(0, Reply::Proper),
+        act(0, Reply::Proper),
+        act(0, error(1062, b"23000")),
+        act(0, Reply::Proper),
+    ]);
+    let mut load = opened(&server.address(), &given, 1);
+    let order = SliceOrder {
+        guard_s: 0.0,
+        drain_s: 60.0,
+        until_halted: false,
+        ..slice_order(1, 0.3)
+    };
+    let slice = load.slice_until_ok(&order, 11);
+    load.end();
+    let counts = &slice.classes[0].counts;
+    assert_eq!(counts.failed, 0, "{counts:?}");
+    assert!(counts.retries > 0, "{counts:?}");
+    assert!(slice.errors.iter().all(|error| error.is_conflict));
 }
 
 #[test]

@@ -57,7 +57,8 @@ fn is_near(compare: Compare, one: &Value, two: &Value) -> bool {
         Compare::Within(share) => {
             numbers().is_some_and(|(a, b)| (a - b).abs() <= share * a.abs().max(b.abs()))
         }
-        Compare::WhereBoth => numbers().is_some_and(|(a, b)| a == 0.0 || b == 0.0),
+        // The other side may have a word: "until the next checkpoint".
+        Compare::WhereBoth => [one, two].iter().any(|value| value.number() == Some(0.0)),
         Compare::Ratio(ratio) => {
             numbers().is_some_and(|(a, b)| a.min(b) > 0.0 && a.max(b) <= ratio * a.min(b))
         }

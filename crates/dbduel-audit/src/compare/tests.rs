@@ -5,7 +5,7 @@ use dbduel_record::event::Severity;
 use super::Outcome;
 use crate::evidence::Connection;
 use crate::finding::FindingKind;
-use crate::tests::{finding, server, two, with};
+use crate::tests::{finding, says, server, two, with};
 use crate::{Case, Grade, audit};
 
 #[test]
@@ -196,4 +196,36 @@ fn the_load_s_connections_are_compared_where_they_were_seen() {
         (found.kind, found.favours.as_deref()),
         (FindingKind::ClientSide, Some("a"))
     );
+}
+
+/// Of any product, and beside one whose loss no time bounds.
+#[test]
+fn no_time_between_flushes_is_compared_with_a_server_that_syncs_every_commit() {
+    let weak = [
+        ("mysql-8.0.33", ("innodb_flush_log_at_trx_commit", "2")),
+        ("mariadb-10.11.5", ("innodb_flush_log_at_trx_commit", "0")),
+        ("postgresql-17.11", ("synchronous_commit", "off")),
+        ("sqlite-3.54.1", ("synchronous", "OFF")),
+    ];
+    for (recorded, _) in weak {
+        let synced = server("on", recorded);
+        for (other, setting) in weak {
+            let lazy = with(server("off", other), &[setting]);
+            let audit = audit(&Case::of(vec![synced.clone(), lazy]));
+            let case = format!("{recorded} and {other}");
+            assert!(says(&audit, "commit.level"), "{case}");
+            assert!(!says(&audit, "commit.loss_window"), "{case}");
+        }
+    }
+    // Both lose commits, for other times.
+    let [one, two] = ["1", "5"].map(|seconds| {
+        let weak = ("innodb_flush_log_at_trx_commit", "2");
+        with(
+            server(seconds, "mysql-8.0.33"),
+            &[weak, ("innodb_flush_log_at_timeout", seconds)],
+        )
+    });
+    let audit = audit(&Case::of(vec![one, two]));
+    let found = finding(&audit, "commit.loss_window");
+    assert!(found.claim.contains("`1` 1 s, `5` 5 s"), "{}", found.claim);
 }

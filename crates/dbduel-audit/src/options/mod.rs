@@ -11,7 +11,9 @@ use dbduel_text::nearest;
 use super::server::Product;
 use super::{postgresql, sqlite};
 pub use recorded::recorded_names;
-use recorded::{Known, is_recorded, known, misspelt, takers, whole_name, whole_names};
+use recorded::{
+    Known, is_recorded, known, misspelt, takers, unlike_its_neighbours, whole_name, whole_names,
+};
 
 /// How a server handles an option in its option file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +29,9 @@ pub enum OptionFate {
     Ignored,
     /// It does not start; the reason is a clause that follows the option's name.
     Refused(String),
+    /// It probably does not start: its series is not recorded, and the nearest recorded ones reject the option. The
+    /// reason is a clause that follows the option's name and says that it is inferred.
+    ProbablyRefused(String),
     /// Unknown: plugins bring options of their own, and not every series is recorded.
     Unknown,
 }
@@ -47,7 +52,7 @@ pub enum OptionForm {
 
 /// What a server of this version does with the option `written` in its option file.
 ///
-/// Follows `my_getopt` of both products: a name may be shortened while it is unambiguous (MySQL before 8.0 and
+/// Follows `my_getopt` of both products: a name may be shortened while it is unambiguous (MySQL before 5.7 and
 /// MariaDB), may have prefixes, and is lower case (but for recent versions of MariaDB).
 #[must_use]
 pub fn option_fate(product: Product, version: Version, written: &str) -> OptionFate {
@@ -113,9 +118,57 @@ pub fn option_fate(product: Product, version: Version, written: &str) -> OptionF
         Known::Refuses => OptionFate::Refused(why_refused(product, version, bare)),
         _ => match misspelt(product, version, bare) {
             Some(near) => OptionFate::Refused(is_none_but(near)),
-            None => OptionFate::Unknown,
+            None => match unlike_its_neighbours(product, version, bare).as_slice() {
+                [] => OptionFate::Unknown,
+                neighbours => OptionFate::ProbablyRefused(format!(
+                    "{}, inferred from {}",
+                    why_refused(product, version, bare),
+                    neighbours.join(" and ")
+                )),
+            },
         },
     }
+}
+
+/// Options whose variable has another name.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("default_character_set", "character_set_server"),
+    ("default_collation", "collation_server"),
+    ("default_time_zone", "time_zone"),
+    ("key_buffer", "key_buffer_size"),
+    ("log_slow_query", "slow_query_log"),
+    ("storage_engine", "default_storage_engine"),
+    ("table_cache", "table_open_cache"),
+    ("transaction_isolation", "tx_isolation"),
+    ("transaction_read_only", "tx_read_only"),
+    ("tx_isolation", "transaction_isolation"),
+    ("tx_read_only", "transaction_read_only"),
+];
+
+/// The variable that shows an option where no variable has the option's name.
+#[must_use]
+pub fn other_name(option: &str) -> Option<&'static str> {
+    let mut names = OTHER_NAMES.iter();
+    names
+        .find(|(name, _)| *name == option)
+        .map(|(_, variable)| *variable)
+}
+
+/// Names by which earlier lines of an option file may have set what `option` sets: the later line counts.
+pub fn other_spellings(option: &str) -> impl Iterator<Item = String> + '_ {
+    const SWITCHES: &[&str] = &["skip_", "disable_", "enable_"];
+    let mut switches = SWITCHES.iter();
+    let bare = switches.find_map(|switch| option.strip_prefix(switch));
+    let bare = bare.unwrap_or(option);
+    let names = OTHER_NAMES.iter().filter(move |(name, variable)| {
+        *variable == bare || *name == bare || other_name(bare) == Some(*variable)
+    });
+    let names = names.flat_map(|(name, variable)| [*name, *variable]);
+    let switched = SWITCHES.iter().map(move |switch| format!("{switch}{bare}"));
+    std::iter::once(bare.to_owned())
+        .chain(names.map(str::to_owned))
+        .chain(switched)
+        .filter(move |name| name != option)
 }
 
 /// Options that each key cache has.
@@ -171,7 +224,7 @@ fn find(product: Product, version: Version, name: &str) -> Found {
         Known::Ignores => return Found::Ignores,
         Known::Refuses | Known::Unknown => {}
     }
-    if !has_classic_getopt(product, version) || name.is_empty() {
+    if !may_be_shortened(product, version) || name.is_empty() {
         return Found::Nothing;
     }
     match longer(product, version, name, Known::Takes).as_slice() {
@@ -186,7 +239,7 @@ fn find(product: Product, version: Version, name: &str) -> Found {
 /// True for the beginning of one option that is accepted without effect. Such options are looked for last, after prefixes too, and
 /// are not known between two recorded servers.
 fn begins_ignored(product: Product, version: Version, name: &str) -> bool {
-    has_classic_getopt(product, version)
+    may_be_shortened(product, version)
         && !name.is_empty()
         && is_recorded(product, version)
         && longer(product, version, name, Known::Ignores).len() == 1
@@ -207,7 +260,12 @@ fn split_prefix(name: &str) -> Option<(&str, &str)> {
         .then_some((prefix, rest))
 }
 
-/// True where names may be shortened and any may follow the name of a key cache.
+/// True where names may be shortened: in MariaDB, and in MySQL before 5.7 (WL#6978, Deprecate unique option prefixes).
+fn may_be_shortened(product: Product, version: Version) -> bool {
+    product == Product::MariaDb || (version.major, version.minor) < (5, 7)
+}
+
+/// True where any name may follow the name of a key cache.
 fn has_classic_getopt(product: Product, version: Version) -> bool {
     product == Product::MariaDb || version.major < 8
 }

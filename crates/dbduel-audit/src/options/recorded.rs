@@ -146,14 +146,10 @@ fn is_of_plugin(product: Product, version: Version, name: &str) -> bool {
 /// before and after it take that option, and none of any age knows the name.
 pub(super) fn misspelt(product: Product, version: Version, name: &str) -> Option<&'static str> {
     let (neighbours, is_of_series) = columns(product, version);
-    let is_shortened = super::has_classic_getopt(product, version)
-        && whole_names(name)
-            .next()
-            .is_some_and(|option| option.starts_with(name));
     // Percona Server has options that no recorded server lists.
     if is_of_series
         || neighbours.len() < 2
-        || is_shortened
+        || is_shortened(product, version, name)
         || product == Product::Percona
         || name.len() < MISSPELT_LENGTH_MIN
         || whole_name(name).is_some()
@@ -167,6 +163,43 @@ pub(super) fn misspelt(product: Product, version: Version, name: &str) -> Option
         .filter(|(_, cells)| neighbours.iter().all(|&at| cells[at] == Known::Takes));
     let (option, _) = taken.find(|(option, _)| damerau_levenshtein(option, name) == 1)?;
     Some(option)
+}
+
+/// The recorded series that a server of an unrecorded one is inferred to be like when it meets an option that none of them
+/// accepts; empty where nothing follows. Beyond the newest recorded series only an option of another server is judged, as new
+/// options are not known; before the oldest none is, as options go.
+pub(super) fn unlike_its_neighbours(product: Product, version: Version, name: &str) -> Vec<String> {
+    let (neighbours, is_of_series) = columns(product, version);
+    let is_newest = !neighbours
+        .iter()
+        .any(|&at| RECORDED.servers[at].1 > version);
+    let has_before = neighbours
+        .iter()
+        .any(|&at| RECORDED.servers[at].1 < version);
+    if is_of_series
+        || !has_before
+        || is_newest && whole_name(name).is_none()
+        || product == Product::Percona
+        || is_shortened(product, version, name)
+        || is_of_plugin(product, version, name)
+        || matches!(known(product, version, name), Known::Takes | Known::Ignores)
+    {
+        return Vec::new();
+    }
+    let series = neighbours.iter().map(|&at| {
+        let (product, version) = RECORDED.servers[at];
+        format!("{product} {}.{}", version.major, version.minor)
+    });
+    series.collect()
+}
+
+/// True for the beginning of an option of whatever server, where names may be shortened.
+fn is_shortened(product: Product, version: Version, name: &str) -> bool {
+    let mut longer = whole_names(name);
+    super::may_be_shortened(product, version)
+        && longer
+            .next()
+            .is_some_and(|option| option != name && option.starts_with(name))
 }
 
 /// True when a server of this series is recorded.

@@ -199,6 +199,7 @@ fn a_misspelt_option_of_a_series_that_is_not_recorded_is_refused() {
         ),
         ("mysql-8.4.8", "innodb-doublewrit", "innodb_doublewrite"),
         ("mysql-5.7.44", "max_conections", "max_connections"),
+        ("mysql-5.7.44", "innodb-doublewrit", "innodb_doublewrite"),
         ("mariadb-10.6.12", "max_connectoins", "max_connections"),
     ] {
         refused(server, written, &format!("did you mean `{meant}`?"));
@@ -206,12 +207,65 @@ fn a_misspelt_option_of_a_series_that_is_not_recorded_is_refused() {
 }
 
 #[test]
+fn a_series_that_is_not_recorded_probably_refuses_what_its_neighbours_refuse() {
+    for (server, written, why) in [
+        (
+            "mysql-8.4.8",
+            "key_buffer",
+            "did you mean `key_buffer_size`?), inferred from MySQL 8.0 and MySQL 9.7",
+        ),
+        (
+            "mysql-5.7.44",
+            "key_buffer",
+            "did you mean `key_buffer_size`?), inferred from MySQL 5.6 and MySQL 8.0",
+        ),
+        (
+            "mysql-5.7.44",
+            "nonsense",
+            "is not an option of this server, inferred from MySQL 5.6 and MySQL 8.0",
+        ),
+        (
+            "mysql-8.4.8",
+            "log_syslog",
+            "inferred from MySQL 8.0 and MySQL 9.7",
+        ),
+        (
+            "mariadb-12.3.1",
+            "innodb_redo_log_capacity",
+            "is an option of MySQL 8.0 to 9.7, inferred from MariaDB 11.8",
+        ),
+    ] {
+        match fate(server, written) {
+            OptionFate::ProbablyRefused(because) => {
+                assert!(because.contains(why), "{server}: {written}: {because}");
+            }
+            other => panic!("{server}: {written}: {other:?}"),
+        }
+    }
+    // Where names may be shortened it stands for one option.
+    for server in ["mysql-5.6.51", "mariadb-10.6.12"] {
+        taken(server, "key_buffer", "key_buffer_size", OptionForm::Plain);
+    }
+    refused("mysql-5.7.44", "timed_mutexes", "of MySQL 5.5 to 5.6");
+}
+
+#[test]
+fn the_later_of_two_names_of_one_option_counts() {
+    let spellings: Vec<String> = other_spellings("skip_log_bin").collect();
+    assert_eq!(spellings, ["log_bin", "disable_log_bin", "enable_log_bin"]);
+    let spellings: Vec<String> = other_spellings("table_open_cache").collect();
+    assert!(spellings.contains(&"table_cache".to_owned()));
+    assert!(!spellings.contains(&"table_open_cache".to_owned()));
+}
+
+#[test]
 fn what_is_not_certain_is_not_refused() {
     for (server, option) in [
         ("mysql-8.0.33", "validate_password.policy"),
         ("mysql-8.0.33", "rpl_semi_sync_source_enabled"),
-        ("mysql-5.7.44", "nonsense"),
-        ("mysql-5.7.44", "innodb-doublewrit"),
+        ("mysql-5.7.44", "audit_log_policy"),
+        ("mysql-5.1.73", "innodb_page_cleaners"),
+        ("mysql-9.8.0", "nonsense"),
         ("percona-8.0.33", "innodb_show_locks_held"),
         ("mariadb-12.3.1", "innodb_page_cleaner"),
         ("mariadb-10.11.19", "rocksdb_block_cache_size"),

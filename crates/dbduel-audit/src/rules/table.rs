@@ -108,7 +108,7 @@ pub const RULES: &[Rule] = &[
     servers("R41", "P25", "Processors, threads and storage decide what a limit or a thread count means.", disclosure::missing_host),
     server("R45", "I", Performance, "Counters restart at zero with the server; unread ones are lost.", general::counters_lost),
     server("R43", "P13", Performance, "An audit plugin writes or counts every statement.", general::watching_plugins),
-    server("R44", "D3", Durability, "Without doublewrite and atomic writes a power cut can tear pages.", torn_pages::no_doublewrite),
+    server("R44", "D3", Durability, "A torn page is repaired from a copy only: doublewrite buffer, full-page image or journal.", torn_pages::unprotected),
     server("R49", "D1", Durability, "A commit that is lost in a power cut was not durable.", power_cut::disproved),
     servers(REFUSED_OPTION_FILE, "I", "A server cannot have run with an option file that it refuses.", option_file::refused),
     servers("R47", "I", "An included file may change any setting.", option_file::incomplete),

@@ -9,12 +9,15 @@ mod notation;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use dbduel_text::Version;
+use dbduel_text::{Version, shortened};
 
 use super::classes::{Class, Weight};
 use super::expression::Expression;
 use super::server::{Product, Servers};
 use super::value::Value;
+
+/// Most characters shown of a value: a server may have one of megabytes.
+const SHOWN_CHARACTERS: usize = 2000;
 
 const FILES: &[&str] = &[
     include_str!("../../data/durability.toml"),
@@ -136,7 +139,7 @@ impl Fact {
             (Value::Number(bytes), "bytes") => show_bytes(*bytes),
             (Value::Number(1.0), "threads") => "1 thread".to_owned(),
             (Value::Number(_), unit) if !unit.is_empty() => format!("{value} {unit}"),
-            _ => value.to_string(),
+            _ => shortened(&value.to_string(), SHOWN_CHARACTERS).into_owned(),
         }
     }
 }
@@ -237,6 +240,21 @@ mod tests {
     use super::notation::parse;
     use super::*;
     use crate::expression;
+
+    #[test]
+    fn the_readme_has_the_number_of_facts_to_the_nearest_ten() {
+        // The others are single variables, which are compared by name.
+        let facts = FILES.iter().map(|file| file.matches("[[fact]]\n").count());
+        let number = (facts.sum::<usize>() + 5) / 10 * 10;
+        for (page, said) in [
+            ("README.md", format!("about {number} facts")),
+            ("README.zh-CN.md", format!("约 {number} 项")),
+        ] {
+            let path = format!("{}/../../{page}", env!("CARGO_MANIFEST_DIR"));
+            let text = std::fs::read_to_string(path).unwrap();
+            assert!(text.contains(&said), "{page}: `{said}`");
+        }
+    }
 
     #[test]
     fn the_tables_parse_and_no_fact_stands_twice() {

@@ -72,6 +72,7 @@ impl Settings {
             place: format!("{}:{line}:{column}", path.display()),
             why: format!("`{shown}` {why}"),
             option: shown,
+            is_inferred: false,
         });
     }
 
@@ -177,6 +178,14 @@ pub fn evidence(
         });
         if let Err(why) = taken {
             evidence.refused.push(setting.refused(why));
+        } else if fate == FileSettingFate::Unknown
+            && let OptionFate::ProbablyRefused(why) = option_fate(product, version, &setting.name)
+        {
+            let why = format!("`{}` {why}", setting.name);
+            evidence.refused.push(RefusedOption {
+                is_inferred: true,
+                ..setting.refused(why)
+            });
         }
     }
     if product == Product::PostgreSql
@@ -189,6 +198,7 @@ pub fn evidence(
                 place: evidence.source.clone(),
                 option: name.to_owned(),
                 why,
+                is_inferred: false,
             },
         });
     }
@@ -207,6 +217,7 @@ impl Setting {
             place: self.place(),
             option: self.name.clone(),
             why,
+            is_inferred: false,
         }
     }
 }

@@ -1,3 +1,6 @@
+use dbduel_audit::Case;
+use dbduel_record::event::Severity;
+
 use super::*;
 
 fn files(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -281,6 +284,39 @@ fn what_no_server_takes_is_kept_with_its_place() {
         assert!(refused.place.ends_with(&place), "{refused:?}");
         assert!(refused.why.contains(expected), "{refused:?}");
         assert_eq!(server.asked.len(), 1, "what is not taken was not asked for");
+    }
+}
+
+#[test]
+fn what_the_nearest_recorded_series_reject_is_a_doubt_that_says_inferred() {
+    for (line, is_refused) in [
+        ("key_buffer=16M", true),
+        ("key_buffer_size=16M", false),
+        ("rocksdb_block_cache_size=1G", false),
+    ] {
+        let directory = files(&[("my.cnf", &format!("[mysqld]\n{line}\n"))]);
+        let (product, version) = (Some(Product::MySql), version("8.4.8"));
+        let settings = read_in(directory.path(), product, version).unwrap();
+        let server = evidence("a", &settings, product, version, Machine::default()).unwrap();
+        let refused: Vec<bool> = server.refused.iter().map(|one| one.is_inferred).collect();
+        assert_eq!(refused, vec![true; usize::from(is_refused)], "{line}");
+        let case = Case::of(vec![
+            server.clone(),
+            ServerEvidence {
+                name: "b".to_owned(),
+                ..server
+            },
+        ]);
+        let audit = dbduel_audit::audit(&case);
+        let mut found = audit.findings.iter();
+        let found = found.find(|one| one.rule == "R46");
+        assert_eq!(found.is_some(), is_refused, "{line}");
+        if let Some(found) = found {
+            assert_eq!(found.severity, Severity::Doubt);
+            assert!(found.claim.contains("probably rejects"), "{}", found.claim);
+            assert!(found.claim.contains("inferred from"), "{}", found.claim);
+            assert!(audit.findings.iter().all(|one| one.rule != "R17"));
+        }
     }
 }
 

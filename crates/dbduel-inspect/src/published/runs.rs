@@ -11,7 +11,7 @@ use super::names::{Moment, NO_OWNER, is_repeat, moment, owner_of, server_of, ver
 use super::server_files::ServerFiles;
 use crate::dump::{self, Content};
 use crate::includes::Includes;
-use crate::text;
+use crate::{postgresql, text};
 
 /// Depth limit of folders.
 const DEPTH_MAX: usize = 6;
@@ -117,7 +117,11 @@ impl Reading {
             return Ok(None);
         }
         let known_runs = self.runs.len();
-        let (files, folders) = without_included(path, self.list(path)?);
+        let (files, mut folders) = without_included(path, self.list(path)?);
+        // Below a data directory of PostgreSQL lie its tables.
+        if path.join(postgresql::VERSION).is_file() {
+            folders.clear();
+        }
         let mut servers: Vec<(String, Whole)> = Vec::new();
         let (own, mut beside) = by_owner(files);
         let own = self.of_one_run(own);

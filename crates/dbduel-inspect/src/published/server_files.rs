@@ -23,7 +23,7 @@ pub struct ServerFiles {
     schema: Option<String>,
     error_log: Option<String>,
     option_files: Vec<PathBuf>,
-    /// Settings of `SET PERSIST`, which follow the option file.
+    /// Settings of `SET PERSIST` or ALTER SYSTEM, which follow the option file.
     persisted: Vec<Setting>,
     /// Hints on product and version, from version files and folder names, the nearest first.
     hints: Vec<Hint>,
@@ -177,7 +177,7 @@ impl ServerFiles {
         (product, version)
     }
 
-    /// The option file with the most settings for this server, with its includes and the settings of `SET PERSIST`.
+    /// The option file with the most settings for this server, with its includes and the persisted settings.
     fn option_file(&self, server: Hint, includes: &Includes) -> Result<Option<Settings>> {
         let mut best: Option<Settings> = None;
         for path in &self.option_files {

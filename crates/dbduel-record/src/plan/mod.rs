@@ -339,7 +339,8 @@ pub struct Limits {
     pub statement_s: f64,
     /// Longest time to load one dataset, seconds.
     pub dataset_s: f64,
-    /// Maximum number of retries of a transaction after a deadlock or a lock timeout.
+    /// Maximum number of retries of a transaction after a conflict: a deadlock, a serialization failure, a changed record, a
+    /// lock timeout.
     pub transaction_retries: u32,
     /// Maximum number of restarts of a dead server in one run.
     pub server_restarts: u32,

@@ -1,6 +1,6 @@
 //! Why a fill failed.
 
-use dbduel_driver::{ConnectError, QueryError};
+use dbduel_driver::{ConnectError, Dialect, QueryError};
 
 use super::LoadMethodChoice;
 use super::checkpoint;
@@ -90,10 +90,24 @@ pub enum FillError {
         method: LoadMethodChoice,
     },
     /// The workload does not support the server's dialect.
-    #[error("workload `{workload}` has no statements for PostgreSQL")]
+    #[error("workload `{workload}` has no statements for {}", .dialect.product())]
     Dialect {
         /// The workload.
         workload: &'static str,
+        /// The server's dialect.
+        dialect: Dialect,
+    },
+    /// The server requires a primary key in every table, and a table of the workload has none.
+    #[error(
+        "table `{table}` has no primary key, and the server requires one in every table (server error {code}); set `{setting}` = OFF on the server"
+    )]
+    PrimaryKey {
+        /// The table.
+        table: String,
+        /// The server's error number.
+        code: u32,
+        /// The setting that requires it.
+        setting: &'static str,
     },
     /// The server's dialect does not support a parameter.
     #[error(transparent)]
@@ -121,4 +135,22 @@ pub enum FillError {
         /// The deadline.
         seconds: f64,
     },
+}
+
+impl FillError {
+    /// True when the same command can complete the fill once the cause is gone. The other errors say what to do instead.
+    #[must_use]
+    pub fn is_resumable(&self) -> bool {
+        !matches!(
+            self,
+            FillError::Exists { .. }
+                | FillError::Unfinished { .. }
+                | FillError::InProgress { .. }
+                | FillError::EarlierConnections { .. }
+                | FillError::NoMethod { .. }
+                | FillError::Dialect { .. }
+                | FillError::PrimaryKey { .. }
+                | FillError::Parameter(_)
+        )
+    }
 }

@@ -86,7 +86,8 @@ pub struct FillReport {
 /// interrupted attempt at the same content is resumed.
 ///
 /// # Errors
-/// [`FillError`]; tables may then exist in part: another attempt resumes, and [`clear`] drops them.
+/// [`FillError`]; tables may then exist in part: another attempt resumes, and [`clear`] drops them. Of an error that is
+/// not [resumable](FillError::is_resumable) a first attempt leaves none.
 pub fn fill(
     workload: &dyn Workload,
     parameters: &Parameters,
@@ -132,6 +133,7 @@ fn fill_tables(
     if !workload.speaks(place.dialect) {
         return Err(FillError::Dialect {
             workload: workload.name(),
+            dialect: place.dialect,
         });
     }
     check_dialect(workload, place.dialect, parameters)?;

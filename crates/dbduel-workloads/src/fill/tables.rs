@@ -39,7 +39,13 @@ pub(super) fn prepare(
                 }
                 done.push(take_over(connection, table)?);
             }
-            Err(error) => return Err(error),
+            Err(error) => {
+                let error = without_primary_key(error);
+                if !is_begun && !error.is_resumable() {
+                    forsake(connection, &tables[..index])?;
+                }
+                return Err(error);
+            }
             Ok(()) => {
                 checkpoint::forget(connection, table).map_err(FillError::Together)?;
                 done.push(Done::default());
@@ -56,7 +62,25 @@ pub(super) fn exists(table: &Table, database: &str) -> FillError {
     }
 }
 
-/// Drops what was created before a table of that name was found.
+/// The error of a CREATE TABLE, with the setting that refuses a table without a primary key.
+fn without_primary_key(error: FillError) -> FillError {
+    let FillError::Statement { table, source } = error else {
+        return error;
+    };
+    let (code, setting) = match (source.class(), source.code()) {
+        // ER_REQUIRES_PRIMARY_KEY, with which MariaDB answers.
+        (Some(ErrorClass::NoPrimaryKey), Some(code @ 1173)) => (code, "innodb_force_primary_key"),
+        (Some(ErrorClass::NoPrimaryKey), Some(code)) => (code, "sql_require_primary_key"),
+        _ => return FillError::Statement { table, source },
+    };
+    FillError::PrimaryKey {
+        table,
+        code,
+        setting,
+    }
+}
+
+/// Drops what was created before a table that cannot be created.
 fn forsake(connection: &mut Connection, created: &[Table]) -> Result<(), FillError> {
     for table in created {
         let sql = introspection::drop_if_exists(connection.dialect(), &table.name);

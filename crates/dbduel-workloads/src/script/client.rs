@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dbduel_client::tally::Class;
 use dbduel_client::{Begin, Client, ClientContext};
-use dbduel_driver::{ClientConnection, LostError, StatementError};
+use dbduel_driver::{ClientConnection, ErrorClass, LostError, ServerError, StatementError};
 use dbduel_lua::{Context, Event, Resume, RetryDeadline, ScriptError, Session};
 
 use super::settings::{Server, classes, find, settings, written_options};
@@ -114,7 +114,7 @@ impl Client for ScriptClient {
                     self.resume = Some(resume);
                     return Err(match (self.session.take_lost(), error) {
                         (Some(lost), _) => lost.into(),
-                        (None, Some(error)) => error.into(),
+                        (None, Some(error)) => to_be_retried(error),
                         (None, None) => ended("asked for a restart without an error"),
                     });
                 }
@@ -189,6 +189,12 @@ fn script(error: &ScriptError) -> StatementError {
         why: error.message(),
     }
     .into()
+}
+
+/// An error after which the script asks for its event again, as one that is retried.
+fn to_be_retried(error: ServerError) -> StatementError {
+    let class = ErrorClass::Conflict;
+    StatementError::Server(ServerError { class, ..error })
 }
 
 fn ended(what: &str) -> StatementError {

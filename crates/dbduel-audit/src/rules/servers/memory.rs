@@ -3,6 +3,7 @@
 use dbduel_text::percent;
 
 use super::{Contender, Hit};
+use crate::durability_summary::FULLY_DURABLE;
 use crate::table::show_bytes;
 use crate::value::Value;
 
@@ -64,9 +65,13 @@ pub fn envelope(contender: &Contender<'_>) -> Option<Hit> {
             Hit::new(what, "Check the unit.").from(contender, &["innodb_log_buffer_size"]),
         );
     }
+    // It is of no effect while every commit is synced.
+    let is_synced = contender
+        .number("commit.level")
+        .is_some_and(|level| level >= FULLY_DURABLE);
     let timeout = server
         .number("innodb_flush_log_at_timeout")
-        .filter(|&seconds| seconds > 1.0)?;
+        .filter(|&seconds| seconds > 1.0 && !is_synced)?;
     let what = format!("flushes its log in the background only every {timeout} s");
     Some(
         Hit::new(what, "Set it to 1.")

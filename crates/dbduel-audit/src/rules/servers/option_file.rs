@@ -2,7 +2,7 @@
 
 use dbduel_record::event::Severity;
 
-use crate::evidence::ServerEvidence;
+use crate::evidence::{RefusedOption, ServerEvidence};
 use crate::finding::{Finding, FindingKind, Side, at_most};
 use crate::options::only_product;
 use crate::reading::Read;
@@ -21,18 +21,27 @@ pub fn refused(case: &Case) -> Vec<Finding> {
 }
 
 fn refused_by(server: &ServerEvidence, stage: Stage) -> Finding {
-    let reasons = server.refused.iter().map(|refused| refused.why.clone());
+    // What is certain comes before what is inferred.
+    let mut lines: Vec<&RefusedOption> = server.refused.iter().collect();
+    lines.sort_by_key(|refused| refused.is_inferred);
+    let reasons = lines.iter().map(|refused| refused.why.clone());
     let reasons = at_most(NAMED, reasons).join(", ");
-    let (severity, effect) = if server.is_predicted {
-        (Severity::Void, "")
+    let is_inferred = lines.iter().all(|refused| refused.is_inferred);
+    let verb = if is_inferred {
+        "probably rejects"
     } else {
-        (
+        "rejects"
+    };
+    let (severity, effect) = match (server.is_predicted, is_inferred) {
+        (true, false) => (Severity::Void, ""),
+        (true, true) => (Severity::Doubt, ""),
+        (false, _) => (
             Severity::Doubt,
             "; its variables show that another file was in effect",
-        )
+        ),
     };
     let claim = format!(
-        "`{}` ({} {}) rejects its option file{}: {reasons}{effect}.",
+        "`{}` ({} {}) {verb} its option file{}: {reasons}{effect}.",
         server.name,
         server.product,
         server.version_text,
@@ -42,7 +51,7 @@ fn refused_by(server: &ServerEvidence, stage: Stage) -> Finding {
         Stage::Results => "Publish the option file of the server.",
         Stage::Configuration => "Correct the file, or give its product and version.",
     };
-    let from = server.refused.iter().map(|refused| Read {
+    let from = lines.iter().map(|refused| Read {
         name: refused.place.clone(),
         value: refused.option.clone(),
     });

@@ -447,3 +447,41 @@ fn a_scan_depth_is_recommended_as_a_whole_number() {
         "{depths:?}"
     );
 }
+
+#[test]
+fn what_protects_pages_is_named_for_each_product() {
+    for (recorded, setting, remedy) in [
+        (
+            "mariadb-10.11.5",
+            ("innodb_doublewrite", "0"),
+            "Switch the doublewrite buffer on,",
+        ),
+        (
+            "postgresql-17.11",
+            ("full_page_writes", "off"),
+            "Set full_page_writes = on,",
+        ),
+        (
+            "sqlite-3.54.1",
+            ("journal_mode", "MEMORY"),
+            "Keep the journal on disk (journal_mode = DELETE or WAL),",
+        ),
+    ] {
+        let audit = audit(&two(recorded, &[setting], &[setting]));
+        let found = finding(&audit, "R44");
+        assert!(found.remedy.starts_with(remedy), "{}", found.remedy);
+        let read = &found.evidence[0].from[0].name;
+        assert_eq!(read, setting.0, "{recorded}");
+        assert!(found.why.contains("full-page image"), "{}", found.why);
+    }
+}
+
+#[test]
+fn a_rare_flush_is_reported_only_where_commits_are_not_synced() {
+    let rare = ("innodb_flush_log_at_timeout", "30");
+    let says_it = |level: &str| {
+        let level = ("innodb_flush_log_at_trx_commit", level);
+        says(&audit(&two("mysql-8.0.33", &[], &[rare, level])), "R35")
+    };
+    assert_eq!([says_it("1"), says_it("2")], [false, true]);
+}

@@ -1,4 +1,5 @@
-//! Rules about protection against torn pages: the doublewrite buffer, and devices that write whole pages.
+//! Rules about protection against torn pages: the doublewrite buffer, full-page writes, the journal, and devices that write
+//! whole pages.
 
 use dbduel_record::event::Severity;
 use dbduel_record::facts::Host;
@@ -51,14 +52,24 @@ pub fn atomic_writes(contender: &Contender<'_>) -> Option<Hit> {
     Some(hit)
 }
 
-pub fn no_doublewrite(contender: &Contender<'_>) -> Option<Hit> {
+pub fn unprotected(contender: &Contender<'_>) -> Option<Hit> {
     let protection = contender.fact("torn_page.protection")?.to_string();
     if protection != "none" && protection != "detection only" {
         return None;
     }
+    let (mechanism, setting) = match contender.server().product {
+        Product::PostgreSql => ("Set full_page_writes = on", "full_page_writes"),
+        Product::Sqlite => (
+            "Keep the journal on disk (journal_mode = DELETE or WAL)",
+            "journal_mode",
+        ),
+        Product::MySql | Product::MariaDb | Product::Percona => {
+            ("Switch the doublewrite buffer on", "innodb_doublewrite")
+        }
+    };
     let what = "cannot repair a page torn by a power cut".to_owned();
-    let remedy = "Switch the doublewrite buffer on, or name the device or file system that writes whole pages.";
-    let mut hit = Hit::new(what, remedy).from(contender, &["innodb_doublewrite"]);
+    let remedy = format!("{mechanism}, or name the device or file system that writes whole pages.");
+    let mut hit = Hit::new(what, &remedy).from(contender, &[setting]);
     // A difference between sides is weighed by comparing the fact.
     hit.severity = Some(Severity::Note);
     Some(hit)

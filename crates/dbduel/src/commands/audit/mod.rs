@@ -235,7 +235,7 @@ fn subject(
 ) -> Result<Subject> {
     let product = side.product.map(|name| {
         Product::named(name).with_context(|| {
-            format!("`{name}` is not a known product; write mysql, mariadb, percona or postgresql")
+            format!("`{name}` is not a known product; write mysql, mariadb, percona, postgresql or sqlite")
         })
     });
     let product = product.transpose()?;

@@ -10,7 +10,7 @@ mod page;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use dbduel_driver::address::{Address, ServerAddress};
@@ -18,7 +18,7 @@ use dbduel_driver::cancel::Cancel;
 use dbduel_driver::database;
 use dbduel_driver::executor::policy::threads_among_others;
 use dbduel_driver::{ConnectOptions, Connection, Credentials, Dialect, TlsMode};
-use dbduel_experiment::expand::DATASET_SEED;
+use dbduel_experiment::expand::{DATASET_SEED, TRANSACTION_RETRIES};
 use dbduel_inspect::login;
 use dbduel_lab::busy_poll;
 use dbduel_lab::contest::now_ms;
@@ -54,8 +54,6 @@ const FILL_DEADLINE: Duration = Duration::from_secs(24 * 3600);
 const CONNECT_S: f64 = 60.0;
 /// Longest wait for transactions in flight at the end, seconds.
 const DRAIN_S: f64 = 30.0;
-/// Attempts after the first for a transaction that met a deadlock or a lock timeout.
-const RETRIES: u32 = 10;
 /// Load before the measured part, unless the user or the workload says otherwise.
 const WARM_UP: Duration = Duration::from_secs(5);
 /// Length of the interval that a live line covers, seconds.
@@ -139,6 +137,9 @@ pub fn load(arguments: &Arguments) -> Result<Exit> {
             first.code,
             first.example
         );
+    }
+    if let Some(why) = outcome.document.too_many_failed() {
+        bail!(why);
     }
     Ok(Exit::Done)
 }
@@ -319,12 +320,7 @@ impl Job {
                     "could not fill the tables; without --prepare they are used as they are",
                 )
             }
-            // These say what to do themselves.
-            Err(
-                error @ (FillError::Unfinished { .. }
-                | FillError::InProgress { .. }
-                | FillError::EarlierConnections { .. }),
-            ) => Err(error).context("could not fill the tables"),
+            Err(error) if !error.is_resumable() => Err(error).context("could not fill the tables"),
             Err(error) => Err(error).with_context(|| {
                 format!("could not fill the tables of database `{database}`; {RESUME}")
             }),
@@ -401,7 +397,7 @@ impl Job {
             database: self.database.clone(),
             workload: workload.clone(),
             clients: self.clients,
-            retries: RETRIES,
+            retries: TRANSACTION_RETRIES,
             connect_s: CONNECT_S,
         })?;
         let order = SliceOrder {
@@ -416,9 +412,10 @@ impl Job {
             seed: self.seed,
         };
         console::status_line(&page::live_header(self.arrival));
+        let mut opens: Option<Instant> = None;
         let ended = process.slice(
             order,
-            |_| {},
+            |at| opens = Some(at),
             |tick: &Tick| {
                 console::status_line(&page::live(tick, self.arrival));
                 match interrupt::urgency() {
@@ -444,7 +441,10 @@ impl Job {
                 counted: Some(answer),
             } => (answer, Some(why)),
             SliceEnd::Lost { why, counted: None } => {
-                bail!("the server was lost before the measured part began: {why}")
+                bail!(
+                    "the server was lost {}: {why}",
+                    uncounted(opens, Instant::now())
+                )
             }
         };
         let setup = outcome::Setup {
@@ -467,6 +467,18 @@ impl Job {
     }
 }
 
+/// When a load without counts was lost, given the instant at which the measured part begins.
+fn uncounted(opens: Option<Instant>, now: Instant) -> String {
+    let measured = opens.and_then(|opens| now.checked_duration_since(opens));
+    match measured {
+        Some(measured) => format!(
+            "{} into the measured part, and its counts with it",
+            duration(measured.as_secs_f64())
+        ),
+        None => "before the measured part began".to_owned(),
+    }
+}
+
 /// Writes the durability log.
 fn keep_commits(path: &Path, ranges: Vec<CommitRange>) -> Result<()> {
     let at_ms = now_ms();
@@ -476,4 +488,20 @@ fn keep_commits(path: &Path, ranges: Vec<CommitRange>) -> Result<()> {
         .collect();
     fs::write(path, to_csv(&rows)?)
         .with_context(|| format!("could not write the durability log `{}`", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_is_placed_before_or_within_the_measured_part() {
+        let opens = Instant::now();
+        let before = "before the measured part began";
+        assert_eq!(uncounted(None, opens), before);
+        let later = opens + Duration::from_secs(1);
+        assert_eq!(uncounted(Some(later), opens), before);
+        let said = uncounted(Some(opens), later);
+        assert!(said.starts_with("1 s into the measured part"), "{said}");
+    }
 }

@@ -1,7 +1,10 @@
 //! Results of a load: the JSON document, from which the terminal summary is made.
 
+use std::cmp::Reverse;
+
 use anyhow::{Result, anyhow};
-use dbduel_judge::classes::ErrorCode;
+use dbduel_audit::finding::at_most;
+use dbduel_judge::classes::{ErrorCode, FAILED_VOID};
 use dbduel_lab::contest::now_ms;
 use dbduel_load::monotonic;
 use dbduel_load::order::{ErrorCount, SliceAnswer, Tick};
@@ -10,10 +13,14 @@ use dbduel_record::latency::{self, Interval, Packed};
 use dbduel_record::order_entry;
 use dbduel_record::plan::{Arrival, Workload};
 use dbduel_record::rows::{ALL_CLASSES, TransactionCounts, error_name};
+use dbduel_text::{counts, percent};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::NAME;
+
+/// Errors that a message about failed transactions names.
+const ERRORS_NAMED: usize = 3;
 
 /// Raised when a field of the document changes its name or meaning; new fields do not raise it.
 const SCHEMA_VERSION: u32 = 2;
@@ -92,6 +99,33 @@ pub struct Document {
     pub client: Client,
     /// The series, warm-up included.
     pub ticks: Vec<Tick>,
+}
+
+impl Document {
+    /// What to say when more transactions failed than a contest could have a verdict on; `None` otherwise.
+    pub fn too_many_failed(&self) -> Option<String> {
+        let TransactionCounts { ok, failed, .. } = self.total.counts;
+        let share = ratio(failed as f64, (ok + failed) as f64);
+        if share <= FAILED_VOID {
+            return None;
+        }
+        let mut errors: Vec<&ErrorCode> = self.errors.iter().collect();
+        errors.sort_by_key(|error| Reverse(error.count));
+        let named = errors.iter().map(|error| {
+            let count = counts::things(error.count, "time");
+            format!("{} {count}: {}", error.code, error.example)
+        });
+        let named = at_most(ERRORS_NAMED, named);
+        Some(format!(
+            "{} of the transactions failed ({} of {}, limit {}; {}); the figures cover the rest. Use more rows or fewer \
+             clients, or remove the cause that the server's log names.",
+            percent::of(share),
+            counts::of(failed),
+            counts::of(ok + failed),
+            percent::of(FAILED_VOID),
+            named.join("; ")
+        ))
+    }
 }
 
 /// Figures of a transaction class.
@@ -479,6 +513,32 @@ pub(super) mod tests {
             assert_eq!((queries.rows_per_second, queries.required), (None, None));
             assert_eq!(document.work_done, None);
         }
+    }
+
+    #[test]
+    fn a_share_of_failed_transactions_above_the_limit_is_a_failure_with_its_errors() {
+        let outcome = |failed: u64| {
+            let errors = [(1205, failed), (1213, 3 * failed)];
+            let failing = SliceAnswer {
+                classes: vec![class("only", 1000 - failed, failed, 500)],
+                errors: errors
+                    .map(|(code, count)| ErrorCount {
+                        code,
+                        is_conflict: true,
+                        count,
+                        example: format!("example of {code}"),
+                    })
+                    .into(),
+                ..answer()
+            };
+            let outcome = Outcome::of(setup(), failing, false, None).unwrap();
+            outcome.document.too_many_failed()
+        };
+        assert_eq!(outcome(10), None);
+        let why = outcome(20).unwrap();
+        let expected = "2 % of the transactions failed (20 of 1,000, limit 1 %; 1213 60 times: example of 1213; 1205 20 times: \
+             example of 1205)";
+        assert!(why.starts_with(expected), "{why}");
     }
 
     #[test]

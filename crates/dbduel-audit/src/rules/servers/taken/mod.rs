@@ -10,9 +10,10 @@ use dbduel_record::event::Severity;
 
 use super::{Contender, Hit};
 use crate::evidence::ServerEvidence;
-use crate::options::{OptionFate, OptionForm, option_fate};
+use crate::options::{OptionFate, OptionForm, option_fate, other_name};
+use crate::server::Product;
 use crate::table::table;
-use crate::value::Value;
+use crate::value::{Value, variable_name};
 use meaning::is_taken;
 
 /// A requested setting that is not in effect.
@@ -24,14 +25,20 @@ pub struct NotTaken<'a> {
     pub complaint: String,
 }
 
-/// Requested settings that are not in effect; empty when the server's variables were not read.
+/// Requested settings that are not in effect, without those that the server probably rejects; empty when the server's
+/// variables were not read.
 #[must_use]
 pub fn not_taken(server: &ServerEvidence) -> Vec<NotTaken<'_>> {
     if server.variables.is_empty() {
         return Vec::new();
     }
+    let is_refused = |name: &str| {
+        let mut refused = server.refused.iter();
+        refused.any(|one| one.is_inferred && variable_name(&one.option) == name)
+    };
     let asked = server.asked.iter();
     asked
+        .filter(|(name, _)| !is_refused(name))
         .filter_map(|(name, asked)| {
             Some(NotTaken {
                 name,
@@ -96,21 +103,6 @@ enum Effective<'a> {
     NotThere,
 }
 
-/// Options whose variable has another name.
-const OTHER_NAMES: &[(&str, &str)] = &[
-    ("default_character_set", "character_set_server"),
-    ("default_collation", "collation_server"),
-    ("default_time_zone", "time_zone"),
-    ("key_buffer", "key_buffer_size"),
-    ("log_slow_query", "slow_query_log"),
-    ("storage_engine", "default_storage_engine"),
-    ("table_cache", "table_open_cache"),
-    ("transaction_isolation", "tx_isolation"),
-    ("transaction_read_only", "tx_read_only"),
-    ("tx_isolation", "transaction_isolation"),
-    ("tx_read_only", "transaction_read_only"),
-];
-
 fn effective<'a>(server: &'a ServerEvidence, name: &str) -> Effective<'a> {
     let value = |name: &str| server.variables.get(name).map(String::as_str);
     if let Some(shown) = value(name) {
@@ -120,11 +112,8 @@ fn effective<'a>(server: &'a ServerEvidence, name: &str) -> Effective<'a> {
     if let Some(shown) = of_prefix("skip_").or_else(|| of_prefix("disable_")) {
         return Effective::Opposite(shown);
     }
-    let other = OTHER_NAMES
-        .iter()
-        .find(|(option, _)| *option == name)
-        .and_then(|(_, variable)| value(variable));
-    if let Some(shown) = of_prefix("enable_").or(other) {
+    let other = || other_name(name).and_then(value);
+    if let Some(shown) = of_prefix("enable_").or_else(other) {
         return Effective::Shown(shown);
     }
     if is_no_variable(server, name) || server.is_predicted && table().is_unrecorded(name) {
@@ -136,8 +125,25 @@ fn effective<'a>(server: &'a ServerEvidence, name: &str) -> Effective<'a> {
             (Some(shown), OptionForm::Plain | OptionForm::On) => Effective::Shown(shown),
             (_, OptionForm::Bound) | (None, _) => Effective::NoVariable,
         },
-        OptionFate::Ignored | OptionFate::Refused(_) | OptionFate::Unknown => Effective::NotThere,
+        OptionFate::Unknown if is_custom(server, name) => Effective::NoVariable,
+        OptionFate::Ignored
+        | OptionFate::Refused(_)
+        | OptionFate::ProbablyRefused(_)
+        | OptionFate::Unknown => Effective::NotThere,
     }
+}
+
+/// True for a custom setting of PostgreSQL (`my.own_setting`), which the server keeps and SHOW ALL does not list. The settings of a
+/// loaded extension are listed, so one that is missing among them does not exist.
+fn is_custom(server: &ServerEvidence, name: &str) -> bool {
+    let Some((class, _)) = name.split_once('.') else {
+        return false;
+    };
+    let is_of_class = |variable: &String| {
+        let rest = variable.strip_prefix(class);
+        rest.is_some_and(|rest| rest.starts_with('.'))
+    };
+    server.product == Product::PostgreSql && !server.variables.keys().any(is_of_class)
 }
 
 /// Options that act at start and are no variables.
@@ -186,6 +192,7 @@ fn is_no_variable(server: &ServerEvidence, name: &str) -> bool {
 mod tests {
     use super::*;
     use crate::Defaults;
+    use crate::predict::set_option;
 
     fn server(name: &str, variables: &[(&str, &str)]) -> ServerEvidence {
         let mut server = Defaults::of(name).unwrap().evidence("a").unwrap();
@@ -247,6 +254,52 @@ mod tests {
         ] {
             taken(mysql, (option, "x"), ("version", "5.6.24"));
         }
+    }
+
+    /// Predictions, in which an option without a variable of its name must change the variable that it stands for.
+    #[test]
+    fn what_a_file_sets_under_another_name_is_taken() {
+        for (recorded, option, value, variable, shown) in [
+            (
+                "mariadb-10.11.19",
+                "table_cache",
+                "4000",
+                "table_open_cache",
+                "4000",
+            ),
+            (
+                "mysql-5.6.24",
+                "transaction-read-only",
+                "1",
+                "tx_read_only",
+                "ON",
+            ),
+            ("postgresql-17.11", "my.own_setting", "3", "jit", "on"),
+        ] {
+            let mut server = server(recorded, &[]);
+            set_option(&mut server, option, Some(value)).unwrap();
+            assert_eq!(not_taken(&server), [], "{recorded}: {option}");
+            assert_eq!(server.variables[variable], shown, "{recorded}: {option}");
+        }
+        let mut server = server("mariadb-10.11.19", &[]);
+        for (option, value) in [("table_cache", "300"), ("table_open_cache", "400")] {
+            set_option(&mut server, option, Some(value)).unwrap();
+        }
+        set_option(&mut server, "skip-log-bin", None).unwrap();
+        set_option(&mut server, "log-bin", Some("bin")).unwrap();
+        assert_eq!(not_taken(&server), [], "the later line counts");
+    }
+
+    #[test]
+    fn a_custom_setting_does_not_exist_only_in_the_class_of_a_loaded_extension() {
+        let asked = ("auto_explain.log_mni_duration", "1");
+        taken("postgresql-17.11", asked, ("jit", "on"));
+        lost(
+            "postgresql-17.11",
+            asked,
+            &[("auto_explain.log_min_duration", "-1")],
+            "auto_explain.log_mni_duration = 1 does not exist",
+        );
     }
 
     #[test]

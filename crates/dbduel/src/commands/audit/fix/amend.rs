@@ -135,7 +135,8 @@ fn amended(text: &str, settings: &[RemedySetting]) -> Result<String> {
 }
 
 /// The table of a contender's settings, created if missing, and true when each setting has its own line, so that a
-/// comment can precede it.
+/// comment can precede it. A new one is written as `settings.NAME = VALUE`, beside which the examples that `dbduel init`
+/// leaves in comments can be uncommented; a table of its own would be a second definition.
 fn settings_of<'d>(
     document: &'d mut DocumentMut,
     contender: &str,
@@ -150,12 +151,14 @@ fn settings_of<'d>(
         let empty = if is_inline {
             Item::Value(Value::InlineTable(InlineTable::new()))
         } else {
-            Item::Table(Table::new())
+            let mut lines = Table::new();
+            lines.set_dotted(true);
+            Item::Table(lines)
         };
         contender.insert("settings", empty);
     }
     let settings = contender.get_mut("settings")?;
-    let has_lines = settings.as_table().is_some_and(|table| !table.is_dotted());
+    let has_lines = settings.is_table();
     Some((settings.as_table_like_mut()?, has_lines))
 }
 
@@ -252,9 +255,24 @@ mod tests {
                     # Added by `dbduel audit --fix`, so that the contenders are equal.\n\
                     innodb_flush_method = \"O_DIRECT\"\ninnodb_doublewrite = 1\n# last word\n\n\
                     [contenders.a]\nserver = \"mariadb-10.1\"\nsettings = { skip_log_bin = 1, sync_binlog = 1 }\n\n\
-                    [contenders.c]\nlike = \"a\"\n\n[contenders.c.settings]\n\
+                    [contenders.c]\nlike = \"a\"\n\
                     # Added by `dbduel audit --fix`, so that the contenders are equal.\n\
-                    innodb_io_capacity = 300\n\n[workload]\nname = \"x\"\n";
+                    settings.innodb_io_capacity = 300\n\n[workload]\nname = \"x\"\n";
         assert_eq!(amended(text, &settings).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_commented_example_can_be_uncommented_beside_added_settings() {
+        let text = "[contenders.a]\nserver = \"mysql-5.6\"\n# settings.innodb_io_capacity = 200\n\n[workload]\nname = \"x\"\n";
+        let settings = [
+            setting("a", "sync_binlog", "1"),
+            setting("a", "innodb_doublewrite", "1"),
+        ];
+        let amended = amended(text, &settings).unwrap();
+        assert_eq!(amended.matches(MARK).count(), 1, "{amended}");
+        let uncommented = amended.replace("# settings.", "settings.");
+        let document: DocumentMut = uncommented.parse().unwrap();
+        let own = document["contenders"]["a"]["settings"].as_table_like();
+        assert_eq!(own.unwrap().len(), 3, "{uncommented}");
     }
 }
