@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use dbduel_judge as judge;
-use dbduel_nats::{Nats, Objects};
+use dbduel_nats::{Nats, Objects, StoredObject};
 use dbduel_record::Record;
 use dbduel_report::words;
-use dbduel_server::{clear_unfinished, unfinished};
+use dbduel_server::{clear_unfinished, create_folder, unfinished};
 use serde::{Deserialize, Serialize};
 
 use super::cell::short;
 use super::pack;
+use super::status::UnreadableEntry;
 
 const STORE: &str = "dbduel-records";
 /// Fewest digits that name a record.
@@ -82,6 +83,21 @@ impl Packed {
     }
 }
 
+/// A record of the archive; others may store objects there too.
+fn archived(object: StoredObject) -> Result<Archived, UnreadableEntry> {
+    match serde_json::from_str(&object.about) {
+        Ok(index) => Ok(Archived {
+            index,
+            digest: object.name,
+            bytes: object.bytes,
+        }),
+        Err(error) => Err(UnreadableEntry {
+            name: object.name,
+            why: format!("its line of the index cannot be parsed: {error}"),
+        }),
+    }
+}
+
 fn index_line(dir: &Path) -> Result<IndexLine> {
     let record = Record::open(dir)?;
     let (summary, _) = judge::summarise(&record);
@@ -132,18 +148,28 @@ impl<'n> RecordArchive<'n> {
         Ok(self.store.put(&packed.digest, &packed.file, &about)?)
     }
 
-    /// The index.
+    /// The index, and objects of the store that are no records, which are left out.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn list(&self) -> Result<Vec<Archived>> {
-        let objects = self.store.list()?;
-        let line = |object: dbduel_nats::StoredObject| Archived {
-            index: serde_json::from_str(&object.about).unwrap_or_default(),
-            digest: object.name,
-            bytes: object.bytes,
-        };
-        Ok(objects.into_iter().map(line).collect())
+    pub fn list(&self) -> Result<(Vec<Archived>, Vec<UnreadableEntry>)> {
+        let listing = self.store.list()?;
+        let mut unreadable: Vec<UnreadableEntry> = listing
+            .unreadable
+            .into_iter()
+            .map(|why| UnreadableEntry {
+                name: "an object of the archive".to_owned(),
+                why,
+            })
+            .collect();
+        let mut records = Vec::new();
+        for object in listing.objects {
+            match archived(object) {
+                Ok(record) => records.push(record),
+                Err(entry) => unreadable.push(entry),
+            }
+        }
+        Ok((records, unreadable))
     }
 
     /// The one record whose digest, or that of its manifest, begins with `digits`.
@@ -159,7 +185,7 @@ impl<'n> RecordArchive<'n> {
             let manifest = one.index.manifest.as_ref();
             one.digest.starts_with(digits) || manifest.is_some_and(|own| own.starts_with(digits))
         };
-        let mut meant = self.list()?.into_iter().filter(is_meant);
+        let mut meant = self.list()?.0.into_iter().filter(is_meant);
         match (meant.next(), meant.next()) {
             (Some(one), None) => Ok(one),
             (None, _) => bail!(
@@ -188,8 +214,7 @@ impl<'n> RecordArchive<'n> {
         if place.exists() {
             return Ok(false);
         }
-        fs::create_dir_all(into)
-            .with_context(|| format!("could not create `{}`", into.display()))?;
+        create_folder(into).with_context(|| format!("could not create `{}`", into.display()))?;
         clear_unfinished(into);
         // Unpacked beside its place and renamed, so that a folder with the final name is whole.
         let staging = unfinished(into, short(digest));
@@ -212,5 +237,29 @@ impl<'n> RecordArchive<'n> {
         );
         pack::unpack(&packed, &record)?;
         Ok(fs::rename(&record, place)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_without_an_index_line_is_no_record() {
+        let object = |about: &str| StoredObject {
+            name: "abc".to_owned(),
+            bytes: 5,
+            about: about.to_owned(),
+        };
+        let line = serde_json::to_string(&IndexLine::default()).unwrap();
+        let record = archived(object(&line)).unwrap();
+        assert_eq!((record.digest.as_str(), record.bytes), ("abc", 5));
+        for garbage in ["", "{", "[]"] {
+            let refused = archived(object(garbage)).unwrap_err();
+            assert!(
+                refused.to_string().starts_with("left out `abc`: "),
+                "{refused}"
+            );
+        }
     }
 }

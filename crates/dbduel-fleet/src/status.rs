@@ -1,8 +1,9 @@
 //! Status of a fleet: campaigns, queue, agents, failures.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -29,6 +30,23 @@ pub struct FleetStatus {
     pub left_s: Option<f64>,
     /// Cells that failed for good, and failed attempts of cells without a result.
     pub failures: Vec<CellFailure>,
+    /// Entries that cannot be parsed, which are left out.
+    pub unreadable: Vec<UnreadableEntry>,
+}
+
+/// An entry of the fleet, or an object of its archive, that cannot be parsed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UnreadableEntry {
+    /// Its key, or the name of the object.
+    pub name: String,
+    /// The reason.
+    pub why: String,
+}
+
+impl fmt::Display for UnreadableEntry {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "left out `{}`: {}", self.name, self.why)
+    }
 }
 
 /// The cells of a campaign.
@@ -70,6 +88,8 @@ pub struct Ledger {
     pub cells: BTreeMap<String, CellEntry>,
     /// Results, by the keys of their cells.
     pub results: BTreeMap<String, CellResult>,
+    /// Entries that cannot be parsed.
+    pub unreadable: Vec<UnreadableEntry>,
     failures: BTreeMap<String, Failure>,
     repeated: BTreeSet<String>,
 }
@@ -78,40 +98,57 @@ impl Ledger {
     /// Reads the entries, of one campaign if it is named.
     ///
     /// # Errors
-    /// When they cannot be read or parsed.
+    /// When they cannot be read.
     pub fn read(fleet: &Fleet<'_>, campaign: Option<&str>) -> Result<Self> {
-        let entries = fleet.entries.all()?;
-        let mut cells: BTreeMap<String, CellEntry> = of_kind(&entries, key::CELL)?;
+        Ok(Self::of(&fleet.entries.all()?, campaign))
+    }
+
+    /// As [`Ledger::read`], of these entries by their keys.
+    fn of(entries: &BTreeMap<String, Vec<u8>>, campaign: Option<&str>) -> Self {
+        let mut unreadable = Vec::new();
+        let mut cells: BTreeMap<String, CellEntry> = of_kind(entries, key::CELL, &mut unreadable);
         cells.retain(|_, cell| campaign.is_none_or(|campaign| cell.campaign == campaign));
         let is_meant = |digest: &String| cells.contains_key(digest);
-        let mut results: BTreeMap<String, CellResult> = of_kind(&entries, key::RESULT)?;
+        let mut results: BTreeMap<String, CellResult> =
+            of_kind(entries, key::RESULT, &mut unreadable);
         results.retain(|digest, _| is_meant(digest));
-        let mut failures: BTreeMap<String, Failure> = of_kind(&entries, key::FAILURE)?;
+        let mut failures: BTreeMap<String, Failure> =
+            of_kind(entries, key::FAILURE, &mut unreadable);
         failures.retain(|digest, _| is_meant(digest));
-        let repeated: BTreeMap<String, CellResult> = of_kind(&entries, key::REPEATED)?;
-        Ok(Ledger {
+        let repeated: BTreeMap<String, CellResult> =
+            of_kind(entries, key::REPEATED, &mut unreadable);
+        Ledger {
             repeated: repeated.into_keys().filter(is_meant).collect(),
             cells,
             results,
+            unreadable,
             failures,
-        })
+        }
     }
 }
 
+/// The entries of one kind, by their digests. Others may write to the bucket too: what cannot be parsed is left out.
 fn of_kind<T: DeserializeOwned>(
     entries: &BTreeMap<String, Vec<u8>>,
     kind: &str,
-) -> Result<BTreeMap<String, T>> {
-    let ours = entries
-        .iter()
-        .filter_map(|(key, value)| Some((key.strip_prefix(kind)?, value)));
-    ours.map(|(digest, value)| {
-        let value = serde_json::from_slice(value).with_context(|| {
-            format!("the entry `{kind}{digest}` of the fleet is not understood")
-        })?;
-        Ok((digest.to_owned(), value))
-    })
-    .collect()
+    unreadable: &mut Vec<UnreadableEntry>,
+) -> BTreeMap<String, T> {
+    let mut parsed = BTreeMap::new();
+    for (key, value) in entries {
+        let Some(digest) = key.strip_prefix(kind) else {
+            continue;
+        };
+        match serde_json::from_slice(value) {
+            Ok(value) => {
+                parsed.insert(digest.to_owned(), value);
+            }
+            Err(error) => unreadable.push(UnreadableEntry {
+                name: key.clone(),
+                why: error.to_string(),
+            }),
+        }
+    }
+    parsed
 }
 
 /// Reads the status of the fleet, of one campaign if it is named.
@@ -139,6 +176,7 @@ pub fn status(fleet: &Fleet<'_>, campaign: Option<&str>) -> Result<FleetStatus> 
         not_queued: open.saturating_sub(counts.messages),
         left_s: left_s(&ledger, &agents),
         failures: failures(&ledger),
+        unreadable: ledger.unreadable,
         agents,
     })
 }
@@ -203,4 +241,57 @@ fn failures(ledger: &Ledger) -> Vec<CellFailure> {
         .filter(|(digest, _)| !ledger.results.contains_key(*digest));
     let attempts = attempts.filter_map(|(digest, one)| failure(digest, &one.last, false));
     final_ones.chain(attempts).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_that_cannot_be_parsed_is_left_out_and_named() {
+        let cell = |digest: &str| CellEntry {
+            digest: digest.to_owned(),
+            campaign: "x".to_owned(),
+            experiment: "duel".to_owned(),
+            label: String::new(),
+            submitted_ms: 0,
+        };
+        let result = CellResult {
+            agent: "one".to_owned(),
+            ended_ms: 1,
+            took_s: 2.0,
+            outcome: CellOutcome::Failed {
+                why: "?".to_owned(),
+            },
+        };
+        let entries: BTreeMap<String, Vec<u8>> = [
+            (
+                key::of(key::CELL, "a"),
+                serde_json::to_vec(&cell("a")).unwrap(),
+            ),
+            (
+                key::of(key::CELL, "b"),
+                serde_json::to_vec(&cell("b")).unwrap(),
+            ),
+            (key::of(key::CELL, "c"), b"garbage".to_vec()),
+            (
+                key::of(key::RESULT, "a"),
+                serde_json::to_vec(&result).unwrap(),
+            ),
+            (key::of(key::RESULT, "b"), b"{}".to_vec()),
+        ]
+        .into();
+        let ledger = Ledger::of(&entries, Some("x"));
+        assert_eq!(ledger.cells.keys().collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(ledger.results.keys().collect::<Vec<_>>(), ["a"]);
+        let named: Vec<String> = ledger.unreadable.iter().map(ToString::to_string).collect();
+        assert_eq!(named.len(), 2);
+        assert!(named[0].starts_with("left out `cell.c`: "), "{named:?}");
+        assert!(named[1].starts_with("left out `result.b`: "), "{named:?}");
+        let counted = campaigns(&ledger, &[]);
+        assert_eq!(
+            (counted[0].cells, counted[0].waiting, counted[0].failed),
+            (2, 1, 1)
+        );
+    }
 }

@@ -15,7 +15,7 @@ mod queue;
 pub use connection::{AddressError, Nats, NatsAddress};
 pub use entries::Entries;
 pub use link::Link;
-pub use objects::{Objects, StoredObject};
+pub use objects::{Listing, Objects, StoredObject};
 pub use questions::{Exchange, Question, Questions};
 pub use queue::{Delivery, Queue, QueueCounts};
 

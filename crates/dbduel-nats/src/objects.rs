@@ -17,6 +17,8 @@ const MOVE_TIMEOUT: Duration = Duration::from_secs(1200);
 const LIST_TIMEOUT: Duration = Duration::from_secs(120);
 /// Space that a store needs for an object beyond its bytes: headers of chunks and the object's own entry.
 const OVERHEAD_BYTES: u64 = 64 << 10;
+/// Most objects that a list leaves out; a connection that only fails must end it.
+const UNREADABLE_MAX: usize = 1000;
 /// Key of an object's description among its metadata.
 const ABOUT: &str = "about";
 
@@ -44,6 +46,15 @@ pub struct StoredObject {
     pub bytes: u64,
     /// Description given when it was stored.
     pub about: String,
+}
+
+/// The objects of a store.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Objects, in the order in which they were stored.
+    pub objects: Vec<StoredObject>,
+    /// Why each of the others cannot be described.
+    pub unreadable: Vec<String>,
 }
 
 impl Nats {
@@ -175,7 +186,7 @@ impl Objects<'_> {
     ///
     /// # Errors
     /// When they cannot be listed within two minutes.
-    pub fn list(&self) -> Result<Vec<StoredObject>, NatsError> {
+    pub fn list(&self) -> Result<Listing, NatsError> {
         let action = format!("list the object store `{}`", self.bucket);
         let listed = async {
             let mut list = self
@@ -183,11 +194,18 @@ impl Objects<'_> {
                 .list()
                 .await
                 .map_err(|error| failed(&action, &error))?;
-            let mut objects = Vec::new();
+            let mut listing = Listing::default();
             while let Some(info) = list.next().await {
-                objects.push(described(info.map_err(|error| failed(&action, &error))?));
+                match info {
+                    Ok(info) => listing.objects.push(described(info)),
+                    // The client does not say which: a message whose text is no description of an object.
+                    Err(error) if listing.unreadable.len() < UNREADABLE_MAX => {
+                        listing.unreadable.push(error.to_string());
+                    }
+                    Err(error) => return Err(failed(&action, &error)),
+                }
             }
-            Ok::<_, NatsError>(objects)
+            Ok::<_, NatsError>(listing)
         };
         self.nats.wait(&action, LIST_TIMEOUT, listed)
     }

@@ -500,6 +500,23 @@ mod tests {
         }
     }
 
+    #[test]
+    fn pages_have_the_download_size_of_the_first_server() {
+        let size = find("mariadb-10.11").unwrap().download_mb.unwrap();
+        for (page, said) in [
+            ("README.md", format!("MariaDB 10.11 (about {size} MB)")),
+            ("README.zh-CN.md", format!("MariaDB 10.11（约 {size} MB）")),
+            (
+                "docs/tutorial/first-duel.md",
+                format!("fetches the server ({size} MB)"),
+            ),
+        ] {
+            let path = format!("{}/../../{page}", env!("CARGO_MANIFEST_DIR"));
+            let text = std::fs::read_to_string(path).unwrap();
+            assert!(text.contains(&said), "{page}: `{said}`");
+        }
+    }
+
     #[track_caller]
     fn check(name: &str, expected: Option<&str>) {
         assert_eq!(find(name).map(|known| known.id), expected, "{name}");

@@ -188,6 +188,16 @@ impl<'a> Tool<'a> {
     }
 }
 
+/// The text as one word of a shell.
+#[must_use]
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@%".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
 /// The last lines of a text without terminal control codes, separated from the preceding sentence; empty when there are
 /// none.
 pub fn quote(text: &str) -> String {
@@ -236,6 +246,13 @@ mod tests {
         Tool::new("sh", "").with(|command| {
             command.arg("-c").arg(script);
         })
+    }
+
+    #[test]
+    fn words_are_words_of_the_shell() {
+        assert_eq!(shell_word("/it's here"), "'/it'\\''s here'");
+        assert_eq!(shell_word("a/duel-1.toml"), "a/duel-1.toml");
+        assert_eq!(shell_word(""), "''");
     }
 
     #[test]

@@ -92,11 +92,45 @@ impl Home {
 /// The folder cannot be created; the text names it.
 pub fn create_private_dir(files: &dyn FileSystem, path: &Path) -> io::Result<()> {
     create_dir_all(files, path, 0o700).map_err(|error| {
+        let why = obstacle(path, error);
         io::Error::new(
-            error.kind(),
-            format!("could not create `{}`: {error}", path.display()),
+            why.kind(),
+            format!("could not create `{}`: {why}", path.display()),
         )
     })
+}
+
+/// Creates a folder and its parents.
+///
+/// # Errors
+/// The folder cannot be created; the text says what is in its place.
+pub fn create_folder(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path).map_err(|error| obstacle(path, error))
+}
+
+/// The error of creating a folder, with what is in its place: of a link that leads nowhere the system only says that the
+/// file exists.
+fn obstacle(path: &Path, error: io::Error) -> io::Error {
+    let is_occupied = matches!(
+        error.kind(),
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory
+    );
+    let mut places = path.ancestors().filter(|_| is_occupied);
+    let Some(place) = places.find(|place| place.symlink_metadata().is_ok()) else {
+        return error;
+    };
+    let why = match place.read_link() {
+        Ok(target) => format!(
+            "`{}` is a link to `{}`, which is not a folder; create that folder, or remove the link",
+            place.display(),
+            target.display()
+        ),
+        Err(_) => format!(
+            "`{}` is not a folder; remove it, or name another place",
+            place.display()
+        ),
+    };
+    io::Error::new(error.kind(), why)
 }
 
 /// Writes a file as [`write_whole_on`] does.
@@ -153,6 +187,32 @@ mod tests {
         }
         clear_unfinished(dir.path());
         assert!(!dead.exists() && ours.exists() && server.exists());
+    }
+
+    #[test]
+    fn what_is_in_the_place_of_a_folder_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let [link, file] = ["link", "file"].map(|name| dir.path().join(name));
+        std::os::unix::fs::symlink("/nonexistent/target", &link).unwrap();
+        fs::write(&file, "").unwrap();
+        let refused = |path: &Path| {
+            let private = create_private_dir(&LocalFiles, path).unwrap_err();
+            let own = create_folder(path).unwrap_err().to_string();
+            assert!(private.to_string().contains(&own), "{private}");
+            own
+        };
+        for path in [link.clone(), link.join("below")] {
+            let said = refused(&path);
+            assert!(
+                said.contains("is a link to `/nonexistent/target`"),
+                "{said}"
+            );
+        }
+        for path in [file.clone(), file.join("below")] {
+            let said = refused(&path);
+            assert!(said.contains("file` is not a folder"), "{said}");
+        }
+        create_folder(&dir.path().join("new/one")).unwrap();
     }
 
     #[test]

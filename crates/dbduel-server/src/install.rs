@@ -112,7 +112,10 @@ pub fn require_path(name: &ServerName, home: &Home) -> Result<()> {
     let is_kept = !source.is_in_place && is_installed(name, home);
     match path_here(source.scheme, locator) {
         Some(path) if !path.exists() && !is_kept => {
-            bail!("there is no server at `{}`", path.display())
+            bail!(
+                "there is no server at `{}`; put one there, or correct the path",
+                path.display()
+            )
         }
         _ => Ok(()),
     }

@@ -34,13 +34,13 @@ mod user_namespace;
 mod variables;
 
 pub use build::Build;
-pub use command::Tool;
+pub use command::{Tool, shell_word};
 pub use copy::{copy_tree, tree_size};
 pub use data_files::file_sizes;
 pub use database_file::{DatabaseFile, SQLITE, id as database_file_id};
 pub use dbduel_text::Version;
 pub use digest::of_file as digests_of_file;
-pub use home::{Home, clear_unfinished, create_private_dir, unfinished};
+pub use home::{Home, clear_unfinished, create_folder, create_private_dir, unfinished};
 pub use name::{Meaning, NameError, ServerName, runs_in_process};
 pub use process::{forked_by, signal_tree};
 pub use products::{
@@ -49,7 +49,7 @@ pub use products::{
 pub use progress::{Progress, ProgressUnit, Silent};
 pub use refusal::{Notice, RefusedSetting};
 pub use reserved::{leaves_folder, reserved};
-pub use sandbox::{DATABASE, RunningServer, Sandbox, StartError, USER, refused_by_lab};
-pub use settings::{Setting, last_mention};
+pub use sandbox::{DATABASE, RunningServer, Sandbox, StartError, USER, refused_by_lab, unwritable};
+pub use settings::{Setting, last_mention, unless_written};
 pub use sources::{Artifact, SOURCES, received_archive};
 pub use unpack::{ENDINGS as ARCHIVE_ENDINGS, unneeded as unneeded_files};

@@ -46,6 +46,18 @@ impl Setting {
     }
 }
 
+/// The settings of the lab that a contender does not set itself.
+pub fn unless_written<'s>(
+    needed: Vec<(&'static str, u32)>,
+    own: &'s [dbduel_record::plan::Setting],
+) -> impl Iterator<Item = Setting> + 's {
+    let is_written = move |name: &str| own.iter().any(|setting| normal_name(&setting.name) == name);
+    let missing = needed
+        .into_iter()
+        .filter(move |(name, _)| !is_written(name));
+    missing.map(|(name, value)| Setting::new(name, Some(&value.to_string())))
+}
+
 /// A name in the form of variables: lower case, underscores.
 pub fn normal_name(name: &str) -> String {
     name.trim().to_ascii_lowercase().replace('-', "_")

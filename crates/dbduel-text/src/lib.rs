@@ -13,8 +13,9 @@ mod visible;
 pub use lists::{joined, joined_texts};
 pub use nearest::nearest;
 pub use numbers::{
-    FIRM_SPACE, NEAR_ONE, bytes, bytes_of, bytes_tick, bytes_unit, duration, large, latency,
-    latency_tick, latency_unit, multiple, number, ratio, trimmed, trimmed_fine, units_kept,
+    FIRM_SPACE, NEAR_ONE, bytes, bytes_of, bytes_tick, bytes_unit, duration, from_to, large,
+    latency, latency_tick, latency_unit, multiple, number, ratio, trimmed, trimmed_fine,
+    units_kept,
 };
 pub use version::Version;
-pub use visible::{ORNAMENTS, escaped_json, visible, visible_inked};
+pub use visible::{ORNAMENTS, escaped_json, shortened, visible, visible_inked};

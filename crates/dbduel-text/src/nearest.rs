@@ -13,14 +13,18 @@ const WHOLES_MAX: usize = 3;
 #[must_use]
 pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let name = plain(name);
-    let limit = (name.chars().count() / 3).clamp(1, EDITS_MAX);
+    let length = name.chars().count();
+    let limit = (length / 3).clamp(1, EDITS_MAX);
     let mut similar: Option<(usize, &str)> = None;
     let mut wholes: Vec<&str> = Vec::new();
     for candidate in candidates {
         let known = plain(candidate);
-        let edits = strsim::damerau_levenshtein(&name, &known);
-        if edits <= limit && similar.is_none_or(|best| (edits, candidate) < best) {
-            similar = Some((edits, candidate));
+        // At least so many edits as the lengths differ; those of a long text take seconds to count.
+        if known.chars().count().abs_diff(length) <= limit {
+            let edits = strsim::damerau_levenshtein(&name, &known);
+            if edits <= limit && similar.is_none_or(|best| (edits, candidate) < best) {
+                similar = Some((edits, candidate));
+            }
         }
         if begins(&known, &name) || ends(&known, &name) || begins(&name, &format!("{known}_")) {
             wholes.push(candidate);

@@ -192,9 +192,24 @@ pub fn multiple(ratio: f64) -> String {
     }
 }
 
+/// The ends of a range as they are shown: `0.62 to 2.08`, and one number where both read alike: `0.19`.
+#[must_use]
+pub fn from_to(first: &str, last: &str) -> String {
+    match first == last {
+        true => first.to_owned(),
+        false => format!("{first} to {last}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_range_whose_ends_read_alike_is_one_number() {
+        assert_eq!(from_to("0.62", "2.08"), "0.62 to 2.08");
+        assert_eq!(from_to("0.19", "0.19"), "0.19");
+    }
 
     #[test]
     fn numbers_are_short_and_readable() {

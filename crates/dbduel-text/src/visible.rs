@@ -40,6 +40,15 @@ pub fn escaped_json(document: String) -> String {
     escaped
 }
 
+/// The text, or its first `characters` and an ellipsis where it has more.
+#[must_use]
+pub fn shortened(text: &str, characters: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(characters) {
+        None => Cow::Borrowed(text),
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+    }
+}
+
 fn replaced(text: &str, length_kept: impl Fn(&str) -> Option<usize>) -> Cow<'_, str> {
     if !text.chars().any(is_unfit) {
         return Cow::Borrowed(text);

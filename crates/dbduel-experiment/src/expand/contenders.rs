@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use dbduel_driver::{SettingError, check_setting};
-use dbduel_record::plan::{Contender, Parameters, Setting, Workload};
-use dbduel_server::{Meaning, ServerName};
+use dbduel_record::plan::{Contender, LoadLevel, Parameters, Setting, Workload};
+use dbduel_server::{Meaning, ServerName, runs_in_process};
 use dbduel_workloads::parameters;
 
 use super::hosts::server_host;
@@ -79,6 +79,34 @@ fn check_sqlite(report: &Report<'_>, settings: &[experiment::Setting]) {
                 SettingError::Value { .. } => &setting.value.span,
             };
             report.add(span, error.to_string());
+        }
+    }
+}
+
+/// Refuses several clients of a SQLite file that its first connection locks for itself: the others would wait for
+/// `busy_timeout` and fail.
+pub(super) fn check_exclusive(
+    report: &Report<'_>,
+    experiment: &Experiment,
+    contenders: &[Contender],
+    levels: &[LoadLevel],
+) {
+    let most = levels.iter().map(|level| level.clients).max();
+    let Some(clients) = most.filter(|&clients| clients > 1) else {
+        return;
+    };
+    for (contender, written) in contenders.iter().zip(&experiment.contenders) {
+        let own = experiment::resolved(&experiment.contenders, written);
+        let exclusive = own.settings.iter().find(|setting| {
+            normalised_name(&setting.name.value) == "locking_mode"
+                && setting.value.value.eq_ignore_ascii_case("exclusive")
+        });
+        if let Some(setting) = exclusive.filter(|_| runs_in_process(&contender.server)) {
+            let message = format!(
+                "with `locking_mode = exclusive` the first client locks the file, so {clients} clients cannot share it; use \
+                 `clients = 1`, or `locking_mode = normal`"
+            );
+            report.add(&setting.value.span, message);
         }
     }
 }

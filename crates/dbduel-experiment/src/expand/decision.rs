@@ -12,6 +12,12 @@ use crate::experiment::{self, Experiment};
 
 /// Simulated sign paths per error probability, enough for a strict confidence to have paths to give up.
 const PATHS_PER_ALPHA: f64 = 40.0;
+/// Limit of the planned blocks of all levels: each is drawn, written to the plan, and read again after every block.
+const BLOCKS_MAX: u64 = 200_000;
+/// Limit of retries of a transaction after a conflict: a deadlock, a serialization failure, a changed record, a lock timeout.
+/// Applications retry until the transaction commits, and under serializable isolation most attempts may conflict; the limit
+/// ends a transaction that never can.
+pub const TRANSACTION_RETRIES: u32 = 100;
 /// Scope of `prove = true`: about a minute for each contender.
 const PROOF: DurabilityProof = DurabilityProof {
     cuts: 10,
@@ -79,6 +85,33 @@ pub(super) fn complete_decision(
     }
 }
 
+/// Refuses a budget with more blocks than a plan can have, which only slices far too short for it make. False when it is
+/// refused.
+pub(super) fn check_blocks(
+    report: &Report<'_>,
+    experiment: &Experiment,
+    schedule: &Schedule,
+    decision: &DecisionRule,
+    levels: usize,
+) -> bool {
+    let blocks = u64::from(decision.blocks_max).saturating_mul(levels as u64);
+    if blocks <= BLOCKS_MAX {
+        return true;
+    }
+    let message = format!(
+        "the budget of {:.0} s holds {} blocks with slices of {} s; a plan has at most {}: use longer slices or a smaller \
+         budget",
+        schedule.budget_s,
+        counts::of(blocks),
+        schedule.slice_s,
+        counts::of(BLOCKS_MAX)
+    );
+    let slice = experiment.schedule.slice.as_ref().map(|slice| &slice.span);
+    let budget = experiment.budget.as_ref().map(|budget| &budget.span);
+    report.add(slice.or(budget).unwrap_or(&(0..0)), message);
+    false
+}
+
 pub(super) fn complete_limits(written: &experiment::Limits) -> Limits {
     let seconds = |duration: Option<std::time::Duration>, default| {
         duration.map_or(default, |d| d.as_secs_f64())
@@ -88,7 +121,7 @@ pub(super) fn complete_limits(written: &experiment::Limits) -> Limits {
         server_stop_s: seconds(written.server_stop, 120.0),
         statement_s: seconds(written.statement, 120.0),
         dataset_s: seconds(written.dataset, 4.0 * 3600.0),
-        transaction_retries: 10,
+        transaction_retries: TRANSACTION_RETRIES,
         server_restarts: 5,
         free_disk_bytes_min: written.free_disk.unwrap_or(256 << 20),
         prove: written

@@ -33,8 +33,8 @@ use dbduel_workloads::script;
 
 use crate::experiment::document::{Report, Troubles};
 use crate::experiment::{self, Experiment, ExperimentFile};
-use contenders::{complete_contender, with_tables};
-use decision::{complete_decision, complete_limits};
+use contenders::{check_exclusive, complete_contender, with_tables};
+use decision::{check_blocks, complete_decision, complete_limits};
 use extras::{
     check_confinement, check_objective, check_proof, check_running_once, complete_injection,
     processors,
@@ -46,6 +46,7 @@ use suite::complete_suite;
 use suite_scripts::with_scripts;
 use workload::{check_clients, check_work, complete_workload};
 
+pub use decision::TRANSACTION_RETRIES;
 pub use extension::{chosen_blocks, least_extension_s, more_blocks};
 pub use extras::same_server;
 pub use long_turns::{LONG_TURNS_SHARE_MAX, LongTurns, long_turns};
@@ -138,6 +139,7 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
         server_cores: processors(&report, &experiment.load.server_cores, surroundings),
         server_io: experiment.load.server_io.as_ref().map(|limit| limit.value),
     };
+    check_exclusive(&report, experiment, &contenders, &levels);
     check_confinement(&report, experiment, &contenders);
     hosts::check_server_hosts(&report, experiment, &contenders, &workload, &levels);
     let hosts = hosts::complete_hosts(&report, experiment, &contenders, &workload, &levels);
@@ -187,9 +189,11 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
             choosing_rounds + rounds.max(decision.blocks_max)
         }
     };
-    let blocks = match schedule.pilot {
-        Some(_) => Vec::new(),
-        None => blocks::draw(seed, contenders.len(), &schedules, rounds),
+    let is_drawn = schedule.pilot.is_none()
+        && check_blocks(&report, experiment, &schedule, &decision, levels.len());
+    let blocks = match is_drawn {
+        true => blocks::draw(seed, contenders.len(), &schedules, rounds),
+        false => Vec::new(),
     };
     let injection = experiment
         .injection
@@ -286,4 +290,74 @@ fn default_question(
     }
     let work = script::file_name(workload).unwrap_or(&workload.name);
     format!("Which is faster on {work}: {}?", names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned(text: &str) -> Result<Plan, Troubles> {
+        let path = Path::new("duel.toml");
+        let surroundings = Surroundings {
+            created: String::new(),
+            fresh_seed: 1,
+            cpus: 2,
+            processors: vec![0, 1],
+            runs_here: false,
+            scripts: ScriptAccess::Confined,
+        };
+        let experiment = &Experiment::parse(path, text)?;
+        let file = ExperimentFile {
+            path,
+            text,
+            experiment,
+        };
+        expand(&file, &surroundings)
+    }
+
+    #[track_caller]
+    fn check_refused(text: &str, part: &str) {
+        let refused = planned(text).unwrap_err().to_string();
+        assert!(refused.contains(part), "{refused}");
+    }
+
+    const PAIR: &str = "[contenders.a]\nserver = \"sqlite\"\n[contenders.b]\nlike = \"a\"\nsettings = { locking_mode = \"EXCLUSIVE\" }\n\
+                        [workload]\nname = \"oltp-point-select\"\n";
+
+    #[test]
+    fn a_budget_of_countless_blocks_is_refused() {
+        let duel = |budget: &str| {
+            format!(
+                "budget = \"{budget}\"\n{PAIR}[load]\nclients = 1\n[schedule]\nslice = \"0.05 s\"\n"
+            )
+        };
+        check_refused(
+            &duel("1000 h"),
+            "duel.toml:12:9: the budget of 3600000 s holds ",
+        );
+        check_refused(
+            &duel("1000 h"),
+            "a plan has at most 200,000: use longer slices",
+        );
+        assert!(planned(&duel("2 h")).unwrap().blocks.len() > 5_000);
+    }
+
+    #[test]
+    fn a_file_that_one_client_locks_has_one_client() {
+        let duel = |clients: u32| format!("{PAIR}[load]\nclients = {clients}\n");
+        assert!(planned(&duel(1)).is_ok());
+        check_refused(&duel(2), "duel.toml:5:29: with `locking_mode = exclusive`");
+        check_refused(&duel(2), "2 clients cannot share it");
+    }
+
+    #[test]
+    fn a_key_among_the_parameters_of_a_workload_is_told_where_it_belongs() {
+        let text = PAIR.replace("[workload]\n", "[workload]\nbudget = \"1 min\"\n");
+        check_refused(&text, "a key `budget` belongs at the top of the file");
+        let text = PAIR.replace("[workload]\n", "[workload]\ntabel_size = 5\n");
+        check_refused(
+            &text,
+            "`dbduel workloads oltp-point-select` lists its parameters",
+        );
+    }
 }

@@ -20,12 +20,11 @@ use super::blocks::permutation;
 use super::schedule::BUDGET_S;
 use super::{Surroundings, counted, expand, product};
 use crate::experiment::document::{Located, Report, Trouble, Troubles};
+use crate::experiment::sweep::CELLS_MAX;
 use crate::experiment::{
     Experiment, ExperimentFile, ServerCores, Setting, SweptFactor, SweptLevel, SweptTarget,
 };
 
-/// Limit of cells of one sweep.
-const CELLS_MAX: usize = 200;
 /// Characters of a cell's levels in the name of its folder.
 const FOLDER_CHARACTERS: usize = 80;
 /// Seeds stay below 2^53, so that every JSON reader keeps all their digits.

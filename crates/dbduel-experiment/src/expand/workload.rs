@@ -5,12 +5,12 @@ use std::path::Path;
 
 use dbduel_record::plan::{LoadLevel, Parameters, Workload};
 use dbduel_workloads::completion::{self, CompletionError};
-use dbduel_workloads::parameters::{self, ScriptAccess};
+use dbduel_workloads::parameters::{self, ParameterSpec, ScriptAccess};
 use dbduel_workloads::script;
 
 use super::contenders::beside;
 use crate::experiment::document::Report;
-use crate::experiment::{self, Experiment, normalised_name};
+use crate::experiment::{self, Experiment, home_of, normalised_name};
 
 /// Load settings from the workload's own configuration.
 #[derive(Default)]
@@ -57,10 +57,20 @@ pub(super) fn complete_workload(
         }
         Err(error) => {
             let (culprit, hint) = match &error {
-                CompletionError::Parameter(error) => (
-                    error.parameter.as_str(),
-                    format!("; `dbduel workloads {name}` lists its parameters"),
-                ),
+                CompletionError::Parameter(error) => {
+                    let culprit = error.parameter.as_str();
+                    let own = workload.parameters();
+                    let is_own = |spec: &ParameterSpec| spec.name == normalised_name(culprit);
+                    let home = match own.iter().any(is_own) {
+                        true => None,
+                        false => home_of(culprit),
+                    };
+                    let hint = match home {
+                        Some(home) => format!("; a key `{culprit}` belongs {home}"),
+                        None => format!("; `dbduel workloads {name}` lists its parameters"),
+                    };
+                    (culprit, hint)
+                }
                 CompletionError::Option { .. } => (completion::OPTIONS, String::new()),
                 _ => (completion::CONFIG, String::new()),
             };

@@ -10,6 +10,9 @@ use super::document::{Located, Report, Section, boolean, describe, integer, stri
 use super::value::{duration_bounds, duration_within, share_within, size};
 use super::{InjectedStops, Injection, Limits, Schedule};
 
+/// Limit of the subjects of a contest, and of the characters of each; variables of servers have at most 80.
+pub(super) const SUBJECTS_MAX: usize = 100;
+const SUBJECT_CHARACTERS_MAX: usize = 200;
 /// Range of epochs: three before the first evaluation, at most a hundred; one is no series.
 const EPOCHS: RangeInclusive<i64> = 3..=100;
 /// Range of the share of its slices that a handicapped server may be stopped.
@@ -152,8 +155,24 @@ pub(super) fn read_about(report: &Report<'_>, root: &Section<'_, '_>) -> Vec<Loc
         report.add(&value.span(), message);
         return Vec::new();
     };
+    if names.len() > SUBJECTS_MAX {
+        let message = format!(
+            "`about` has {} names, at most {SUBJECTS_MAX} are possible; name classes such as \"D3\"",
+            names.len()
+        );
+        report.add(&value.span(), message);
+        return Vec::new();
+    }
     let read = |entry: &toml::Spanned<toml::de::DeValue<'_>>| {
-        let name = string(entry.get_ref()).and_then(|name| check_subject(&name).map(|()| name));
+        let name = string(entry.get_ref()).and_then(|name| {
+            match name.chars().count() > SUBJECT_CHARACTERS_MAX {
+                true => Err(format!(
+                    "{} is too long for a name",
+                    describe(entry.get_ref())
+                )),
+                false => check_subject(&name).map(|()| name),
+            }
+        });
         match name {
             Ok(value) => Some(Located {
                 value,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use dbduel_server::reserved;
+use dbduel_server::{reserved, unwritable};
 use dbduel_text::nearest;
 use dbduel_text::visible;
 use toml::de::DeValue;
@@ -153,10 +153,10 @@ fn read_variants(
 ) -> Vec<(Located<String>, Vec<Located<String>>)> {
     let mut variants = Vec::new();
     for (name, value) in section.entries() {
-        if let Some(reason) = reserved(&name.value, "") {
+        if let Some(reason) = unusable(&name.value, "") {
             report.add(
                 &name.span,
-                format!("`{}` cannot be set: {reason}", name.value),
+                format!("`{}` cannot be set: {reason}", name.value.escape_debug()),
             );
             continue;
         }
@@ -172,7 +172,7 @@ fn read_variants(
         };
         let read = |value: &toml::Spanned<DeValue<'_>>| {
             let text =
-                setting_text(value.get_ref()).and_then(|text| match reserved(&name.value, &text) {
+                setting_text(value.get_ref()).and_then(|text| match unusable(&name.value, &text) {
                     Some(reason) => Err(format!("invalid value: {reason}")),
                     None => Ok(text),
                 });
@@ -225,10 +225,10 @@ fn read_settings(report: &Report<'_>, section: &Section<'_, '_>) -> Vec<Setting>
                 continue;
             }
         };
-        if let Some(reason) = reserved(&name.value, &text) {
+        if let Some(reason) = unusable(&name.value, &text) {
             report.add(
                 &name.span,
-                format!("`{}` cannot be set: {reason}", name.value),
+                format!("`{}` cannot be set: {reason}", name.value.escape_debug()),
             );
             continue;
         }
@@ -241,6 +241,13 @@ fn read_settings(report: &Report<'_>, section: &Section<'_, '_>) -> Vec<Setting>
         });
     }
     settings
+}
+
+/// Why no contender may have a setting, whatever its server; the check of the server's product follows when that is known.
+pub(super) fn unusable(name: &str, value: &str) -> Option<String> {
+    unwritable(name, value)
+        .map(str::to_owned)
+        .or_else(|| reserved(name, value))
 }
 
 /// The text of a setting's value in the configuration file.

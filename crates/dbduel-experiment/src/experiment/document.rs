@@ -7,9 +7,14 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use dbduel_text::nearest;
+use dbduel_text::{nearest, shortened};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+
+use super::{home_of, normalised_name};
+
+/// Most characters shown of a text in the file.
+const SHOWN_CHARACTERS: usize = 100;
 
 /// A value with its byte range in the text.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,6 +86,8 @@ pub struct Report<'t> {
     path: &'t Path,
     text: &'t str,
     troubles: RefCell<Vec<(usize, String)>>,
+    /// Keys of each table that refuses unknown ones.
+    tables: RefCell<Vec<(String, Vec<&'static str>)>>,
 }
 
 impl<'t> Report<'t> {
@@ -91,7 +98,18 @@ impl<'t> Report<'t> {
             path,
             text,
             troubles: RefCell::default(),
+            tables: RefCell::default(),
         }
+    }
+
+    /// Titles of the tables that know `key`, among those that were read.
+    pub(super) fn tables_with(&self, key: &str) -> Vec<String> {
+        let key = normalised_name(key);
+        let tables = self.tables.borrow();
+        let with = tables
+            .iter()
+            .filter(|(_, keys)| keys.iter().any(|known| *known == key));
+        with.map(|(title, _)| title.clone()).collect()
     }
 
     /// Adds an error at `span`.
@@ -279,18 +297,27 @@ impl<'t, 'd> Section<'t, 'd> {
         }
     }
 
-    /// Reports every unknown key, with the nearest known one. Returns false when there was one.
+    /// Reports every unknown key, with the nearest known one and the table that knows it. Returns false when there was
+    /// one.
     pub fn refuse_unknown_keys(&self) -> bool {
         let known = self.known.borrow();
+        let tables = &self.report.tables;
+        tables
+            .borrow_mut()
+            .push((self.title.clone(), known.clone()));
         let mut is_all_known = true;
         for (key, _) in self.table {
             let name = key.get_ref();
             if known.iter().any(|known| known == name) {
                 continue;
             }
-            let hint = match nearest(name, known.iter().copied()) {
-                Some(near) => format!("; did you mean `{near}`?"),
-                None => format!(
+            let hint = match (nearest(name, known.iter().copied()), home_of(name)) {
+                (Some(near), None) => format!("; did you mean `{near}`?"),
+                (Some(near), Some(home)) => {
+                    format!("; did you mean `{near}`? A key `{name}` belongs {home}")
+                }
+                (None, Some(home)) => format!("; it belongs {home}"),
+                (None, None) => format!(
                     "; known here: {}",
                     known
                         .iter()
@@ -313,7 +340,7 @@ impl<'t, 'd> Section<'t, 'd> {
 #[must_use]
 pub fn describe(value: &DeValue<'_>) -> String {
     match value {
-        DeValue::String(text) => format!("the string {text:?}"),
+        DeValue::String(text) => format!("the string {:?}", shortened(text, SHOWN_CHARACTERS)),
         DeValue::Integer(number) => format!("the number {number}"),
         DeValue::Float(number) => format!("the number {number}"),
         DeValue::Boolean(value) => format!("`{value}`"),

@@ -37,6 +37,11 @@ use sweep::read_sweep;
 use value::{duration, share_within};
 use workload::read_workload;
 
+/// Title of the table of an experiment's own keys.
+const TOP: &str = "the experiment";
+/// Every table with a fixed set of keys, empty.
+const TABLES: &str = "[contenders.NAME]\n[load]\n[hosts]\n[suite]\n[schedule]\n[limits]\n[injection]\n[search]\n[attribute]\n";
+
 /// Size limit of an experiment file, bytes; hand-written ones have a few kilobytes.
 pub const EXPERIMENT_BYTES_MAX: u64 = 1 << 20;
 
@@ -360,27 +365,32 @@ impl Experiment {
     pub fn parse(path: &Path, text: &str) -> Result<Self, Troubles> {
         let document = document::parse(path, text)?;
         let report = Report::new(path, text);
-        let root = Section::new(&report, "the experiment", 0..0, document.get_ref());
+        let root = Section::new(&report, TOP, 0..0, document.get_ref());
+        let experiment = Self::read(&report, &root);
+        report.finish(experiment)
+    }
 
+    /// The experiment as far as it can be read; `report` has the errors.
+    fn read(report: &Report<'_>, root: &Section<'_, '_>) -> Self {
         let question = root.get("question", string).map(|question| question.value);
         let horizon = root.get("horizon", |value| share_within(value, 0.0, 0.5));
         let confidence = root.get("confidence", |value| share_within(value, 0.5, 0.9999));
         let budget = root.get("budget", duration);
         let seed = root.get("seed", |value| integer(value, 0..=i64::MAX));
         let baseline = root.get("baseline", string);
-        let about = read_about(&report, &root);
-        let contenders = read_contenders(&report, &root);
-        check_contender_names(&report, &contenders, baseline.as_ref());
+        let about = read_about(report, root);
+        let contenders = read_contenders(report, root);
+        check_contender_names(report, &contenders, baseline.as_ref());
         let suite = root.section("suite");
-        let workload = read_workload(&report, &root, suite.is_some());
+        let workload = read_workload(report, root, suite.is_some());
         let load = root
             .section("load")
-            .map(|section| read_load(&report, &section))
+            .map(|section| read_load(report, &section))
             .unwrap_or_default();
         let hosts = root
             .section("hosts")
-            .and_then(|section| read_hosts(&report, &section));
-        let suite = suite.map(|section| read_suite(&report, &section, &load));
+            .and_then(|section| read_hosts(report, &section));
+        let suite = suite.map(|section| read_suite(report, &section, &load));
         let schedule = root
             .section("schedule")
             .map(|section| read_schedule(&section))
@@ -391,22 +401,22 @@ impl Experiment {
             .unwrap_or_default();
         let injection = root
             .section("injection")
-            .and_then(|section| read_injection(&report, &section));
+            .and_then(|section| read_injection(report, &section));
         let waivers = root
             .section("waivers")
-            .map(|section| read_waivers(&report, &section))
+            .map(|section| read_waivers(report, &section))
             .unwrap_or_default();
         let search = root
             .section("search")
-            .map(|section| read_search(&report, &section, &load))
+            .map(|section| read_search(report, &section, &load))
             .unwrap_or_default();
         let sweep = root
             .section("sweep")
-            .map(|section| read_sweep(&report, &section, &workload, &contenders))
+            .map(|section| read_sweep(report, &section, &workload, &contenders))
             .unwrap_or_default();
         let attribute = root
             .section("attribute")
-            .map(|section| read_attribute(&report, &section));
+            .map(|section| read_attribute(report, &section));
         if let Some(attribute) = attribute.as_ref().filter(|_| !sweep.is_empty()) {
             let message =
                 "[attribute] and [sweep] cannot be combined; divide the difference of one cell";
@@ -427,7 +437,7 @@ impl Experiment {
         }
         root.refuse_unknown_keys();
 
-        report.finish(Self {
+        Self {
             question,
             horizon: horizon.map(|horizon| horizon.value),
             confidence: confidence.map(|confidence| confidence.value),
@@ -447,7 +457,7 @@ impl Experiment {
             search,
             sweep,
             attribute,
-        })
+        }
     }
 
     /// True when a contender has competing variants.
@@ -464,16 +474,22 @@ impl Experiment {
         (!span.is_empty()).then_some(span)
     }
 
-    /// Position of the setting `name` of `contender`, following `like`.
+    /// The contender in the file from which a plan's `contender` is made.
     #[must_use]
-    pub fn setting_span(&self, contender: &str, name: &str) -> Option<std::ops::Range<usize>> {
-        let wanted = normalised_name(name);
+    pub fn written(&self, contender: &str) -> Option<&Contender> {
         // A variant is called by its contender and its values: `mysql [0, 96]`.
         let is_it = |candidate: &&Contender| {
             let rest = contender.strip_prefix(&candidate.name.value);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(" ["))
         };
-        let start = self.contenders.iter().find(is_it)?;
+        self.contenders.iter().find(is_it)
+    }
+
+    /// Position of the setting `name` of `contender`, following `like`.
+    #[must_use]
+    pub fn setting_span(&self, contender: &str, name: &str) -> Option<std::ops::Range<usize>> {
+        let wanted = normalised_name(name);
+        let start = self.written(contender)?;
         let chain = || chain(&self.contenders, start).into_iter();
         let variants = chain().flat_map(|one| one.variants.iter().map(|(name, _)| name));
         let settings = chain().flat_map(|one| one.settings.iter().map(|setting| &setting.name));
@@ -555,4 +571,22 @@ pub fn resolved(contenders: &[Contender], start: &Contender) -> Contender {
 #[must_use]
 pub fn normalised_name(name: &str) -> String {
     name.replace('-', "_").to_lowercase()
+}
+
+/// Where `key` belongs in an experiment, such as `in [load]`; `None` for a key of no table.
+pub(crate) fn home_of(key: &str) -> Option<String> {
+    let path = Path::new("");
+    let document = document::parse(path, TABLES).ok()?;
+    let report = Report::new(path, TABLES);
+    Experiment::read(
+        &report,
+        &Section::new(&report, TOP, 0..0, document.get_ref()),
+    );
+    let titles = report.tables_with(key);
+    let places = titles.into_iter().map(|title| match title.as_str() {
+        TOP => "at the top of the file, before the first table".to_owned(),
+        table => format!("in {table}"),
+    });
+    let places: Vec<String> = places.collect();
+    (!places.is_empty()).then(|| places.join(" or "))
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use dbduel_record::plan::{InjectedStalls, IoLimit};
 
+/// Longest duration, seconds. A year bounds every conversion that follows; no contest lasts that long.
+const LONGEST_S: f64 = 366.0 * 86_400.0;
 /// Limit of polling of a wait. Longer polling takes a processor for replies that are late already.
 const BUSY_POLL_MAX: Duration = Duration::from_millis(100);
 
@@ -42,9 +44,11 @@ pub fn duration(text: &str) -> Result<Duration, String> {
             };
         rest = rest[letters..].trim_start();
     }
-    // A year bounds every conversion that follows; no contest lasts that long.
-    if !(0.0..=366.0 * 86_400.0).contains(&seconds) {
-        return Err(expected());
+    if seconds > LONGEST_S {
+        return Err(format!(
+            "expected at most {} h, a year, found `{text}`",
+            LONGEST_S / 3600.0
+        ));
     }
     Ok(Duration::from_secs_f64(seconds))
 }
@@ -227,6 +231,16 @@ mod tests {
         check_duration("1.5h", 5400.0);
         check_duration("250 ms", 0.25);
         check_duration("1_000 s", 1000.0);
+    }
+
+    #[test]
+    fn what_is_too_long_is_not_called_unreadable() {
+        check_duration("8784 h", LONGEST_S);
+        let endless = format!("{} s", "9".repeat(400));
+        for text in ["8785 h", "99999999999 h", &endless] {
+            let refused = duration(text).unwrap_err();
+            assert!(refused.starts_with("expected at most 8784 h"), "{refused}");
+        }
     }
 
     #[test]

@@ -6,13 +6,12 @@
 use std::borrow::Cow;
 
 use dbduel_record::plan::IoLimit;
-use dbduel_server::reserved;
 use dbduel_text::nearest;
 use dbduel_workloads::script::OPTION;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::contenders::setting_text;
+use super::contenders::{setting_text, unusable};
 use super::document::{Located, Report, Section, describe, string};
 use super::value::{integers, io_limit};
 use super::workload::parameter;
@@ -20,6 +19,8 @@ use super::{
     Contender, ServerCores, SweptFactor, SweptLevel, SweptTarget, Workload, normalised_name,
 };
 
+/// Limit of cells of one sweep, and so of levels of one factor.
+pub(crate) const CELLS_MAX: usize = 200;
 /// Keys of `[load]` that make load levels, which every cell has without a sweep.
 const LOAD_KEYS: [&str; 3] = ["clients", "rate", "arrival"];
 
@@ -159,6 +160,15 @@ fn factor(
         report.add(&value.span(), message);
         return None;
     };
+    if list.len() > CELLS_MAX {
+        let message = format!(
+            "`{}` in [sweep] has {} levels; a sweep has at most {CELLS_MAX} cells; list fewer levels",
+            name.value,
+            list.len()
+        );
+        report.add(&value.span(), message);
+        return None;
+    }
     let mut levels: Vec<Located<SweptLevel>> = Vec::new();
     for entry in list {
         match level(&target, entry.get_ref()) {
@@ -192,7 +202,7 @@ fn level(target: &SweptTarget, value: &DeValue<'_>) -> Result<SweptLevel, String
         SweptTarget::Parameter => parameter(value).map(SweptLevel::Value),
         SweptTarget::Setting { name, .. } => {
             let text = setting_text(value)?;
-            match reserved(name, &text) {
+            match unusable(name, &text) {
                 Some(reason) => Err(format!("it cannot be set: {reason}")),
                 None => Ok(SweptLevel::Value(text.into())),
             }

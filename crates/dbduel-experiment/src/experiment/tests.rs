@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::conduct::SUBJECTS_MAX;
 use super::*;
 
 const GOOD: &str = r#"
@@ -57,6 +58,86 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
     check("clients =", "client =", "13:1", "did you mean `clients`?");
     check("like =", "lik =", "7:1", "did you mean `like`?");
     check("like = \"a\"", "", "6:13", "neither `server` nor `like`");
+}
+
+#[test]
+fn a_key_in_the_wrong_table_is_told_where_it_belongs() {
+    check(
+        "clients =",
+        "budget = \"1 min\"\nclients =",
+        "13:1",
+        "unknown key `budget` in [load]; it belongs at the top of the file, before the first table",
+    );
+    check(
+        "budget",
+        "warm_up = \"1 s\"\nbudget",
+        "2:1",
+        "it belongs in [schedule]",
+    );
+    check(
+        "budget",
+        "server-io = \"9/s\"\nbudget",
+        "2:1",
+        "it belongs in [load]",
+    );
+    check(
+        "like =",
+        "password_file = \"x\"\nthreads = 1\nlike =",
+        "8:1",
+        "it belongs in [load]",
+    );
+    let two = "[search]\nrate = 3\n[load]\narrival = \"poisson\"\nrate = \"search\"\nobjective = \"p99 < 1 s\"\n";
+    check(
+        "[load]\nclients = [1, 16]\n",
+        two,
+        "13:1",
+        "did you mean `rates`? A key `rate` belongs in [load]",
+    );
+    assert_eq!(
+        home_of("load").as_deref(),
+        Some("in [hosts] or at the top of the file, before the first table")
+    );
+    assert_eq!(home_of("table_size"), None);
+}
+
+#[test]
+fn what_is_absurdly_long_is_refused_in_short() {
+    let long = "x".repeat(10_000);
+    let refused = parse(&format!("about = [\"{long}\"]\n{GOOD}"))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        refused.contains("too long for a name") && refused.len() < 300,
+        "{refused}"
+    );
+    let many = "\"D3\", ".repeat(SUBJECTS_MAX + 1);
+    let refused = parse(&format!("about = [{many}]\n{GOOD}"))
+        .unwrap_err()
+        .to_string();
+    assert!(refused.contains("has 101 names, at most 100"), "{refused}");
+    let levels: Vec<String> = (0..100_000).map(|level| level.to_string()).collect();
+    let text = format!(
+        "{}[sweep]\nsettings.sort_buffer_size = [{}]\n",
+        GOOD,
+        levels.join(",")
+    );
+    let refused = parse(&text).unwrap_err().to_string();
+    assert!(
+        refused.contains("has 100000 levels; a sweep has at most 200"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_name_that_no_configuration_can_have_is_refused_for_every_server() {
+    let message = "cannot be set: this is not the name of a setting";
+    check("innodb-doublewrite =", "\"sync\\nport\" =", "5:46", message);
+    check(
+        "settings = { innodb_doublewrite = 0 }",
+        "variants = { \"a b\" = [1, 2] }",
+        "8:14",
+        message,
+    );
 }
 
 #[test]

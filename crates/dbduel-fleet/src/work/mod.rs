@@ -290,9 +290,15 @@ impl<'w> Worker<'w> {
             .fleet
             .entries
             .get(&key::of(key::RESULT, &entry.digest))?;
-        Ok(found
+        let result = found
             .map(|found| serde_json::from_slice(&found))
-            .transpose()?)
+            .transpose();
+        result.with_context(|| {
+            format!(
+                "the result of {} on NATS cannot be parsed; submit it again to replace it",
+                entry.name()
+            )
+        })
     }
 }
 

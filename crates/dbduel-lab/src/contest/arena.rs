@@ -226,9 +226,10 @@ impl Arena {
         self.residents[contender].backend.pid()
     }
 
-    /// Where the contender's server writes its log, for messages.
-    pub fn log_of(&self, contender: usize) -> String {
-        self.residents[contender].backend.log_place()
+    /// The end of a message about the contender: where its server writes its log; empty without a log.
+    pub fn log_hint(&self, contender: usize) -> String {
+        let place = self.residents[contender].backend.log_place();
+        place.map_or_else(String::new, |place| format!("; its log is {place}"))
     }
 
     /// Freezes the active contender and returns all servers.

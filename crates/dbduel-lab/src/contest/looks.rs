@@ -1,30 +1,31 @@
-//! Limits of `--fail-if`: a contest continues until these are decided, too.
+//! Looks at the whole record once the blocks of a level decide: limits of `--fail-if` and doubts about a verdict keep a
+//! contest going.
 
 use anyhow::Result;
 use dbduel_record::Record;
 
 use super::{Contest, LevelStanding};
 
-/// Blocks between two evaluations of the limits, as a share of the complete blocks. An evaluation reads the whole
-/// record; its timing does not matter, since the intervals hold at every moment.
+/// Blocks between two looks, as a share of the complete blocks. A look reads the whole record; its timing does not matter
+/// for limits, since the intervals hold at every moment.
 const LOOK_SHARE: f64 = 0.05;
 
-/// An evaluation of a level's limits.
+/// A look at a level.
 #[derive(Debug, Clone, Copy)]
-pub struct LimitLook {
-    /// Complete blocks that it used.
+pub struct Look {
+    /// Complete blocks that it saw.
     blocks: u32,
     has_open: bool,
 }
 
 impl Contest<'_, '_> {
-    /// Evaluates the limits of a level whose verdicts are settled, when enough blocks have come since the last
-    /// evaluation; before the end (`is_last`) any new block is enough.
+    /// Looks at a level whose blocks decide, when enough blocks have come since the last look; before the end (`is_last`)
+    /// any new block is enough.
     ///
     /// # Errors
     /// When the record cannot be read.
-    pub(super) fn look_at_limits(&mut self, decision: &LevelStanding, is_last: bool) -> Result<()> {
-        if !self.referee.has_limits() || !decision.is_settled() {
+    pub(super) fn look(&mut self, decision: &LevelStanding, is_last: bool) -> Result<()> {
+        if !self.has_questions() || !decision.is_settled() {
             return Ok(());
         }
         let (level, blocks) = (decision.level, decision.blocks_complete);
@@ -40,24 +41,29 @@ impl Contest<'_, '_> {
             return Ok(());
         }
         let record = Record::open(self.config.record)?;
-        let open = self.referee.open_limits(&record, level);
+        let open = self.referee.open_questions(&record, level);
         if last.is_none() && !open.is_empty() {
             let label = self.config.plan.levels[level].label();
             self.config.remark(&format!(
-                "{label}: verdict decided after {blocks} blocks; measuring continues until the limit of {} is decided",
-                open.join(" and of ")
+                "{label}: the blocks decide after {blocks} of them; measuring continues: {}",
+                open.join("; ")
             ));
         }
         let has_open = !open.is_empty();
-        self.progress
-            .looks
-            .insert(level, LimitLook { blocks, has_open });
+        self.progress.looks.insert(level, Look { blocks, has_open });
         Ok(())
     }
 
-    /// True when no limit needs more blocks of a level.
-    pub(super) fn limits_are_decided(&self, level: usize) -> bool {
-        !self.referee.has_limits()
+    /// True when no question needs more blocks of a level.
+    pub(super) fn questions_are_answered(&self, level: usize) -> bool {
+        !self.has_questions()
             || (self.progress.looks.get(&level)).is_some_and(|look| !look.has_open)
+    }
+
+    /// True where a look may keep a level open. Without limits, the many cells of a suite or a search share their time by
+    /// their blocks alone.
+    fn has_questions(&self) -> bool {
+        let plan = &self.config.plan;
+        self.referee.has_limits() || (plan.suite.is_none() && plan.search.is_none())
     }
 }

@@ -19,7 +19,7 @@ use super::board::Phase;
 use super::continuity::{self, LongRounds};
 use super::drains::{self, Lengthened};
 use super::events::ContestEvent;
-use super::limits::LimitLook;
+use super::looks::Look;
 use super::phases::{self, Part};
 use super::slice::{SliceLabel, SliceSoFar};
 use super::turn::{Outcome, TurnPlace};
@@ -60,7 +60,7 @@ pub struct Progress {
     /// Expected time to warm up all contenders: the longest warm-up so far of each, seconds.
     warm_ups_s: f64,
     /// The last evaluation of the open limits of each level.
-    pub(super) looks: BTreeMap<usize, LimitLook>,
+    pub(super) looks: BTreeMap<usize, Look>,
 }
 
 impl Progress {
@@ -125,7 +125,7 @@ impl Contest<'_, '_> {
             }
         }
         for decision in &decisions {
-            self.look_at_limits(decision, true)?;
+            self.look(decision, true)?;
         }
         Ok(self.ending(&decisions))
     }
@@ -141,7 +141,7 @@ impl Contest<'_, '_> {
     fn decide(&mut self, plan: &Plan, level: usize) -> Result<LevelStanding> {
         let rows = &self.progress.rows;
         let decision = self.referee.decide_level(plan, rows, level);
-        self.look_at_limits(&decision, false)?;
+        self.look(&decision, false)?;
         Ok(decision)
     }
 
@@ -243,7 +243,7 @@ impl Contest<'_, '_> {
     pub(super) fn is_settled(&self, level: usize, decision: &LevelStanding) -> bool {
         let plan = self.plan();
         match plan.search {
-            None => decision.is_settled() && self.limits_are_decided(level),
+            None => decision.is_settled() && self.questions_are_answered(level),
             Some(_) => {
                 let Progress { rows, late, .. } = &self.progress;
                 let referee = self.referee;

@@ -59,9 +59,9 @@ impl Contest<'_, '_> {
             if clock::since(since) > patience {
                 let name = &self.config.plan.contenders[contender].name;
                 bail!(
-                    "could not recover `{name}` within {}: {error}; its log is {}",
+                    "could not recover `{name}` within {}: {error}{}",
                     dbduel_text::duration(patience.as_secs_f64()),
-                    self.arena.log_of(contender)
+                    self.arena.log_hint(contender)
                 );
             }
         }
@@ -72,10 +72,10 @@ impl Contest<'_, '_> {
         self.progress.restarts += 1;
         if self.progress.restarts > plan.limits.server_restarts {
             bail!(
-                "`{}` failed again after {} restarts in this run; its log is {}",
+                "`{}` failed again after {} restarts in this run{}",
                 plan.contenders[contender].name,
                 plan.limits.server_restarts,
-                self.arena.log_of(contender)
+                self.arena.log_hint(contender)
             );
         }
         Ok(())

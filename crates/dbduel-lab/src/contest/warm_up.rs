@@ -153,8 +153,8 @@ impl Contest<'_, '_> {
             (SliceEnd::Finished(_), Health::Dead { how: why })
             | (SliceEnd::Lost { why, .. }, _) => {
                 bail!(
-                    "`{name}` failed during its warm-up: {why}; its log is {}",
-                    self.arena.log_of(contender)
+                    "`{name}` failed during its warm-up: {why}{}",
+                    self.arena.log_hint(contender)
                 )
             }
         };

@@ -348,8 +348,8 @@ impl Backend for RemoteServer {
         }
     }
 
-    fn log_place(&self) -> String {
-        format!("on server host `{}`", self.host_name())
+    fn log_place(&self) -> Option<String> {
+        Some(format!("on server host `{}`", self.host_name()))
     }
 
     fn is_elsewhere(&self) -> bool {

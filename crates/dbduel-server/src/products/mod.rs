@@ -256,13 +256,13 @@ fn after_ver(said: &str) -> Option<&str> {
 
 /// Possible file names of a daemon, the preferred one first.
 pub fn daemons() -> Vec<&'static str> {
-    let mut names: Vec<&str> = PRODUCTS
-        .iter()
-        .flat_map(|product| product.layout().daemons)
-        .copied()
-        .collect();
-    // Products of one layout stand beside each other.
-    names.dedup();
+    let mut names: Vec<&str> = Vec::new();
+    for &name in PRODUCTS.iter().flat_map(|product| product.layout().daemons) {
+        // Several products have one layout.
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
     names
 }
 
@@ -318,6 +318,14 @@ mod tests {
                 assert_eq!(names.len(), facts.len(), "a fact stands twice");
             }
         }
+    }
+
+    #[test]
+    fn a_daemon_of_several_products_is_named_once() {
+        let names = daemons();
+        let distinct: BTreeSet<&str> = names.iter().copied().collect();
+        assert_eq!(names.len(), distinct.len(), "{names:?}");
+        assert!(distinct.contains("mysqld") && distinct.contains("postgres"));
     }
 
     #[track_caller]

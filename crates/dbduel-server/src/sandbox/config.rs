@@ -4,7 +4,7 @@ use dbduel_text::Version;
 
 use super::super::products::ServerProduct;
 use super::super::refusal::RefusedSetting;
-use super::super::settings::Setting;
+use super::super::settings::{Setting, normal_name};
 
 /// Refuses settings that cannot be written, that belong to the lab, or that destroy data with this version.
 ///
@@ -33,18 +33,26 @@ pub fn refused_by_lab(
     version: Version,
     product: &dyn ServerProduct,
 ) -> Option<String> {
-    let name = setting.normal_name();
-    let usable = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
-    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(usable) {
-        return Some("this is not the name of a setting".to_owned());
-    }
     let value = setting.value.as_deref().unwrap_or_default();
-    if value.contains(['\n', '\r', '\0']) {
-        return Some("a value must be one line".to_owned());
+    if let Some(why) = unwritable(&setting.name, value) {
+        return Some(why.to_owned());
     }
     product
-        .reserved(&name, value)
+        .reserved(&setting.normal_name(), value)
         .or_else(|| product.forbids(version, setting).map(str::to_owned))
+}
+
+/// Why a setting cannot be a line of a configuration, whatever its server; `None` when it can.
+#[must_use]
+pub fn unwritable(name: &str, value: &str) -> Option<&'static str> {
+    let name = normal_name(name);
+    let usable = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(usable) {
+        return Some("this is not the name of a setting");
+    }
+    value
+        .contains(['\n', '\r', '\0'])
+        .then_some("a value must be one line")
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ use super::throttle::Throttle;
 use super::user_namespace;
 
 pub use account::{Account, DATABASE, USER};
-pub use config::refused_by_lab;
+pub use config::{refused_by_lab, unwritable};
 pub use owner::{Claim, Owner};
 pub use running::RunningServer;
 pub use start::StartError;

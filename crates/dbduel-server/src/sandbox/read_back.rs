@@ -4,9 +4,13 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use dbduel_driver::Connection;
+use dbduel_text::shortened;
 
 use super::super::products::ReadBack;
 use super::start::StartError;
+
+/// Most characters shown of a server's value.
+const FOUND_CHARACTERS: usize = 200;
 
 /// A server that runs with another value of a reserved setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -76,7 +80,7 @@ fn same(name: &'static str, found: &str, expected: &str) -> Result<(), NotOurs> 
     }
     Err(NotOurs {
         name,
-        found: found.to_owned(),
+        found: shortened(found, FOUND_CHARACTERS).into_owned(),
         expected: expected.to_owned(),
     })
 }
@@ -128,5 +132,11 @@ mod tests {
             let wrong = found(&[(name, value)]).unwrap_err();
             assert_eq!((wrong.name, wrong.found.as_str()), (name, value));
         }
+    }
+
+    #[test]
+    fn a_long_value_is_shown_in_part() {
+        let wrong = found(&[("init_file", &"x".repeat(30 << 20))]).unwrap_err();
+        assert!(wrong.to_string().len() < 500);
     }
 }

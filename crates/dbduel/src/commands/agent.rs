@@ -13,6 +13,7 @@ use dbduel_fleet::hosts::service::{self, Service};
 use dbduel_fleet::work::Worker;
 use dbduel_machine::host;
 use dbduel_machine::interrupt::{self, Urgency};
+use dbduel_server::create_folder;
 
 use super::nats::NatsArguments;
 use super::run::clear_leftovers;
@@ -70,7 +71,7 @@ pub fn agent(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
     let nats = arguments.nats.connect(&format!("dbduel agent {name}"))?;
     if arguments.servers.is_some() {
         // The facts of its file system are those of the servers' data.
-        fs::create_dir_all(home.root())
+        create_folder(home.root())
             .with_context(|| format!("could not create `{}`", home.root().display()))?;
     }
     let facts = host::read(home.root());

@@ -69,9 +69,18 @@ pub fn archive(action: &Action) -> Result<Exit> {
     match action {
         Action::Push(arguments) => push(arguments)?,
         Action::List(arguments) => list(arguments)?,
-        Action::Get(arguments) => get(arguments)?,
+        Action::Get(arguments) => return get(arguments),
     }
     Ok(Exit::Done)
+}
+
+/// The records of the archive; names what else is in it.
+fn listed(archive: &RecordArchive<'_>) -> Result<Vec<Archived>> {
+    let (records, unreadable) = archive.list()?;
+    for entry in unreadable {
+        console::status_line(&entry.to_string());
+    }
+    Ok(records)
 }
 
 fn push(arguments: &PushArguments) -> Result<()> {
@@ -110,7 +119,7 @@ fn scratch_folder() -> std::io::Result<PathBuf> {
 
 fn list(arguments: &ListArguments) -> Result<()> {
     let nats = arguments.nats.connect("dbduel archive")?;
-    let mut records = RecordArchive::open(&nats)?.list()?;
+    let mut records = listed(&RecordArchive::open(&nats)?)?;
     if let Some(wanted) = &arguments.find {
         let wanted = wanted.to_lowercase();
         records.retain(|record| line(record).to_lowercase().contains(&wanted));
@@ -151,16 +160,18 @@ fn line(record: &Archived) -> String {
     text
 }
 
-fn get(arguments: &GetArguments) -> Result<()> {
+/// A record that cannot be fetched does not keep the others from it.
+fn get(arguments: &GetArguments) -> Result<Exit> {
     let nats = arguments.nats.connect("dbduel archive")?;
     let archive = RecordArchive::open(&nats)?;
     let mut wanted = Vec::new();
     for digits in &arguments.digests {
         match digits.as_str() {
-            "all" => wanted.extend(archive.list()?),
+            "all" => wanted.extend(listed(&archive)?),
             digits => wanted.push(archive.named(digits)?),
         }
     }
+    let mut exit = Exit::Done;
     for record in wanted {
         // Times as they stand in names of records.
         let stamp: String = record
@@ -171,9 +182,14 @@ fn get(arguments: &GetArguments) -> Result<()> {
             .take(14)
             .collect();
         let name = format!("{stamp}-{}", short(&record.digest));
-        let what = match archive.fetch(&record.digest, &arguments.results, &name)? {
-            true => "fetched",
-            false => "there already",
+        let what = match archive.fetch(&record.digest, &arguments.results, &name) {
+            Ok(true) => "fetched",
+            Ok(false) => "there already",
+            Err(error) => {
+                console::status_line(&format!("{error:#}"));
+                exit = Exit::Environment;
+                continue;
+            }
         };
         let place = arguments.results.join(name);
         console::print(&format!(
@@ -182,5 +198,5 @@ fn get(arguments: &GetArguments) -> Result<()> {
             place.display()
         ))?;
     }
-    Ok(())
+    Ok(exit)
 }

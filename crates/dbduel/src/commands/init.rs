@@ -9,14 +9,15 @@ use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use dbduel_audit::finding::RemedySetting;
 use dbduel_audit::{Fix, fix};
+use dbduel_experiment::ExperimentFile;
 use dbduel_inspect::planned;
 use dbduel_record::Plan;
 use dbduel_record::event::Severity;
-use dbduel_server::{ARCHIVE_ENDINGS, Home, Meaning, ServerName};
+use dbduel_server::{ARCHIVE_ENDINGS, Home, Meaning, ServerName, shell_word};
 use dbduel_workloads::Workload;
 use dbduel_workloads::parameters::{self, ScriptAccess};
 
-use super::run::plan_of;
+use super::run::{audit_command, plan_of, refuse_in_plan};
 use crate::console;
 use crate::exit::Exit;
 use crate::home;
@@ -46,6 +47,9 @@ pub struct Arguments {
 const WORKLOAD: &str = "oltp-read-write";
 /// Default number of connections.
 const CLIENTS: u32 = 16;
+
+/// Most characters of a contender's name; a number that makes it unique may follow.
+const NAME_CHARACTERS: usize = 50;
 
 /// Why no experiment was written.
 #[derive(Debug, thiserror::Error)]
@@ -78,23 +82,56 @@ pub fn init(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
     let path = &arguments.file;
     let bare = experiment(&choice, &[])?;
     // What is written is accepted: the same check as that of `run --plan`.
-    let (_, plan) = plan_of(path, &bare, ScriptAccess::Confined)?;
-    let fix = equalised(&plan, &home::find(home)?)?;
+    let home = home::find(home)?;
+    let plan = accepted(&home, path, &bare)?;
+    let fix = equalised(&plan, &home)?;
     let text = match &fix {
         Some(fix) => experiment(&choice, &fix.settings)?,
         None => bare,
     };
-    plan_of(path, &text, ScriptAccess::Confined)?;
+    let plan = accepted(&home, path, &text)?;
     write(path, &text, arguments.force)?;
     if let Some(fix) = &fix {
         console::print(&equality(fix))?;
     }
-    let shown = path.display();
-    console::print(&format!(
-        "wrote `{shown}`; next:\n  dbduel run {shown} --plan    # show what it will do, fetch and store\n  \
-         dbduel audit {shown} --dry   # check fairness from the file alone\n  dbduel run {shown}\n"
-    ))?;
+    console::print(&next(path, &plan, &home))?;
     Ok(Exit::Done)
+}
+
+/// The plan of an experiment that `run --plan` accepts.
+fn accepted(home: &Home, path: &Path, text: &str) -> Result<Plan> {
+    let (experiment, plan) = plan_of(path, text, ScriptAccess::Confined)?;
+    let file = ExperimentFile {
+        path,
+        text,
+        experiment: &experiment,
+    };
+    refuse_in_plan(home, &file, &plan)?;
+    Ok(plan)
+}
+
+/// The commands that follow.
+fn next(path: &Path, plan: &Plan, home: &Home) -> String {
+    let file = shell_word(&path.display().to_string());
+    let commands = [
+        (
+            format!("dbduel run {file} --plan"),
+            "show what it will do, fetch and store",
+        ),
+        (audit_command(&file, plan, home), "check fairness"),
+        (format!("dbduel run {file}"), ""),
+    ];
+    let width = commands.iter().map(|(command, _)| command.chars().count());
+    let width = width.max().unwrap_or_default();
+    let mut text = format!("wrote `{}`; next:\n", path.display());
+    for (command, purpose) in commands {
+        // Writing to a string does not fail.
+        let _ = match purpose {
+            "" => writeln!(text, "  {command}"),
+            purpose => writeln!(text, "  {command:<width$}   # {purpose}"),
+        };
+    }
+    text
 }
 
 /// Settings that make servers with different defaults equal in what they promise and do; `None` when nothing has to be
@@ -305,18 +342,18 @@ fn settings_of(name: &str, server: &ServerName, equal: &[RemedySetting]) -> Stri
     }
 }
 
-/// A line to write settings into.
+/// Lines to write settings into. Each can be uncommented alone, also beside those that `audit --fix` adds.
 fn example_of(server: &ServerName) -> &'static str {
     if matches!(server.meaning, Meaning::Running(_)) {
         return "# a running server keeps its own settings; password_file = \"…\" names the file with its password";
     }
     if matches!(server.meaning, Meaning::InProcess) {
-        return "# settings = { journal_mode = \"wal\", synchronous = \"full\" }";
+        return "# settings.journal_mode = \"wal\"\n# settings.synchronous = \"full\"";
     }
     if server.written.contains("postgres") {
-        return "# settings = { shared_buffers = \"1GB\", synchronous_commit = \"on\" }";
+        return "# settings.shared_buffers = \"1GB\"\n# settings.synchronous_commit = \"on\"";
     }
-    "# settings = { innodb_buffer_pool_size = \"1G\", innodb_flush_log_at_trx_commit = 1 }"
+    "# settings.innodb_buffer_pool_size = \"1G\"\n# settings.innodb_flush_log_at_trx_commit = 1"
 }
 
 /// The part of a server's name that identifies it: the last component of a path, archive or image, or an address
@@ -339,10 +376,13 @@ fn contender_names(servers: &[ServerName]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for server in servers {
         let usable = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-        let name: String = distinctive_part(server)
+        let part = distinctive_part(server);
+        // Versions are at the end, so a long name loses its beginning.
+        let begin = part.chars().count().saturating_sub(NAME_CHARACTERS);
+        let name: String = part
             .chars()
+            .skip(begin)
             .map(|c| if usable(c) { c } else { '-' })
-            .take(40)
             .collect();
         let name = match name.trim_matches(['-', '.', '_']) {
             "" => "server",
@@ -440,6 +480,7 @@ mod tests {
             "tar:/srv/mysql-9.1.0.tar.xz",
             "oci:docker.io/library/mysql:8.4",
             "mariadb-11.8",
+            "path:/builds/a-directory-with-a-very-long-name-of-a-branch/a-directory-with-a-very-long-name-of-a-branch-mysql-8.4",
         ];
         let servers = servers.map(|server| ServerName::parse(server).unwrap());
         assert_eq!(
@@ -450,7 +491,8 @@ mod tests {
                 "mysql-8.4-2",
                 "mysql-9.1.0",
                 "mysql-8.4-3",
-                "mariadb-11.8"
+                "mariadb-11.8",
+                "ectory-with-a-very-long-name-of-a-branch-mysql-8.4"
             ]
         );
         let text = written(
@@ -514,6 +556,40 @@ mod tests {
         assert!(error.contains("--force"), "{error}");
         write(&path, "three", true).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "three");
+    }
+
+    #[test]
+    fn the_commands_that_follow_fit_the_file_and_its_servers() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::new(folder.path());
+        let commands = |file: &str, server: &str| {
+            let text = written(&[server, "mariadb-11.8"], "oltp-point-select", &[1]);
+            let path = Path::new(file);
+            next(path, &accepted(&home, path, &text).unwrap(), &home)
+        };
+        let text = commands("my duel.toml", "mysql-8.0.33");
+        assert!(
+            text.contains("  dbduel run 'my duel.toml' --plan  "),
+            "{text}"
+        );
+        assert!(
+            text.contains("  dbduel audit 'my duel.toml' --dry "),
+            "{text}"
+        );
+        // Its version is known when it was fetched.
+        let text = commands("duel.toml", "oci:docker.io/library/mysql:8.4");
+        assert!(text.contains("  dbduel audit duel.toml   "), "{text}");
+        let bare = written(
+            &["path:/nonexistent/x", "mariadb-11.8"],
+            "oltp-point-select",
+            &[1],
+        );
+        let refused = accepted(&home, Path::new("duel.toml"), &bare).unwrap_err();
+        let refused = format!("{refused:#}");
+        assert!(
+            refused.contains("there is no server at `/nonexistent/x`"),
+            "{refused}"
+        );
     }
 
     #[test]

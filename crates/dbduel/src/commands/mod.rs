@@ -46,6 +46,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Parser, Subcommand};
 use dbduel_experiment::quantity::duration;
 use dbduel_judge::IDENTITY;
@@ -64,7 +65,8 @@ pub struct CommandLine {
         global = true,
         env = "DBDUEL_HOME",
         hide_env_values = true,
-        value_name = "DIR"
+        value_name = "DIR",
+        value_parser = OsStringValueParser::new().map(PathBuf::from)
     )]
     home: Option<PathBuf>,
     #[command(subcommand)]
@@ -215,5 +217,16 @@ fn positive_duration(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => Err("must be longer than zero, such as `20 min`".to_owned()),
         duration => Ok(duration),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_home_is_accepted() {
+        let parsed = CommandLine::try_parse_from(["dbduel", "--home", "", "servers", "list"]);
+        assert_eq!(parsed.unwrap().home, Some(PathBuf::new()));
     }
 }

@@ -11,7 +11,7 @@ use dbduel_record::foreign::{DOCUMENT_BYTES_MAX, read_text_below};
 use dbduel_record::store::{Held, RecordError};
 use dbduel_record::whole::write_whole;
 use dbduel_record::{Record, RecordWriter};
-use dbduel_report::{self as report, ExtraFile};
+use dbduel_report::{self as report, ExtraFile, TerminalLength};
 use serde_json::Value;
 
 use crate::console;
@@ -19,14 +19,14 @@ use crate::console;
 /// Permissions of a report, before the process's mask.
 const FILE_MODE: u32 = 0o666;
 
-/// Writes the record's reports, prints the terminal one if `is_shown`, and returns their summary.
+/// Writes the record's reports, prints the one for a terminal in the length `shown`, and returns their summary.
 ///
 /// # Errors
 /// When the record cannot be read or written.
-pub fn write(record: &Path, is_shown: bool) -> Result<Summary> {
+pub fn write(record: &Path, shown: Option<TerminalLength>) -> Result<Summary> {
     // Locked before it is read, so that no report of a reader of a longer record is replaced.
     let writer = RecordWriter::open(record, contest::now_ms())?;
-    derive(&Record::open(record)?, &writer, is_shown)
+    derive(&Record::open(record)?, &writer, shown)
 }
 
 /// Writes the record's reports when one is missing or they cover less than the record, as after a kill before all were
@@ -89,16 +89,15 @@ pub fn make_again(held: &Held, summary: &Summary, findings: &[Finding]) -> Resul
 ///
 /// # Errors
 /// When a report cannot be written.
-pub(super) fn derive(evidence: &Record, writer: &RecordWriter, is_shown: bool) -> Result<Summary> {
+pub(super) fn derive(
+    evidence: &Record,
+    writer: &RecordWriter,
+    shown: Option<TerminalLength>,
+) -> Result<Summary> {
     let (summary, findings) = judge::summarise(evidence);
     let options = options();
-    if is_shown {
-        let shown = report::FORMATS
-            .iter()
-            .filter(|format| format.file_name().is_none());
-        for format in shown {
-            console::print(&format.render(&summary, &findings, &options).text)?;
-        }
+    if let Some(length) = shown {
+        console::print(&report::on_terminal(&summary, &findings, &options, length).text)?;
     }
     let files = files(&summary, &findings, &options);
     for file in &files {

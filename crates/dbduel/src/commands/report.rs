@@ -12,7 +12,7 @@ use dbduel_audit::disclosure::{Item, checklist};
 use dbduel_judge::{self as judge, Summary};
 use dbduel_record::store::{Held, RecordError};
 use dbduel_record::{Record, RecordWriter};
-use dbduel_report as report;
+use dbduel_report::{self as report, TerminalLength};
 
 use super::fail_if::FailIf;
 use super::{fail_if, record_reports, sweep};
@@ -25,10 +25,17 @@ pub struct Arguments {
     /// The directory of a record.
     pub record: PathBuf,
     /// What to render.
-    #[arg(long, value_enum, default_value_t = ReportFormat::Terminal)]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t = ReportFormat::Terminal,
+        conflicts_with_all = ["brief", "full"]
+    )]
     pub format: ReportFormat,
+    #[command(flatten)]
+    pub length: LengthArguments,
     /// Print the disclosure checklist instead of the report: what a publication must state, and what the record has.
-    #[arg(long, conflicts_with = "fail_if")]
+    #[arg(long, conflicts_with_all = ["fail_if", "brief", "full"])]
     pub disclosure: bool,
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
@@ -36,6 +43,33 @@ pub struct Arguments {
     /// Exit with 5 when the rule matches and with 3 when it is undecided, as in `dbduel run`.
     #[arg(long, value_name = "RULE")]
     pub fail_if: Vec<FailIf>,
+}
+
+/// Usual consoles have 24 lines, large windows 40 and more. A whole report has 80 to 200 lines.
+const SHORT_SCREEN_LINES: u16 = 40;
+
+/// Length of the report of a contest on a terminal, as the command line has it.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct LengthArguments {
+    /// Print the verdict, the difference in time per transaction and at most three caveats. This is the default on a
+    /// terminal of fewer than 40 lines. The report of a sweep has one length.
+    #[arg(long, conflicts_with = "full")]
+    pub brief: bool,
+    /// Print the whole report, also on a small terminal.
+    #[arg(long)]
+    pub full: bool,
+}
+
+impl LengthArguments {
+    /// The length for a terminal of so many lines; `None` is no terminal.
+    #[must_use]
+    pub fn on(self, lines: Option<u16>) -> TerminalLength {
+        let is_short = lines.is_some_and(|lines| lines < SHORT_SCREEN_LINES);
+        match self.brief || is_short && !self.full {
+            true => TerminalLength::Brief,
+            false => TerminalLength::Full,
+        }
+    }
 }
 
 /// Formats of a report.
@@ -100,8 +134,17 @@ pub fn report(arguments: &Arguments) -> Result<Exit> {
         width: console::width(),
         colour: is_to_terminal && console::is_colour_wanted(),
     };
-    let format = report::format(arguments.format.name()).context("this format is not built in")?;
-    let text = format.render(&summary, &findings, &options).text;
+    let text = match arguments.format {
+        ReportFormat::Terminal => {
+            let lines = console::height().filter(|_| is_to_terminal);
+            let length = arguments.length.on(lines);
+            report::on_terminal(&summary, &findings, &options, length).text
+        }
+        other => {
+            let format = report::format(other.name()).context("this format is not built in")?;
+            format.render(&summary, &findings, &options).text
+        }
+    };
     // A slow reader of the text must not hold the lock of the record.
     let made = held.map(|held| made_again(held, &summary, &findings));
     let exit = put(arguments, &text)?;
@@ -211,6 +254,40 @@ mod tests {
         let record = Record::open(dir).unwrap();
         let (summary, findings) = judge::summarise(&record);
         made_again(held, &summary, &findings)
+    }
+
+    #[test]
+    fn a_small_terminal_gets_the_short_report_unless_the_whole_one_is_asked_for() {
+        let given = |brief: bool, full: bool| LengthArguments { brief, full };
+        let (brief, full) = (TerminalLength::Brief, TerminalLength::Full);
+        for (arguments, on_24_lines, on_40_lines, on_none) in [
+            (given(false, false), brief, full, full),
+            (given(true, false), brief, brief, brief),
+            (given(false, true), full, full, full),
+        ] {
+            let lengths = [Some(24), Some(40), None].map(|lines| arguments.on(lines));
+            assert_eq!(
+                lengths,
+                [on_24_lines, on_40_lines, on_none],
+                "{arguments:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_the_report_on_a_terminal_has_two_lengths() {
+        let parsed = |words: &[&str]| {
+            let line = [&["dbduel", "report", "results/x"][..], words].concat();
+            crate::command().try_get_matches_from(line).is_ok()
+        };
+        assert!(parsed(&["--brief"]) && parsed(&["--full", "--output", "x.txt"]));
+        for words in [
+            &["--brief", "--full"][..],
+            &["--brief", "--format", "html"],
+            &["--full", "--disclosure"],
+        ] {
+            assert!(!parsed(words), "{words:?}");
+        }
     }
 
     #[test]

@@ -118,8 +118,8 @@ impl Backend for DatabaseFile {
         Ok(Some(file_sizes(&self.data())?))
     }
 
-    fn log_place(&self) -> String {
-        "none, for it has no server".to_owned()
+    fn log_place(&self) -> Option<String> {
+        None
     }
 
     fn stop(&mut self, _limits: &Limits) -> Result<()> {
@@ -159,4 +159,18 @@ pub fn announce(contenders: &[&str], journal: &mut Journal<'_>) -> Result<()> {
         ),
         "Compare it with a server at few clients, and state that one is a library and the other a server.",
     ))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dbduel_server::Home;
+
+    #[test]
+    fn a_database_without_a_server_has_no_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::new(folder.path());
+        let file = DatabaseFile::create(&home, "run-1", "a", Settings::default()).unwrap();
+        assert_eq!(file.log_place(), None);
+    }
 }

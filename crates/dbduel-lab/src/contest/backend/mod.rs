@@ -142,8 +142,8 @@ pub trait Backend: Any {
     /// When they cannot be read.
     fn sizes(&mut self) -> Result<Option<FileSizes>>;
 
-    /// Path or place of its log, for messages.
-    fn log_place(&self) -> String;
+    /// Path or place of its log, for messages; `None` where it has none.
+    fn log_place(&self) -> Option<String>;
 
     /// Its process ID on this machine, when it is ours.
     fn pid(&self) -> Option<u32> {

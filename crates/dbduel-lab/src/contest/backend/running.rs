@@ -85,8 +85,9 @@ impl Backend for Running {
         Ok(None)
     }
 
-    fn log_place(&self) -> String {
-        format!("on the machine of `{}`", self.address)
+    fn log_place(&self) -> Option<String> {
+        let is_file = matches!(self.address, Address::File { .. });
+        (!is_file).then(|| format!("on the machine of `{}`", self.address))
     }
 
     fn stop(&mut self, _limits: &Limits) -> Result<()> {

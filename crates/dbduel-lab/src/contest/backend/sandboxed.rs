@@ -16,7 +16,7 @@ use dbduel_record::facts::FileSizes;
 use dbduel_record::plan::{Contender, Injection, Limits, Plan};
 use dbduel_server::{
     self, Build, Home, Notice, Progress, RefusedSetting, RunningServer, Sandbox, ServerName,
-    ServerProduct, StartError, file_sizes,
+    ServerProduct, StartError, file_sizes, unless_written,
 };
 
 use super::super::arena::run_name;
@@ -193,8 +193,8 @@ impl Backend for Sandboxed {
         Ok(Some(file_sizes(&self.sandbox.data())?))
     }
 
-    fn log_place(&self) -> String {
-        format!("`{}`", self.sandbox.log().display())
+    fn log_place(&self) -> Option<String> {
+        Some(format!("`{}`", self.sandbox.log().display()))
     }
 
     fn pid(&self) -> Option<u32> {
@@ -555,21 +555,13 @@ fn complete_settings(
     let mut needed = product.needed_settings((clients + 20).max(MAX_CONNECTIONS_MIN));
     // Servers on machines of their own are frozen all the same while others have their turns.
     needed.extend(product.paced_settings(plan.contenders.len() as u32));
-    let is_written = |name: &str| {
-        contender
-            .settings
-            .iter()
-            .any(|setting| setting.name.replace('-', "_").eq_ignore_ascii_case(name))
-    };
-    let plumbing = needed
-        .into_iter()
-        .filter(|(name, _)| !is_written(name))
-        .map(|(name, value)| dbduel_server::Setting::new(name, Some(&value.to_string())));
     let own = contender
         .settings
         .iter()
         .map(dbduel_server::Setting::of_plan);
-    plumbing.chain(own).collect()
+    unless_written(needed, &contender.settings)
+        .chain(own)
+        .collect()
 }
 
 /// Adds the place in the experiment file to a refused setting.

@@ -9,6 +9,7 @@ use dbduel_driver::{Connection, Dialect};
 use dbduel_record::event::{Event, Finding, Severity};
 use dbduel_record::{Record, facts};
 use dbduel_server::last_mention;
+use dbduel_text::shortened;
 use dbduel_workloads::Workload;
 
 use crate::contest::backend::ContenderServer;
@@ -18,6 +19,11 @@ use crate::contest::{ContestConfig, close};
 use crate::dataset;
 use dbduel_inspect::facts::{Moment, identify, keep, keep_schema, scalar};
 use dbduel_inspect::planned::ask_for;
+
+/// Most characters kept of a server's version and of its build comment.
+const IDENTITY_CHARACTERS: usize = 300;
+/// Most characters shown of a complaint, which has the values asked for and shown.
+const COMPLAINT_CHARACTERS: usize = 300;
 
 /// Queries a running server; returns its evidence for the audit. The record keeps the answers of the first start.
 ///
@@ -87,7 +93,7 @@ fn ignored(contender: &str, lost: &NotTaken<'_>, log_line: Option<String>) -> Fi
         .unwrap_or_default();
     let claim = format!(
         "`{contender}` ignored or changed requested settings: {}{words}",
-        lost.complaint
+        shortened(&lost.complaint, COMPLAINT_CHARACTERS)
     );
     finding(
         "server.setting-not-in-effect",
@@ -101,9 +107,12 @@ fn ignored(contender: &str, lost: &NotTaken<'_>, log_line: Option<String>) -> Fi
 /// Build of this server, from its own answers and its files.
 pub fn describe(resident: &ContenderServer, connection: &mut Connection) -> facts::Build {
     let identity = identify(connection);
+    // Messages and reports show them, and a server may answer anything.
+    let [version, comment] = [&identity.version, &identity.comment]
+        .map(|said| shortened(said, IDENTITY_CHARACTERS).into_owned());
     let product = match identity.product {
         Some(product) => product.title().to_owned(),
-        None => identity.comment.clone(),
+        None => comment.clone(),
     };
     let (machine, allocator) = match connection.dialect() {
         Dialect::MySql => (
@@ -120,8 +129,8 @@ pub fn describe(resident: &ContenderServer, connection: &mut Connection) -> fact
     };
     let mut described = facts::Build {
         product,
-        version: identity.version,
-        version_comment: identity.comment,
+        version,
+        version_comment: comment,
         machine,
         allocator,
         ..facts::Build::default()

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use dbduel_record::files::LocalFiles;
 
-use super::super::super::command::{Finished, Tool, quote};
+use super::super::super::command::{Finished, Tool, quote, shell_word};
 use super::super::super::home::create_private_dir;
 use super::super::super::refusal::RefusedSetting;
 use super::super::super::sandbox::{Account, DATABASE, USER};
@@ -155,10 +155,6 @@ fn initdb(build: &Build, staging: &Path) -> Result<PathBuf> {
     Ok(copy)
 }
 
-fn shell_word(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,10 +165,5 @@ mod tests {
         assert_eq!(megabytes("1GB"), Some(1024));
         assert_eq!(megabytes("16"), Some(16));
         assert_eq!(megabytes("16kB"), None);
-    }
-
-    #[test]
-    fn words_of_the_script_are_words_of_the_shell() {
-        assert_eq!(shell_word("/it's here"), "'/it'\\''s here'");
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! verdicts   one row per comparison      measures   one row per figure of a contender
-//! costs      one row per resource        slices     one row per slice, its readings as columns
+//! blocks     work and time per block     costs      one row per resource
+//! slices     one row per slice, its readings as columns
 //! ticks      pieces of slices            seconds    what samplers read second by second
 //! of a suite:
 //! suite      one row per cell, against the baseline and the contender before
@@ -29,18 +30,21 @@ use clap::{Args, ValueEnum};
 use dbduel_judge as judge;
 use dbduel_record::Record;
 use dbduel_report as report;
+use dbduel_server::create_folder;
 
 #[cfg(not(feature = "parquet"))]
 use super::features::BuiltWithout;
+use super::sweep;
 use crate::console;
 use crate::exit::Exit;
 
 /// Options of `dbduel export`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The directory of a record.
+    /// The directory of a record or a sweep.
     pub record: PathBuf,
-    /// Directory for the files; created if missing. Existing files are not overwritten.
+    /// Directory for the files; created if missing. Existing files are not overwritten. Of a sweep, each cell that was
+    /// begun gets a directory in it.
     #[arg(long, short, value_name = "DIR")]
     pub output: PathBuf,
     /// Formats, separated by commas.
@@ -73,7 +77,31 @@ const KEPT_AS_CSV: [&str; 2] = ["ticks", "seconds"];
 /// # Errors
 /// When the record cannot be read, or a file exists already or cannot be written.
 pub fn export(arguments: &Arguments) -> Result<Exit> {
-    let record = Record::open(&arguments.record)?;
+    if !sweep::is_sweep(&arguments.record) {
+        let files = files_of(&arguments.record, &arguments.formats, &arguments.output)?;
+        write_all(&files)?;
+        return Ok(Exit::Done);
+    }
+    let cells = sweep::begun_cells(&arguments.record)?;
+    let output = |name: &str| arguments.output.join(name);
+    for (name, _) in &cells {
+        refuse_existing(&output(name))?;
+    }
+    for (name, record) in &cells {
+        files_of(record, &arguments.formats, &output(name))
+            .and_then(|files| write_all(&files))
+            .with_context(|| format!("cannot export the cell `{name}`"))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The exported files of a record, each with its place in `output`.
+fn files_of(
+    record: &Path,
+    formats: &[ExportFormat],
+    output: &Path,
+) -> Result<Vec<(PathBuf, Vec<u8>)>> {
+    let record = Record::open(record)?;
     let (summary, findings) = judge::summarise(&record);
     let json = report::format("json").context("this format is not built in")?;
     let options = report::Options {
@@ -82,6 +110,7 @@ pub fn export(arguments: &Arguments) -> Result<Exit> {
     };
     let mut tables = vec![
         tables::verdicts(&summary),
+        tables::blocks(&summary),
         tables::measures(&summary),
         tables::costs(&summary),
         tables::slices(&record),
@@ -93,8 +122,8 @@ pub fn export(arguments: &Arguments) -> Result<Exit> {
         tables.push(suite::groups(suite));
     }
     let mut files: Vec<(PathBuf, Vec<u8>)> = Vec::new();
-    let place = |name: &str| arguments.output.join(name);
-    for format in &arguments.formats {
+    let place = |name: &str| output.join(name);
+    for format in formats {
         match format {
             ExportFormat::Csv => {
                 let wanted = tables.iter().filter(|one| !KEPT_AS_CSV.contains(&one.name));
@@ -122,23 +151,30 @@ pub fn export(arguments: &Arguments) -> Result<Exit> {
     let schema = report::json::SCHEMA;
     files.push((place("report.json"), text.into_bytes()));
     files.push((place("report.schema.json"), schema.as_bytes().to_vec()));
-    write_all(&arguments.output, &files)?;
-    Ok(Exit::Done)
+    Ok(files)
+}
+
+/// Refuses a place that is taken, also by a link that leads nowhere.
+fn refuse_existing(path: &Path) -> Result<()> {
+    match path.symlink_metadata() {
+        Ok(_) => bail!(
+            "`{}` exists already; name another directory with `--output`",
+            path.display()
+        ),
+        Err(_) => Ok(()),
+    }
 }
 
 /// Writes all of the files, or none when one of them exists already.
-fn write_all(folder: &Path, files: &[(PathBuf, Vec<u8>)]) -> Result<()> {
-    fs::create_dir_all(folder)
-        .with_context(|| format!("could not create `{}`", folder.display()))?;
+fn write_all(files: &[(PathBuf, Vec<u8>)]) -> Result<()> {
     for (path, _) in files {
-        if path.exists() {
-            bail!(
-                "`{}` exists already; name another directory with `--output`",
-                path.display()
-            );
-        }
+        refuse_existing(path)?;
     }
     for (path, bytes) in files {
+        if let Some(folder) = path.parent() {
+            create_folder(folder)
+                .with_context(|| format!("could not create `{}`", folder.display()))?;
+        }
         fs::write(path, bytes).with_context(|| format!("could not write `{}`", path.display()))?;
         console::print(&format!("{}\n", path.display()))?;
     }
@@ -152,7 +188,7 @@ mod tests {
 
     use super::tables::FIGURES;
     use super::*;
-    use dbduel_testkit::synthetic::{Observation, Scenario};
+    use dbduel_testkit::synthetic::{Observation, Scenario, write_sweep};
 
     fn exported(scenario: &Scenario) -> (tempfile::TempDir, Arguments) {
         let dir = tempfile::tempdir().unwrap();
@@ -222,7 +258,7 @@ mod tests {
         };
         let (_dir, arguments) = exported(&scenario);
         let database = rusqlite::Connection::open(arguments.output.join("record.sqlite")).unwrap();
-        for name in ["verdicts", "measures", "costs", "slices"] {
+        for name in ["verdicts", "blocks", "measures", "costs", "slices"] {
             let rows = read(&arguments.output.join(format!("{name}.csv")));
             let count: i64 = database
                 .query_row(&format!("SELECT count(*) FROM {name}"), [], |row| {
@@ -242,7 +278,7 @@ mod tests {
             .unwrap();
         assert_eq!(ticks, slices);
         for name in [
-            "verdicts", "measures", "costs", "slices", "ticks", "seconds",
+            "verdicts", "blocks", "measures", "costs", "slices", "ticks", "seconds",
         ] {
             let rows: i64 = database
                 .query_row(&format!("SELECT count(*) FROM {name}"), [], |row| {
@@ -253,6 +289,37 @@ mod tests {
             let reader = SerializedFileReader::new(file).unwrap();
             assert_eq!(reader.metadata().file_metadata().num_rows(), rows, "{name}");
         }
+    }
+
+    #[test]
+    fn each_begun_cell_of_a_sweep_has_its_tables() {
+        let dir = tempfile::tempdir().unwrap();
+        let plan = write_sweep(dir.path(), &[1_000, 2_000], &[1.0, 1.5]);
+        let arguments = Arguments {
+            record: dir.path().to_owned(),
+            output: dir.path().join("tables"),
+            formats: vec![ExportFormat::Csv],
+        };
+        export(&arguments).unwrap();
+        for cell in &plan.cells {
+            let rows = read(&arguments.output.join(&cell.name).join("slices.csv"));
+            assert!(!rows.is_empty(), "{}", cell.name);
+        }
+        assert!(export(&arguments).is_err(), "files are not overwritten");
+    }
+
+    #[test]
+    fn the_ratio_of_a_verdict_follows_from_the_blocks() {
+        let scenario = Scenario::duel();
+        let (_dir, arguments) = exported(&scenario);
+        let database = rusqlite::Connection::open(arguments.output.join("record.sqlite")).unwrap();
+        let from_blocks = "SELECT count(*) FROM verdicts JOIN (SELECT load, contender, sum(transactions) / sum(seconds) \
+                           / (sum(baseline_transactions) / sum(baseline_seconds)) AS total FROM blocks GROUP BY 1, 2) \
+                           USING (load, contender) WHERE abs(total / ratio - 1) < 1e-9";
+        let agree: i64 = database
+            .query_row(from_blocks, [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(usize::try_from(agree).unwrap(), scenario.clients.len());
     }
 
     #[test]

@@ -62,6 +62,44 @@ pub fn verdicts(summary: &Summary) -> Table {
     table
 }
 
+/// One row per block of a comparison: the work and the time that the ratio of the verdict divides.
+pub fn blocks(summary: &Summary) -> Table {
+    let mut table = Table::new(
+        "blocks",
+        &[
+            ("load", Text),
+            ("clients", Whole),
+            ("contender", Text),
+            ("baseline", Text),
+            ("block", Whole),
+            ("transactions", Whole),
+            ("seconds", Real),
+            ("baseline_transactions", Whole),
+            ("baseline_seconds", Real),
+            ("log_ratio", Real),
+        ],
+    );
+    for duel in &summary.duels {
+        for one in &duel.comparisons {
+            for block in &one.blocks {
+                table.push(vec![
+                    Cell::from(duel.label.as_str()),
+                    duel.load.clients.into(),
+                    one.contender.as_str().into(),
+                    summary.baseline.as_str().into(),
+                    block.block.into(),
+                    Cell::count(block.transactions),
+                    block.seconds.into(),
+                    Cell::count(block.baseline_transactions),
+                    block.baseline_seconds.into(),
+                    block.ratio.ln().into(),
+                ]);
+            }
+        }
+    }
+    table
+}
+
 /// Selects one of a contender's figures.
 type Pick = fn(&Measures) -> &Figure;
 

@@ -204,7 +204,10 @@ fn fetch(arguments: &FetchArguments) -> Result<Exit> {
     let fleet = Fleet::open(&nats)?;
     let archive = RecordArchive::open(&nats)?;
     let ledger = Ledger::read(&fleet, arguments.campaign.as_deref())?;
-    let (mut fetched, mut there, mut failed) = (0, 0, 0);
+    for entry in &ledger.unreadable {
+        console::status_line(&entry.to_string());
+    }
+    let (mut fetched, mut there, mut failed, mut lost) = (0, 0, 0, 0);
     for (digest, result) in &ledger.results {
         let Some(cell) = ledger.cells.get(digest) else {
             continue;
@@ -214,9 +217,13 @@ fn fetch(arguments: &FetchArguments) -> Result<Exit> {
             continue;
         };
         let name = format!("{}-{}", cell.experiment, cell.short());
-        match archive.fetch(digest, &arguments.results, &name)? {
-            true => fetched += 1,
-            false => there += 1,
+        match archive.fetch(digest, &arguments.results, &name) {
+            Ok(true) => fetched += 1,
+            Ok(false) => there += 1,
+            Err(error) => {
+                console::status_line(&format!("{}: {error:#}", cell.name()));
+                lost += 1;
+            }
         }
     }
     let open = ledger.cells.len() - ledger.results.len();
@@ -228,6 +235,7 @@ fn fetch(arguments: &FetchArguments) -> Result<Exit> {
     for (count, what) in [
         (there, "there already"),
         (failed, "failed"),
+        (lost, "could not be fetched"),
         (open as u64, "not done yet"),
     ] {
         if count > 0 {
@@ -235,5 +243,8 @@ fn fetch(arguments: &FetchArguments) -> Result<Exit> {
         }
     }
     console::print(&format!("{text}\n"))?;
-    Ok(Exit::Done)
+    Ok(match lost {
+        0 => Exit::Done,
+        _ => Exit::Environment,
+    })
 }

@@ -73,6 +73,14 @@ pub(super) fn status(status: &FleetStatus) -> String {
         }
     }
     failures(&mut text, &status.failures);
+    if !status.unreadable.is_empty() {
+        text.push_str(
+            "\nEntries that cannot be parsed; remove them with `nats kv del dbduel-fleet KEY`\n",
+        );
+    }
+    for entry in &status.unreadable {
+        let _ = writeln!(text, "{entry}");
+    }
     text
 }
 

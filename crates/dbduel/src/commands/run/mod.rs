@@ -39,6 +39,7 @@ use super::http::Loopback;
 #[cfg(feature = "fleet")]
 use super::nats::OptionalNatsArguments;
 use super::positive_duration;
+use super::report::LengthArguments;
 use super::{metrics, sweep, watch};
 use crate::console::{self, Console};
 use crate::exit::Exit;
@@ -47,6 +48,7 @@ pub use extension::{extend, may_be_extended};
 pub use new_record::{create, create_at, new_place};
 pub use outcome::{exit_of, is_undecided};
 use outcome::{finish, show};
+pub use plan_text::audit_command;
 pub use run_contest::{clear_leftovers, run_contest, seal_ended};
 
 /// Options of `dbduel run` and of `dbduel attribute`.
@@ -92,6 +94,8 @@ pub struct Arguments {
     /// is open it is rendered at most every 10 s, which takes processor time during the contest.
     #[arg(long)]
     pub live: bool,
+    #[command(flatten)]
+    pub length: LengthArguments,
     #[cfg(feature = "fleet")]
     #[command(flatten)]
     pub nats: OptionalNatsArguments,
@@ -158,6 +162,7 @@ fn options_of(arguments: &Arguments) -> Result<RunOptions<'_>> {
         fail_if: &arguments.fail_if,
         board: Arc::default(),
         live: arguments.live,
+        length: arguments.length,
         host_access: host_access(arguments)?,
         provider: &Machines,
     };
@@ -310,6 +315,8 @@ pub struct RunOptions<'a> {
     pub board: Arc<Board>,
     /// Serve the growing report to a browser on this machine.
     pub live: bool,
+    /// Length of the report at its end.
+    pub length: LengthArguments,
     /// Access to the agents of hosts.
     pub host_access: Option<Arc<dyn HostAccess>>,
     /// Provider of the contest's load and servers.
@@ -324,6 +331,7 @@ impl Default for RunOptions<'_> {
             fail_if: &[],
             board: Arc::default(),
             live: false,
+            length: LengthArguments::default(),
             host_access: None,
             provider: &Machines,
         }

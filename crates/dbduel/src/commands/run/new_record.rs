@@ -11,7 +11,7 @@ use dbduel_lab::contest;
 use dbduel_machine::host;
 use dbduel_record::store::SELFTEST;
 use dbduel_record::{Plan, RecordWriter};
-use dbduel_server::Home;
+use dbduel_server::{Home, create_folder};
 use dbduel_workloads::script;
 
 use crate::commands::selftest::store;
@@ -54,7 +54,7 @@ pub fn new_place(results: &Path, path: &Path) -> Result<PathBuf> {
             dir.display()
         )
     };
-    fs::create_dir_all(results).with_context(|| failed(results))?;
+    create_folder(results).with_context(|| failed(results))?;
     let mut dir = results.join(&name);
     for number in 2..=PLACES_MAX {
         match fs::create_dir(&dir) {
@@ -75,7 +75,7 @@ pub fn new_place(results: &Path, path: &Path) -> Result<PathBuf> {
 /// # Errors
 /// When it cannot be written.
 pub fn create_at(home: &Home, record: &Path, text: &str, plan: &Plan) -> Result<()> {
-    fs::create_dir_all(home.root())
+    create_folder(home.root())
         .with_context(|| format!("could not create `{}`", home.root().display()))?;
     let host = host::read(home.root());
     let writer = RecordWriter::create_on(

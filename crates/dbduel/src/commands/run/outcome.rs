@@ -37,7 +37,7 @@ pub(super) fn finish(
             // What was measured can be looked at; the error is the one to report, not a second one.
             let _ = match has_slices(record) {
                 true => show(record, options).map(drop),
-                false => record_reports::write(record, false).map(drop),
+                false => record_reports::write(record, None).map(drop),
             };
             Err(error)
         }
@@ -50,7 +50,8 @@ fn has_slices(record: &Path) -> bool {
 
 /// Writes the record's reports, prints the terminal one and turns the verdicts into an exit code.
 pub(super) fn show(record: &Path, options: &RunOptions<'_>) -> Result<Exit> {
-    let summary = record_reports::write(record, true)?;
+    let length = options.length.on(console::height());
+    let summary = record_reports::write(record, Some(length))?;
     console::print(&format!("\nreport: {}\n", record.join(PAGE).display()))?;
     fail_if::explain(&summary, options.fail_if);
     Ok(fail_if::exit(&summary, options.fail_if))

@@ -110,7 +110,7 @@ impl Match {
         if run::run_contest(home, &record, &file, &plan, &options)? == EndReason::Interrupted {
             return Ok(None);
         }
-        let summary = record_reports::write(&record, false)?;
+        let summary = record_reports::write(&record, None)?;
         let evidence = Record::open(&record)?;
         let build = evidence
             .contenders

@@ -128,7 +128,7 @@ impl Sweep<'_> {
             });
         if ended.is_err() || matches!(ended, Ok(EndReason::Interrupted)) {
             // The error is the one to report, not one of the reports.
-            let _ = record_reports::write(&record, false);
+            let _ = record_reports::write(&record, None);
             let _ = write_reports(self.dir, self.plan);
             ended?;
             console::status_line(&format!(

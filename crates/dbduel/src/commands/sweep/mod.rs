@@ -6,17 +6,18 @@ mod leftover_budget;
 mod reports;
 mod settings;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use dbduel_experiment::expand::expand_sweep;
 use dbduel_experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
 use dbduel_lab::busy_poll;
 use dbduel_record::Plan;
 use dbduel_record::files::LocalFiles;
 use dbduel_record::foreign::read_text_below;
-use dbduel_record::store::EXPERIMENT;
-use dbduel_record::sweep::{SWEEP, SweepPlan};
+use dbduel_record::manifest::MANIFEST;
+use dbduel_record::store::{EXPERIMENT, PLAN};
+use dbduel_record::sweep::{SWEEP, SweepPlan, cell_dir};
 use dbduel_record::whole::{remove_half_written, write_whole};
 use dbduel_server::Home;
 use dbduel_workloads::parameters::ScriptAccess;
@@ -35,6 +36,29 @@ const FILE_MODE: u32 = 0o644;
 #[must_use]
 pub fn is_sweep(dir: &Path) -> bool {
     dir.join(SWEEP).is_file()
+}
+
+/// Names and records of the cells that were begun. One of which only the manifest is left is among them.
+///
+/// # Errors
+/// When the sweep cannot be read, or no cell was begun.
+pub fn begun_cells(dir: &Path) -> Result<Vec<(String, PathBuf)>> {
+    let cells = SweepPlan::read(dir)?.cells.into_iter().map(|cell| {
+        let record = cell_dir(dir, &cell);
+        (cell.name, record)
+    });
+    let is_begun = |record: &Path| {
+        [PLAN, MANIFEST]
+            .iter()
+            .any(|file| record.join(file).exists())
+    };
+    let begun: Vec<(String, PathBuf)> = cells.filter(|(_, record)| is_begun(record)).collect();
+    ensure!(
+        !begun.is_empty(),
+        "no cell of `{0}` was begun; `dbduel run {0}` begins them",
+        dir.display()
+    );
+    Ok(begun)
 }
 
 /// The plan of a sweep, and those of its cells if each took an equal share of the budget. Busy polling that leaves a

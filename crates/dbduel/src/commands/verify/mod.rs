@@ -9,16 +9,15 @@ use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use clap::Args;
 use dbduel_audit::Finding;
 use dbduel_judge::{self as judge, Summary};
 use dbduel_record::event::SliceId;
-use dbduel_record::foreign::{DOCUMENT_BYTES_MAX, read_below, read_text_below};
+use dbduel_record::foreign::{DOCUMENT_BYTES_MAX, is_unfit, read_below, read_text_below};
 use dbduel_record::manifest::{self, Check};
 use dbduel_record::rows::ALL_CLASSES;
 use dbduel_record::store::{RecordError, torn_ends};
-use dbduel_record::sweep::{SweepPlan, cell_dir};
 use dbduel_record::whole::half_written;
 use dbduel_record::{Record, RecordWriter};
 use dbduel_report as report;
@@ -43,6 +42,8 @@ pub struct Arguments {
 const PLACES_MAX: usize = 10;
 /// Most characters shown of a value.
 const VALUE_CHARACTERS: usize = 60;
+/// Characters shown before the first difference of two long values.
+const CHARACTERS_BEFORE: usize = 20;
 
 /// Result of a verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -92,6 +93,23 @@ impl Verification {
         let file = file.to_owned();
         self.changed.push(Trouble { file, what });
     }
+
+    /// Counts as changed a file that cannot be read because something else was put in its place. Other errors are
+    /// returned.
+    fn refused(&mut self, dir: &Path, error: RecordError) -> Result<(), RecordError> {
+        let (path, what) = match &error {
+            RecordError::File { path, source, .. } if is_unfit(source) => {
+                (path, format!("cannot be read: {source}"))
+            }
+            RecordError::Malformed { path, why } => (path, format!("cannot be understood: {why}")),
+            _ => return Err(error),
+        };
+        let file = path.strip_prefix(dir).unwrap_or(path).display().to_string();
+        if self.changed.iter().all(|trouble| trouble.file != file) {
+            self.changed(&file, what);
+        }
+        Ok(())
+    }
 }
 
 /// Findings on a cell of a sweep.
@@ -138,27 +156,16 @@ pub fn verify(arguments: &Arguments) -> Result<Exit> {
     })
 }
 
-/// The cells of a sweep that have a record.
+/// The cells of a sweep that were begun.
 fn examine_cells(sweep: &Path) -> Result<Vec<CellVerification>> {
-    let plan = SweepPlan::read(sweep)?;
-    let begun = (plan.cells.iter()).filter(|cell| cell_dir(sweep, cell).is_dir());
-    let cells: Vec<CellVerification> = begun
-        .map(|cell| {
-            let found = examine(&cell_dir(sweep, cell), console::width())
-                .with_context(|| format!("cannot verify the cell `{}`", cell.name))?;
-            Ok(CellVerification {
-                cell: cell.name.clone(),
-                found,
-            })
-        })
-        .collect::<Result<_>>()?;
-    if cells.is_empty() {
-        bail!(
-            "no cell of `{}` was begun, so there is nothing to verify; `dbduel run` begins them",
-            sweep.display()
-        );
-    }
-    Ok(cells)
+    let examined = sweep::begun_cells(sweep)?
+        .into_iter()
+        .map(|(cell, record)| {
+            let found = examine(&record, console::width())
+                .with_context(|| format!("cannot verify the cell `{cell}`"))?;
+            Ok(CellVerification { cell, found })
+        });
+    examined.collect()
 }
 
 /// Succeeds when a record is whole; the error is the text of its verification.
@@ -175,26 +182,34 @@ fn examine(dir: &Path, width: usize) -> Result<Verification> {
     if !dir.is_dir() {
         return Err(RecordError::Nowhere(dir.to_owned()).into());
     }
-    // A record that grows while it is looked at would seem changed. Others may look at the same time.
-    RecordWriter::is_free(dir)?;
-    let check = manifest::check(dir)?;
     let mut found = Verification {
         schema_version: 1,
         verdict: Wholeness::Whole,
-        digest: check.digest.clone(),
-        runs_sealed: check.seals.len(),
-        files: check.seals.last().map_or(0, |last| last.files.len()),
+        digest: None,
+        runs_sealed: 0,
+        files: 0,
         changed: Vec::new(),
         open: Vec::new(),
         derived: Vec::new(),
         contradictions: Vec::new(),
         half_written: left_half_written(dir)?,
-        torn: torn_ends(dir)?
-            .into_iter()
-            .map(|end| end.file.to_owned())
-            .collect(),
+        torn: Vec::new(),
     };
-    against_manifest(&check, &mut found);
+    // A record that grows while it is looked at would seem changed. Others may look at the same time.
+    RecordWriter::is_free(dir).or_else(|error| found.refused(dir, error))?;
+    match manifest::check(dir) {
+        Ok(check) => {
+            found.digest.clone_from(&check.digest);
+            found.runs_sealed = check.seals.len();
+            found.files = check.seals.last().map_or(0, |last| last.files.len());
+            against_manifest(&check, &mut found);
+        }
+        Err(error) => found.refused(dir, error)?,
+    }
+    match torn_ends(dir) {
+        Ok(ends) => found.torn = ends.into_iter().map(|end| end.file.to_owned()).collect(),
+        Err(error) => found.refused(dir, error)?,
+    }
     match Record::open(dir) {
         Ok(record) => {
             in_itself(&record, &mut found);
@@ -203,13 +218,15 @@ fn examine(dir: &Path, width: usize) -> Result<Verification> {
             against_reports(&record, dir, (&summary, &findings), width, &mut found)?;
         }
         // An edit that leaves no record to read is an edit all the same.
-        Err(error) if !found.changed.is_empty() => {
+        Err(error) => {
             let why = format!(
                 "the reports were not derived again, because the record cannot be opened: {error}"
             );
+            if found.changed.is_empty() {
+                found.refused(dir, error)?;
+            }
             found.open.push(why);
         }
-        Err(error) => return Err(error.into()),
     }
     if !found.changed.is_empty() {
         found.verdict = Wholeness::Changed;
@@ -312,7 +329,15 @@ fn against_reports(
         for (name, expected) in std::iter::once((name.to_owned(), rendered.text)).chain(files) {
             // A report may be deleted; it can be derived again.
             if stored.contains(&name) {
-                let text = read_below(dir, &name, DOCUMENT_BYTES_MAX)?;
+                let text = match read_below(dir, &name, DOCUMENT_BYTES_MAX) {
+                    Ok(text) => text,
+                    Err(error) if is_unfit(&error) => {
+                        found.changed(&name, format!("cannot be read: {error}"));
+                        known.insert(name);
+                        continue;
+                    }
+                    Err(error) => return Err(error.into()),
+                };
                 if text == expected.as_bytes() {
                     found.derived.push(name.clone());
                 } else if are_older {
@@ -377,9 +402,10 @@ fn has_run_since(record: &Record, dir: &Path) -> bool {
 /// Whether one of the stored reports names the judge.
 fn names(dir: &Path, stored: &BTreeSet<String>, judge: &str) -> Result<bool> {
     for name in stored {
-        let text = read_below(dir, name, DOCUMENT_BYTES_MAX)?;
-        if String::from_utf8_lossy(&text).contains(judge) {
-            return Ok(true);
+        match read_below(dir, name, DOCUMENT_BYTES_MAX) {
+            Ok(text) if String::from_utf8_lossy(&text).contains(judge) => return Ok(true),
+            Err(error) if !is_unfit(&error) => return Err(error.into()),
+            Ok(_) | Err(_) => {}
         }
     }
     Ok(false)
@@ -406,12 +432,18 @@ fn first_line(stored: &str, expected: &str) -> String {
         .zip(expected.lines())
         .take_while(|(one, other)| one == other)
         .count();
-    let at = |text: &str| shown(text.lines().nth(same).unwrap_or("the end").trim());
+    let [one, other] = [stored, expected].map(|text| text.lines().nth(same));
+    if one == other {
+        return "does not follow from the record: its lines end otherwise".to_owned();
+    }
+    let [one, other] = [one, other].map(|line| line.unwrap_or("the end"));
+    let [one, other] = match one.trim() == other.trim() {
+        true => shown_apart(one, other),
+        false => shown_apart(one.trim(), other.trim()),
+    };
     format!(
-        "does not follow from the record: line {} is {} and the record gives {}",
-        same + 1,
-        at(stored),
-        at(expected)
+        "does not follow from the record: line {} is {one} and the record gives {other}",
+        same + 1
     )
 }
 
@@ -435,21 +467,39 @@ fn differences(path: &str, stored: &Value, expected: &Value, places: &mut Vec<St
                 differences(&format!("{path}[{index}]"), one, other, places);
             }
         }
-        _ => places.push(format!(
-            "{} is {} and the record gives {}",
-            path.trim_start_matches('.'),
-            shown(&stored.to_string()),
-            shown(&expected.to_string())
-        )),
+        _ => {
+            let [one, other] = shown_apart(&stored.to_string(), &expected.to_string());
+            let place = path.trim_start_matches('.');
+            places.push(format!("{place} is {one} and the record gives {other}"));
+        }
     }
 }
 
-fn shown(text: &str) -> String {
-    let mut short: String = text.chars().take(VALUE_CHARACTERS).collect();
-    if short.len() < text.len() {
-        short.push('…');
+/// Excerpts of two different texts that show where they first differ.
+fn shown_apart(one: &str, other: &str) -> [String; 2] {
+    let pairs = one.chars().zip(other.chars());
+    let same = pairs.take_while(|(one, other)| one == other).count();
+    let start = match same < VALUE_CHARACTERS - CHARACTERS_BEFORE {
+        true => 0,
+        false => same - CHARACTERS_BEFORE,
+    };
+    [one, other].map(|text| excerpt(text, start))
+}
+
+/// Characters of a text from `start` on, with an ellipsis at each end that is cut.
+fn excerpt(text: &str, start: usize) -> String {
+    let mut rest = text.chars().skip(start);
+    let mut shown = String::from(if start > 0 { "…" } else { "" });
+    for character in rest.by_ref().take(VALUE_CHARACTERS) {
+        match character.is_control() {
+            true => shown.extend(character.escape_debug()),
+            false => shown.push(character),
+        }
     }
-    format!("`{}`", short.replace(char::is_control, " "))
+    if rest.next().is_some() {
+        shown.push('…');
+    }
+    format!("`{shown}`")
 }
 
 fn as_text(found: &Verification) -> String {

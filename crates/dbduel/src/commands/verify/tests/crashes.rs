@@ -293,7 +293,7 @@ fn write_reports(dir: &Path, at_ms: u64, fault: Fault, at: usize) -> (usize, boo
     let faulty = Arc::new(FaultyFiles::new(fault, at));
     let files = Arc::clone(&faulty) as Arc<dyn FileSystem>;
     let writer = RecordWriter::open_on(files, dir, at_ms).unwrap();
-    let written = record_reports::derive(&Record::open(dir).unwrap(), &writer, false);
+    let written = record_reports::derive(&Record::open(dir).unwrap(), &writer, None);
     (faulty.changes(), written.is_ok())
 }
 
@@ -324,7 +324,7 @@ fn a_fault_while_reports_are_written_anew_is_not_taken_for_an_edit() {
             "{named}: {:#?}",
             found.changed
         );
-        record_reports::write(dir, false).unwrap();
+        record_reports::write(dir, None).unwrap();
         let found = verified(dir, &named);
         assert_eq!(
             found.verdict,

@@ -5,8 +5,10 @@ mod crashes;
 use std::path::PathBuf;
 
 use dbduel_record::event::{ContinuityRound, EndReason, Event};
-use dbduel_testkit::synthetic::Scenario;
+use dbduel_record::store::PLAN;
+use dbduel_record::sweep::cell_dir;
 use dbduel_testkit::synthetic::continuity::stretch;
+use dbduel_testkit::synthetic::{Scenario, write_sweep};
 
 use super::*;
 use crate::commands::run;
@@ -214,6 +216,40 @@ fn a_changed_line_is_named_by_its_number() {
 }
 
 #[test]
+fn long_values_are_shown_where_they_differ() {
+    let long = |end: &str| format!("{}{end}", "x".repeat(100));
+    let said = first_line(&long("1 of many"), &long("2 of many"));
+    let before = "x".repeat(CHARACTERS_BEFORE);
+    assert_eq!(
+        said,
+        format!(
+            "does not follow from the record: line 1 is `…{before}1 of many` and the record gives \
+             `…{before}2 of many`"
+        )
+    );
+    check(
+        &serde_json::json!(long("1")),
+        &serde_json::json!(long("2")),
+        &[&format!(
+            " is `…{before}1\"` and the record gives `…{before}2\"`"
+        )],
+    );
+    // Blanks that are trimmed elsewhere, and characters that no terminal shows.
+    for (stored, expected, part) in [
+        ("a ", "a", "line 1 is `a ` and the record gives `a`"),
+        (
+            "a\tb",
+            "a b",
+            "line 1 is `a\\tb` and the record gives `a b`",
+        ),
+        ("a", "a\n", "its lines end otherwise"),
+    ] {
+        let said = first_line(stored, expected);
+        assert!(said.ends_with(part), "{said}");
+    }
+}
+
+#[test]
 fn what_a_killed_process_left_half_written_is_named_and_changes_nothing() {
     let directory = sealed();
     let dir = directory.path();
@@ -275,7 +311,7 @@ fn what_a_crash_leaves_is_not_called_a_change_and_is_gone_when_the_record_was_re
     assert_eq!(found.verdict, Wholeness::Open, "{:#?}", found.changed);
     let are_older = |why: &String| why.contains("`report.html` was derived before the last run");
     assert!(found.open.iter().any(are_older), "{:?}", found.open);
-    record_reports::write(dir, false).unwrap();
+    record_reports::write(dir, None).unwrap();
     let found = examine(dir, 100).unwrap();
     assert_eq!(
         (found.verdict, found.torn.len()),
@@ -326,4 +362,45 @@ fn a_verdict_that_long_turns_contradict_is_printed() {
         text.contains("verdict  The answer depends on the switching"),
         "{text}"
     );
+}
+
+#[test]
+fn whatever_is_put_in_the_place_of_a_file_is_a_change() {
+    let directory = sealed();
+    let dir = directory.path();
+    let elsewhere = tempfile::tempdir().unwrap();
+    for path in files(dir) {
+        let name = path.strip_prefix(dir).unwrap().to_str().unwrap().to_owned();
+        let kept = elsewhere.path().join("kept");
+        fs::rename(&path, &kept).unwrap();
+        fs::create_dir(&path).unwrap();
+        check_named(dir, &name, "");
+        fs::remove_dir(&path).unwrap();
+        std::os::unix::fs::symlink(&kept, &path).unwrap();
+        check_named(dir, &name, "");
+        fs::remove_file(&path).unwrap();
+        fs::rename(&kept, &path).unwrap();
+    }
+    assert_eq!(examine(dir, 100).unwrap().verdict, Wholeness::Whole);
+    // Without a manifest, too.
+    fs::remove_file(dir.join(manifest::MANIFEST)).unwrap();
+    fs::write(dir.join(PLAN), "{").unwrap();
+    check_named(dir, PLAN, "cannot be understood");
+}
+
+#[test]
+fn cells_of_a_sweep_that_hold_nothing_yet_are_left_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let dir = directory.path();
+    let plan = write_sweep(dir, &[1_000, 2_000], &[1.0, 1.5]);
+    let names = |dir: &Path| -> Vec<String> {
+        let cells = examine_cells(dir).unwrap().into_iter();
+        cells.map(|one| one.cell).collect()
+    };
+    assert_eq!(names(dir).len(), 2);
+    // What a kill leaves of a cell: its place without a plan.
+    let last = cell_dir(dir, &plan.cells[1]);
+    fs::remove_dir_all(&last).unwrap();
+    fs::create_dir(&last).unwrap();
+    assert_eq!(names(dir), [plan.cells[0].name.clone()]);
 }
