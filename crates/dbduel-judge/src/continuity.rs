@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use dbduel_record::Record;
-use dbduel_record::Verdict;
 use dbduel_record::event::{ContinuityRound, Event, LoadStretch};
 use dbduel_stats::Estimate;
 use dbduel_stats::compare::paired_mean;
@@ -257,13 +256,11 @@ pub(super) fn judge(
         if let Some(found) = &found
             && !found.supports(comparison.verdict, plan.decision.horizon)
         {
-            comparison.because = Some(format!(
+            comparison.withhold(format!(
                 "turns of {:.2} s gave `{}`, which load without a switch does not support",
                 found.turn_s,
                 comparison.verdict.word()
             ));
-            comparison.verdict = Verdict::Undecided;
-            (comparison.decided_at_block, comparison.paid_by) = (None, None);
         }
         comparison.contradiction = found;
     }

@@ -5,13 +5,15 @@ use dbduel_record::event::{Event, LoadTime, Severity};
 use dbduel_record::{Plan, Record, Verdict};
 
 use crate::classes::ClassCell;
-use crate::duel::decide::{self, Question};
+use crate::contention::Contention;
+use crate::duel::decide::{self, LevelDecision, Question};
 use crate::duel::{attribution, measures, overturn, pairs, quantities};
 use crate::evidence::Evidence;
 use crate::explain::Explanation;
 use crate::levels::{scaling, statements};
+use crate::rules::run::verdict::withheld_because;
 use crate::summary::{
-    Change, ContenderCrossings, ContenderFacts, Duel, Run, Scope, SettingDifference,
+    Change, ContenderCrossings, ContenderFacts, Continuity, Duel, Run, Scope, SettingDifference,
 };
 use crate::workloads::order_entry::OrderEntry;
 use crate::{champions, classes, continuity, explain, identical, settings, workloads};
@@ -79,16 +81,45 @@ impl Judged {
     }
 }
 
-fn duel(evidence: &Evidence<'_>, level: usize) -> Duel {
+/// Why a contest goes on at a level although its blocks decide: what in the record does not support the verdicts, or puts
+/// them in doubt. Empty where nothing does.
+#[must_use]
+pub fn withheld(record: &Record, level: usize) -> Vec<String> {
+    let reduced = champions::judged_record(record);
+    let evidence = Evidence::of(reduced.as_ref().unwrap_or(record));
+    let (decision, ..) = verdicts(&evidence, level);
+    let comparisons = decision.comparisons.iter();
+    comparisons.filter_map(withheld_because).collect()
+}
+
+/// The verdicts of a level, without those that its turns or other programs put in doubt.
+fn verdicts(
+    evidence: &Evidence<'_>,
+    level: usize,
+) -> (LevelDecision, Option<Continuity>, Option<Contention>) {
     let plan = evidence.plan();
     let blocks = &evidence.levels[level];
     let mut decision = decide::decide_blocks(plan, blocks, level);
+    let continuity = continuity::judge(evidence.record, level, blocks, &mut decision.comparisons);
+    let contention = Contention::of(evidence, level);
+    if let Some(contention) = &contention {
+        contention.withhold(plan, &mut decision.comparisons);
+    }
+    (decision, continuity, contention)
+}
+
+fn duel(evidence: &Evidence<'_>, level: usize) -> Duel {
+    let plan = evidence.plan();
+    let blocks = &evidence.levels[level];
+    let (mut decision, continuity, contention) = verdicts(evidence, level);
     for (comparison, contender) in decision.comparisons.iter_mut().zip(plan.challengers()) {
         let question = Question::against_baseline(plan, contender, level);
         comparison.quantities = quantities::compare(evidence, level, &question);
     }
-    let continuity = continuity::judge(evidence.record, level, blocks, &mut decision.comparisons);
-    let pairs = pairs::compare(evidence, level, &decision.comparisons);
+    let mut pairs = pairs::compare(evidence, level, &decision.comparisons);
+    if let Some(contention) = &contention {
+        contention.withhold_pairs(plan, &mut pairs);
+    }
     let whole = decision.comparisons.first();
     let attribution = attribution::attribution(evidence, level, decision.effects, whole);
     Duel {

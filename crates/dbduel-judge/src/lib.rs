@@ -8,6 +8,7 @@ mod bad_input;
 mod case;
 pub mod champions;
 pub mod classes;
+mod contention;
 pub mod continuity;
 mod duel;
 mod evidence;
@@ -31,6 +32,7 @@ use dbduel_record::Record;
 
 pub use duel::decide::decide_level;
 pub use duel::limit::{Limit, Standing, open_limits};
+pub use judged::withheld;
 pub use summary::Summary;
 
 use duel::profile;

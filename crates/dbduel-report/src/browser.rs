@@ -10,8 +10,10 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use crate::{Options, format};
+    use dbduel_judge::records::sweep::summarise_sweep;
     use dbduel_judge::summarise;
-    use dbduel_testkit::synthetic::{Observation, Scenario};
+    use dbduel_testkit::synthetic::suite::suite_record;
+    use dbduel_testkit::synthetic::{Observation, Scenario, sweep};
 
     /// Acts as a reader would and reports the results in the page's title.
     const READER: &str = r#"<script>addEventListener("load", () => {
@@ -55,8 +57,8 @@ mod tests {
     });</script></body>"#;
 
     /// Opens a page in frames of its own, as wide as windows are, and reports overflow in the title: excess width over
-    /// the frame, elements beyond the edge that do not scroll, words beyond the edge of their chart, and tables that
-    /// must be scrolled.
+    /// the frame, elements beyond the edge that do not scroll, words beyond the edge of their chart, tables that must be
+    /// scrolled, headings of tables with a word on two lines, and words of a chart on each other.
     const WIDTHS: &str = r#"<script>addEventListener("load", () => {
         const result = {};
         for (const frame of document.querySelectorAll("iframe")) {
@@ -79,7 +81,30 @@ mod tests {
             }
             const scrolled = [...page.querySelectorAll(".scroll")].filter((e) => e.scrollWidth > e.clientWidth + 1);
             const heads = scrolled.map((e) => e.textContent.trim().replace(/\s+/g, " ").slice(0, 60));
-            result[frame.dataset.width] = { beyond: page.documentElement.scrollWidth - width, cut, scrolled: heads };
+            const broken = [];
+            for (const head of page.querySelectorAll("th")) {
+                const texts = page.createTreeWalker(head, NodeFilter.SHOW_TEXT);
+                while (head.getClientRects().length && texts.nextNode()) {
+                    const text = texts.currentNode;
+                    for (const word of text.data.matchAll(/[\p{L}\p{N}]+/gu)) {
+                        const range = page.createRange();
+                        range.setStart(text, word.index);
+                        range.setEnd(text, word.index + word[0].length);
+                        if (new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1) broken.push(word[0]);
+                    }
+                }
+            }
+            const overprinted = [];
+            for (const chart of page.querySelectorAll("svg.chart")) {
+                const words = [...chart.querySelectorAll("text")].filter((e) => e.getClientRects().length);
+                const boxes = words.map((e) => e.getBoundingClientRect());
+                boxes.forEach((one, at) => boxes.slice(0, at).forEach((other, before) => {
+                    const across = Math.min(one.right, other.right) - Math.max(one.left, other.left);
+                    const upwards = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
+                    if (across > 1 && upwards > 4) overprinted.push(words[before].textContent + " | " + words[at].textContent);
+                }));
+            }
+            result[frame.dataset.width] = { beyond: page.documentElement.scrollWidth - width, cut, scrolled: heads, broken, overprinted };
         }
         document.title = "RESULT " + JSON.stringify(result);
     });</script></body>"#;
@@ -224,6 +249,48 @@ mod tests {
         assert!(warm_up.contains("not counted"), "{found}");
     }
 
+    /// Results of [`WIDTHS`] on pages in windows of these widths, none of which may cut, break or overprint a word.
+    fn in_windows(pages: &[(u32, &str)]) -> serde_json::Value {
+        let frames = pages.iter().map(|(width, page)| {
+            let page = page.replace('&', "&amp;").replace('"', "&quot;");
+            format!(
+                "<iframe data-width=\"{width}\" style=\"width: {width}px; height: 900px\" srcdoc=\"{page}\"></iframe>"
+            )
+        });
+        let html = format!(
+            "<!doctype html><meta charset=\"utf-8\"><title></title><body>{}{WIDTHS}",
+            frames.collect::<String>()
+        );
+        let found = browse(&html);
+        for (width, frame) in found.as_object().unwrap() {
+            assert!(frame["beyond"].as_i64().unwrap() <= 0, "{width}: {frame}");
+            for fault in ["cut", "broken", "overprinted"] {
+                assert_eq!(frame[fault], serde_json::json!([]), "{width}: {fault}");
+            }
+        }
+        assert_eq!(found.as_object().unwrap().len(), pages.len());
+        found
+    }
+
+    #[test]
+    #[needs_program("chromium")]
+    fn a_telephone_shows_the_verdicts_of_a_sweep_and_of_a_suite() {
+        let (plan, records) = sweep(&[1_000, 10_000, 100_000], &[0.8, 0.9, 1.25]);
+        let mut formats = crate::sweep::FORMATS.iter();
+        let html = formats.find(|format| format.name == "html").unwrap();
+        let options = Options {
+            width: 80,
+            colour: false,
+        };
+        let page_of_sweep = html.render(&summarise_sweep(&plan, &records), &options);
+        let found = in_windows(&[(400, &page_of_sweep)]);
+        assert_eq!(found["400"]["scrolled"], serde_json::json!([]));
+        in_windows(&[(400, &page(&suite_record()))]);
+        let mut scenario = Scenario::four();
+        scenario.clients = vec![64, 80, 1024];
+        in_windows(&[(400, &page(&scenario.record()))]);
+    }
+
     #[test]
     #[needs_program("chromium")]
     fn nothing_is_cut_on_narrow_and_wide_windows() {
@@ -234,30 +301,16 @@ mod tests {
         assert!(page.contains("By number of clients"));
         let paper = shown_as(&page, PAPER);
         // The last is the width of A4 between margins of a centimetre.
-        let frames: Vec<String> = [(400, &page), (720, &page), (1280, &page), (1920, &page), (718, &paper)]
-            .map(|(width, page)| {
-                let page = page.replace('&', "&amp;").replace('"', "&quot;");
-                format!(
-                    "<iframe data-width=\"{width}\" style=\"width: {width}px; height: 900px\" srcdoc=\"{page}\"></iframe>"
-                )
-            })
-            .into();
-        let html = format!(
-            "<!doctype html><meta charset=\"utf-8\"><title></title><body>{}{WIDTHS}",
-            frames.concat()
-        );
-        let found = browse(&html);
-        for (width, frame) in found.as_object().unwrap() {
-            assert!(frame["beyond"].as_i64().unwrap() <= 0, "{width}: {frame}");
-            assert!(
-                frame["cut"].as_array().unwrap().is_empty(),
-                "{width}: {frame}"
-            );
-            if ["1280", "1920"].contains(&width.as_str()) {
-                assert_eq!(frame["scrolled"], serde_json::json!([]), "{width}");
-            }
+        let found = in_windows(&[
+            (400, &page),
+            (720, &page),
+            (1280, &page),
+            (1920, &page),
+            (718, &paper),
+        ]);
+        for width in ["1280", "1920"] {
+            assert_eq!(found[width]["scrolled"], serde_json::json!([]), "{width}");
         }
-        assert_eq!(found.as_object().unwrap().len(), 5);
     }
 
     #[test]

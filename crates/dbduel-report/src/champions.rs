@@ -6,36 +6,22 @@ use dbduel_record::Verdict;
 use serde::Serialize;
 
 use super::terminal::page::{Ink, Page};
+use super::view::table::{Cell, Column, NAME, Row, TEXT, Table};
 use super::words::{self, RatioUnit};
 
-/// Headings of the table.
-const HEADS: [&str; 4] = [
-    "load",
-    "contender",
-    "chosen variant",
-    "other variants ÷ chosen",
+const COLUMNS: [(&str, &str); 4] = [
+    ("", "load"),
+    (NAME, "contender"),
+    (TEXT, "chosen variant"),
+    (TEXT, "other variants ÷ chosen"),
 ];
 
 #[derive(Debug, Clone, Serialize)]
 pub struct ChampionsView {
-    pub heads: [&'static str; 4],
     /// By level, then contender.
-    pub rows: Vec<ChampionView>,
+    pub table: Table,
     /// How variants were chosen and which blocks the verdicts use.
     pub note: String,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct ChampionView {
-    pub level: String,
-    pub contender: String,
-    pub chosen: String,
-    /// Whether the choice is decided, and how many other variants may be as fast.
-    pub doubt: String,
-    /// CSS class of the choice: `faster` when it is decided, else `undecided`.
-    pub answer: &'static str,
-    /// The other variants with their ratios.
-    pub others: Vec<String>,
 }
 
 /// The section on variants; `None` when no contender has any.
@@ -43,12 +29,10 @@ pub struct ChampionView {
 pub fn view(summary: &Summary) -> Option<ChampionsView> {
     let first = summary.champions.first()?;
     Some(ChampionsView {
-        heads: HEADS,
-        rows: summary
-            .champions
-            .iter()
-            .map(|one| row(summary, one))
-            .collect(),
+        table: Table::new(
+            COLUMNS.map(Column::from).into(),
+            summary.champions.iter().map(|one| row(summary, one)),
+        ),
         note: format!(
             "Variants competed in the first {} of each load level; the one with the highest mean log throughput was chosen \
              there. Verdicts, ratios and figures are about the chosen ones in later blocks only, so that the selection \
@@ -60,7 +44,7 @@ pub fn view(summary: &Summary) -> Option<ChampionsView> {
     })
 }
 
-fn row(summary: &Summary, choice: &ChampionChoice) -> ChampionView {
+fn row(summary: &Summary, choice: &ChampionChoice) -> Row {
     let level = summary.duels.iter().find(|duel| duel.level == choice.level);
     let unit = RatioUnit::of(choice.variants.iter().filter_map(|one| one.ratio.as_ref()));
     let others = choice.variants.iter().filter_map(|variant| {
@@ -80,44 +64,44 @@ fn row(summary: &Summary, choice: &ChampionChoice) -> ChampionView {
     let are_equivalent = choice
         .open()
         .all(|one| one.verdict == Some(Verdict::Equivalent));
-    let (answer, doubt) = match (choice.chosen(), open.is_empty(), are_equivalent) {
-        (None, ..) => ("undecided", "nothing chosen: no complete block".to_owned()),
-        (_, true, _) => ("faster", "decided".to_owned()),
-        (_, _, true) => (
-            "equivalent",
-            format!("equivalent within the horizon: {}", open.join("; ")),
-        ),
-        _ => (
-            "undecided",
-            format!(
-                "undecided: {} of {} others may be as fast",
-                open.len(),
-                choice.variants.len() - 1
-            ),
+    let note = match (choice.chosen(), open.is_empty(), are_equivalent) {
+        (None, ..) => "nothing chosen: no complete block".to_owned(),
+        (_, true, _) => "decided".to_owned(),
+        (_, _, true) => format!("equivalent within the horizon: {}", open.join("; ")),
+        _ => format!(
+            "undecided: {} of {} others may be as fast",
+            open.len(),
+            choice.variants.len() - 1
         ),
     };
-    ChampionView {
-        level: level.map_or_else(String::new, |duel| duel.label.clone()),
-        contender: choice.contender.clone(),
-        chosen: choice
-            .chosen()
-            .map_or("–", |variant| variant.settings.as_str())
-            .to_owned(),
-        doubt,
-        answer,
-        others: others.collect(),
-    }
+    let chosen = choice.chosen();
+    let chosen = chosen.map_or("–", |variant| variant.settings.as_str());
+    Row::from_iter([
+        Cell::from(level.map_or("", |duel| duel.label.as_str())),
+        Cell::from(&choice.contender),
+        Cell {
+            note,
+            ..Cell::code(chosen)
+        },
+        Cell {
+            lines: others.collect(),
+            ..Cell::default()
+        },
+    ])
 }
 
 /// Prints the section.
 pub fn print(page: &mut Page, view: &ChampionsView) {
     page.blank();
     page.inked_lines(Ink::Bold, "Chosen variants");
-    for row in &view.rows {
-        let label = format!("  {}, {}  ", row.level, row.contender);
-        let text = format!("{} ({})", row.chosen, row.doubt);
+    for row in view.table.rows() {
+        let [level, contender, chosen, others] = row.cells.as_slice() else {
+            continue;
+        };
+        let label = format!("  {}, {}  ", level.value, contender.value);
+        let text = format!("{} ({})", chosen.value, chosen.note);
         page.labelled((Ink::Plain, &label), (Ink::Plain, &text));
-        for other in &row.others {
+        for other in &others.lines {
             page.labelled((Ink::Dim, "    "), (Ink::Dim, other));
         }
     }

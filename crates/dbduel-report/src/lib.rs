@@ -44,6 +44,15 @@ pub struct Options {
     pub colour: bool,
 }
 
+/// Length of the report on a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TerminalLength {
+    /// Verdicts, differences in time, and the first caveats.
+    Brief,
+    /// All that the format `terminal` has.
+    Full,
+}
+
 /// A report that is ready to be printed or written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rendered {
@@ -86,6 +95,20 @@ pub const FORMATS: &[&dyn Format] = &[
 #[must_use]
 pub fn format(name: &str) -> Option<&'static dyn Format> {
     FORMATS.iter().copied().find(|format| format.name() == name)
+}
+
+/// The report for a terminal, in this length.
+#[must_use]
+pub fn on_terminal(
+    summary: &Summary,
+    findings: &[Finding],
+    options: &Options,
+    length: TerminalLength,
+) -> Rendered {
+    match length {
+        TerminalLength::Brief => terminal::brief(summary, findings, options),
+        TerminalLength::Full => terminal::Terminal.render(summary, findings, options),
+    }
 }
 
 /// The number of a contender, for colour and shape.

@@ -106,7 +106,7 @@ fn by_machine(pool: &Pool, quantity: &PooledQuantity) -> String {
                 short_name(&pool.machines[one.machine]),
                 scale.line(&one.ratio),
                 unit.value(&one.ratio),
-                unit.interval(&one.ratio),
+                unit.short_interval(&one.ratio),
                 words::things(one.records as u64, "record"),
             ]
         })
@@ -116,6 +116,12 @@ fn by_machine(pool: &Pool, quantity: &PooledQuantity) -> String {
         quantity.quantity,
         columns(&rows, &[1, 3])
     );
+    match words::starred(figures()) {
+        "" => {}
+        legend => {
+            let _ = writeln!(text, "{legend}");
+        }
+    }
     if let Some(disagreement) = &quantity.disagreement {
         let _ = writeln!(text, "Machines disagree: {disagreement}.");
     }

@@ -7,6 +7,7 @@ use dbduel_judge::summary::{
     Bounds, ContenderCrossings, ContenderObjective, ContenderScaling, Crossings, LevelObjective,
     ObjectiveState, Scaling,
 };
+use dbduel_text::from_to;
 
 use super::words;
 
@@ -94,10 +95,12 @@ fn rate_ratios(summary: &Summary) -> Vec<String> {
         .filter_map(|one| {
             let (met, missed) = bracket(one)?;
             Some(format!(
-                "The highest rate of {} is between {:.2} and {:.2} times that of {}.",
+                "The highest rate of {} is {} times that of {}.",
                 one.contender,
-                met / base.1,
-                missed / base.0,
+                from_to(
+                    &format!("{:.2}", met / base.1),
+                    &format!("{:.2}", missed / base.0)
+                ),
                 summary.baseline
             ))
         })

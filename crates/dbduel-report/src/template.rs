@@ -8,13 +8,15 @@ use serde::Serialize;
 
 use super::{chart, words};
 
-const TEMPLATES: [(&str, &str); 10] = [
+const TEMPLATES: [(&str, &str); 12] = [
     ("report.html", include_str!("templates/report.html")),
     ("report.md", include_str!("templates/report.md")),
     ("suite.html", include_str!("templates/suite.html")),
     ("suite.md", include_str!("templates/suite.md")),
     ("sweep.html", include_str!("templates/sweep.html")),
     ("sweep.md", include_str!("templates/sweep.md")),
+    ("table.html", include_str!("templates/table.html")),
+    ("table.md", include_str!("templates/table.md")),
     ("head.html", include_str!("templates/head.html")),
     ("drawings.html", include_str!("templates/drawings.html")),
     ("fairness.html", include_str!("templates/fairness.html")),
@@ -55,6 +57,7 @@ fn environment() -> Environment<'static> {
             _ => html_prose(text),
         })
     });
+    environment.add_filter("things", words::things);
     environment.add_filter("breakable", |text: &str| {
         Value::from_safe_string(chart::escape(text).replace(',', ",<wbr>"))
     });
@@ -155,6 +158,88 @@ fn next_code(text: &str, start: usize) -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::view::table::{Cell, Column, Group, MARKDOWN, NAME, NUMBER, PAGE, Row, SUMS, Table};
+
+    /// The table as the template of its format renders it, without blanks at the ends of lines.
+    fn table_as(ending: &str, table: &Table) -> String {
+        let environment = environment();
+        let source = format!("{{% from 'table.{ending}' import table %}}{{{{ table(t) }}}}");
+        let name = format!("page.{ending}");
+        let page = std::collections::BTreeMap::from([("t", table)]);
+        let template = environment.template_from_named_str(&name, &source);
+        let text = template.unwrap().render(Serde(page)).unwrap();
+        text.lines()
+            .map(|line| line.trim().to_owned() + "\n")
+            .collect()
+    }
+
+    #[test]
+    fn a_table_has_the_same_cells_in_every_format() {
+        let only = |only: &'static str, head: &str| Column {
+            only,
+            ..Column::from((NUMBER, head))
+        };
+        let below = Column {
+            is_below: true,
+            ..Column::from(("", "group"))
+        };
+        let columns = vec![
+            Column::from((NAME, "name|s")),
+            below,
+            Column::from((NUMBER, "ratio")),
+            only(PAGE, "extra"),
+            only(MARKDOWN, "blocks"),
+        ];
+        let first = Row {
+            details: vec!["1 failed".to_owned(), "`a` stalls".to_owned()],
+            ..Row::from_iter([
+                Cell {
+                    tag: "requested",
+                    ..Cell::code("a_b")
+                },
+                Cell::from("point"),
+                Cell::answer("faster", "▲ +5.0 %".to_owned(), "4–6 %".to_owned()),
+                Cell::from("7"),
+                Cell::from("9 blocks"),
+            ])
+        };
+        let second = Row {
+            class: SUMS,
+            ..["mean", "", "<1>", "", ""]
+                .map(Cell::from)
+                .into_iter()
+                .collect()
+        };
+        let table = Table {
+            class: "kind",
+            columns,
+            groups: vec![Group {
+                head: "1 client".to_owned(),
+                rows: vec![first, second],
+            }],
+        };
+        assert_eq!(
+            table_as("md", &table),
+            "| name\\|s | group | ratio | blocks |\n\
+             | --- | --- | ---: | ---: |\n\
+             | a\\_b (requested) | point | ▲ +5.0 %<br><sub>4–6 %</sub> | 9 blocks |\n\
+             | *mean* |  | &lt;1&gt; |  |\n"
+        );
+        let html = table_as("html", &table);
+        for part in [
+            "<table class=\"kind\">",
+            "<th class=\"name\">name|s, group</th><th class=\"n\">ratio</th><th class=\"n\">extra</th>",
+            "<tr class=\"head\"><th colspan=\"3\" scope=\"colgroup\"><span>1 client</span></th></tr>",
+            "<td class=\"name\"><code>a_b</code> <span class=\"tag\">requested</span><small>point</small></td>\
+             <td class=\"n faster\"><span class=\"pill\">▲ +5.0 %</span><small><span class=\"whole\">4–6 %</span></small></td>\
+             <td class=\"n\">7</td>",
+            "<td colspan=\"3\"><span>1 failed · <code>a</code> stalls</span></td>",
+            "<td class=\"n\">&lt;1&gt;</td>",
+        ] {
+            assert!(html.contains(part), "no {part} in {html}");
+        }
+        assert!(!html.contains("blocks"), "{html}");
+    }
 
     #[test]
     fn names_with_backticks_are_set_as_code_and_swallow_no_words() {

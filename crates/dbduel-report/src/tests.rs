@@ -429,6 +429,26 @@ fn colour_is_only_an_ornament() {
 }
 
 #[test]
+fn one_more_doubt_is_no_several() {
+    let (summary, mut findings) = judged(&Scenario::duel());
+    findings.retain(|one| !one.rule.starts_with("audit."));
+    findings.extend((0..6).map(|number| Finding {
+        rule: "audit.P24.memory.allocator".to_owned(),
+        ..Finding::new(
+            Severity::Doubt,
+            &["doublewrite", "no-doublewrite"],
+            format!("Difference {number}."),
+            "Remove it.",
+        )
+    }));
+    for name in ["terminal", "markdown", "html"] {
+        let format = format(name).unwrap();
+        let text = format.render(&summary, &findings, &OPTIONS).text;
+        assert!(text.contains("1 more doubt of the audit"), "{name}: {text}");
+    }
+}
+
+#[test]
 fn hostile_names_are_shown_and_not_obeyed() {
     let html = render("html", &hostile());
     assert!(html.contains("&lt;script&gt;alert(1)"), "the name is shown");

@@ -21,6 +21,9 @@ use super::evidence::figures::latency_quantile;
 use super::summary::{Figure, Quantity, QuantityComparison};
 use super::workloads;
 
+/// Share of given-up transactions from which there is no verdict.
+pub const FAILED_VOID: f64 = 0.01;
+
 /// Quantities that are compared for every class.
 const COMPARED: [Quantity; 2] = [Quantity::LatencyP50, Quantity::LatencyP99];
 

@@ -173,10 +173,14 @@ impl<'a> Question<'a> {
         let differences: Vec<f64> = totals.iter().map(block_log_ratio).collect();
         comparison.blocks = blocks
             .iter()
-            .zip(&differences)
-            .map(|(block, difference)| BlockRatio {
+            .zip(&totals)
+            .map(|(block, totals)| BlockRatio {
                 block: block.block.id,
-                ratio: difference.exp(),
+                ratio: block_log_ratio(totals).exp(),
+                transactions: totals.contender.work as u64,
+                seconds: totals.contender.time,
+                baseline_transactions: totals.reference.work as u64,
+                baseline_seconds: totals.reference.time,
             })
             .collect();
         comparison.ratio_hodges_lehmann = Some(hodges_lehmann(&differences)?.exp());

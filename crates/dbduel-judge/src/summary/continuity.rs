@@ -3,7 +3,7 @@
 use dbduel_record::Verdict;
 use serde::Serialize;
 
-use super::Figure;
+use super::{Figure, supports};
 
 /// The continuity check of a level: load in turns beside load without a switch.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -74,14 +74,7 @@ impl Contradiction {
     /// Whether the long turns support the answer of the verdict, if not its size.
     #[must_use]
     pub fn supports(&self, verdict: Verdict, horizon: f64) -> bool {
-        let Some((low, high)) = self.ratio.interval() else {
-            return false;
-        };
-        match verdict {
-            Verdict::Faster => low > 1.0,
-            Verdict::Slower => high < 1.0,
-            Verdict::Equivalent => 1.0 / (1.0 + horizon) <= low && high <= 1.0 + horizon,
-            Verdict::Undecided | Verdict::Void => true,
-        }
+        let interval = self.ratio.interval();
+        interval.is_some_and(|interval| supports(interval, verdict, horizon))
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! The field that holds a figure names its unit.
 
+use dbduel_record::Verdict;
 use dbduel_stats::Estimate;
 use serde::Serialize;
 
@@ -93,6 +94,16 @@ impl Figure {
             Self::Estimated { low, high, .. } => Some((*low, high.unwrap_or(f64::INFINITY))),
             Self::Bare { .. } | Self::NotMeasured { .. } => None,
         }
+    }
+}
+
+/// Whether a ratio in this interval is what the verdict says; true for verdicts that say nothing.
+pub(crate) fn supports((low, high): (f64, f64), verdict: Verdict, horizon: f64) -> bool {
+    match verdict {
+        Verdict::Faster => low > 1.0,
+        Verdict::Slower => high < 1.0,
+        Verdict::Equivalent => 1.0 / (1.0 + horizon) <= low && high <= 1.0 + horizon,
+        Verdict::Undecided | Verdict::Void => true,
     }
 }
 

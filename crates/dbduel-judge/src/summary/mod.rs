@@ -35,6 +35,7 @@ use super::workloads::order_entry::OrderEntry;
 pub use attribution::{Attribution, FactorEffect, Interaction, InteractionTerm};
 pub use champions::{ChampionChoice, VariantThroughput};
 pub use continuity::{Continuity, ContinuityStage, Contradiction, InTurns};
+pub(crate) use figure::supports;
 pub use figure::{Figure, How};
 pub use over_levels::{
     Bounds, ContenderCrossings, ContenderObjective, ContenderScaling, CrossingPoint, Crossings,
@@ -473,6 +474,24 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// Takes back a verdict that the blocks gave and that something else in the record does not support.
+    pub(crate) fn withhold(&mut self, why: String) {
+        self.verdict = Verdict::Undecided;
+        self.because = Some(why);
+        (self.decided_at_block, self.paid_by) = (None, None);
+    }
+
+    /// Throughput of all blocks together, contender and baseline, transactions per second: `ratio` is the first divided by
+    /// the second, or the end of its interval next to that.
+    #[must_use]
+    pub fn totals_per_s(&self) -> [f64; 2] {
+        let sum = |of: fn(&BlockRatio) -> f64| self.blocks.iter().map(of).sum::<f64>();
+        [
+            sum(|block| block.transactions as f64) / sum(|block| block.seconds),
+            sum(|block| block.baseline_transactions as f64) / sum(|block| block.baseline_seconds),
+        ]
+    }
+
     /// The log ratio of every counted block.
     #[must_use]
     pub fn log_ratios(&self) -> Vec<f64> {
@@ -488,6 +507,14 @@ pub struct BlockRatio {
     pub block: u32,
     /// Throughput, contender ÷ baseline.
     pub ratio: f64,
+    /// Transactions that the contender committed.
+    pub transactions: u64,
+    /// Time in which it committed them, seconds.
+    pub seconds: f64,
+    /// Transactions that the baseline committed.
+    pub baseline_transactions: u64,
+    /// Time in which it committed them, seconds.
+    pub baseline_seconds: f64,
 }
 
 /// An effective setting that is not the same everywhere.

@@ -7,7 +7,7 @@ use dbduel_judge::summary::{Duel, Figure};
 
 use crate::chart::frame::{Plot, titled};
 use crate::chart::scale::{Scale, ratio_ticks};
-use crate::chart::style::{colour, fitted};
+use crate::chart::style::{colour, fitted, interval_on_bar};
 use crate::chart::svg::{Anchor, Svg};
 use crate::number_of;
 use crate::words::{self, RatioUnit};
@@ -206,7 +206,7 @@ impl Rows<'_> {
     fn interval(&mut self, from: f64, interval: Option<(f64, f64)>, middle: f64) {
         if let Some((low, high)) = interval {
             let ends = [low, high].map(|end| self.scale.held(from * end));
-            self.svg.line((ends[0], middle), (ends[1], middle), "doubt");
+            interval_on_bar(self.svg, (ends[0], middle), (ends[1], middle));
         }
     }
 

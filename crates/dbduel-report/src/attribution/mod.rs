@@ -11,22 +11,22 @@ use dbduel_record::design::{ChangeKind, DesignChange, DesignFactor};
 use serde::Serialize;
 
 use super::terminal::page::{Ink, Page, padded};
+use super::view::table::{Cell, Column, NAME, NUMBER, Row, TEXT, Table};
 use super::words::{self, RatioUnit};
 
-/// Headings of the table of effects.
-pub const HEADS: [&str; 7] = [
-    "factor",
-    "change",
-    "throughput",
-    "share",
-    "p95 latency",
-    "server CPU",
-    "bytes written",
+/// Columns of the table of effects.
+const COLUMNS: [(&str, &str); 7] = [
+    (NAME, "factor"),
+    (TEXT, "change"),
+    (NUMBER, "throughput"),
+    (NUMBER, "share"),
+    (NUMBER, "p95 latency"),
+    (NUMBER, "server CPU"),
+    (NUMBER, "bytes written"),
 ];
 
 #[derive(Debug, Clone, Serialize)]
 pub struct AttributionView {
-    pub heads: [&'static str; 7],
     pub levels: Vec<AttributionLevel>,
     /// Definitions of the figures and their joint confidence.
     pub note: String,
@@ -37,43 +37,10 @@ pub struct AttributionLevel {
     pub label: String,
     /// Sum of the effects and number of interactions, one sentence each.
     pub sentences: Vec<String>,
-    /// One per factor, the largest effect first.
-    pub rows: Vec<EffectView>,
-    /// Interactions whose interval excludes no interaction.
-    pub interactions: Vec<InteractionView>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct EffectView {
-    /// The letter of the factor in the names of contenders.
-    pub letter: char,
-    pub factor: String,
-    /// Levels: `ON → OFF`.
-    pub change: String,
-    /// CSS class of the answer: `faster`, `slower` ...
-    pub answer: &'static str,
-    /// Answer about throughput.
-    pub throughput: CellText,
-    /// Share of the whole difference.
-    pub share: String,
-    /// p95 latency, server CPU, bytes written.
-    pub quantities: Vec<CellText>,
-    /// Note below the levels; empty for most factors.
-    pub remark: String,
-}
-
-/// A value with its interval, or the reason why there is none.
-#[derive(Debug, Clone, Serialize)]
-pub struct CellText {
-    pub answer: &'static str,
-    pub value: String,
-    pub doubt: String,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct InteractionView {
-    pub name: String,
-    pub ratio: CellText,
+    /// A row per factor, the largest effect first.
+    pub effects: Table,
+    /// Interactions whose interval excludes no interaction; absent where there are none.
+    pub interactions: Option<Table>,
 }
 
 /// The attribution section; `None` unless the contest is designed.
@@ -85,7 +52,6 @@ pub fn view(summary: &Summary) -> Option<AttributionView> {
     };
     let (_, first) = divided().next()?;
     Some(AttributionView {
-        heads: HEADS,
         levels: divided()
             .map(|(duel, one)| level(summary, duel, one))
             .collect(),
@@ -163,39 +129,45 @@ fn level(summary: &Summary, duel: &Duel, attribution: &Attribution) -> Attributi
     let other_unit = RatioUnit::of(others.map(|one| &one.ratio));
     let row = |(number, effect): (usize, &FactorEffect)| {
         let factor = attribution.factors.get(number);
-        EffectView {
-            letter: letter(number),
-            factor: effect.factor.clone(),
-            change: factor.map(levels_of).unwrap_or_default(),
-            answer: effect.verdict.word(),
-            throughput: CellText {
-                answer: effect.verdict.word(),
-                value: format!(
-                    "{} {}",
-                    words::sign(effect.verdict),
-                    unit.value(&effect.ratio)
-                ),
-                doubt: unit.doubt(&effect.ratio),
+        let sign = words::sign(effect.verdict);
+        let cells = [
+            Cell {
+                letter: letter(number).to_string(),
+                ..Cell::from(&effect.factor)
             },
-            share: effect
-                .share
-                .map_or_else(|| "–".to_owned(), percent_of_whole),
-            quantities: effect
-                .quantities
-                .iter()
-                .map(|one| quantity(one, other_unit))
-                .collect(),
-            remark: factor.map(remark).unwrap_or_default(),
-        }
+            Cell {
+                note: factor.map(remark).unwrap_or_default(),
+                ..Cell::code(factor.map(levels_of).unwrap_or_default())
+            },
+            Cell::answer(
+                effect.verdict.word(),
+                format!("{sign} {}", unit.value(&effect.ratio)),
+                unit.doubt(&effect.ratio),
+            ),
+            Cell::from(
+                effect
+                    .share
+                    .map_or_else(|| "–".to_owned(), percent_of_whole),
+            ),
+        ];
+        let quantities = effect.quantities.iter();
+        let quantities = quantities.map(|one| quantity(one, other_unit));
+        cells.into_iter().chain(quantities).collect::<Row>()
     };
+    let interactions = found.iter().map(|one| interaction(one, unit));
+    let columns = [
+        (TEXT, "interaction"),
+        (NUMBER, "both together ÷ each by itself"),
+    ];
     AttributionLevel {
         label: duel.label.clone(),
         sentences: sentences(summary, duel, attribution, found.len()),
-        rows: by_size(attribution).into_iter().map(row).collect(),
-        interactions: found
-            .into_iter()
-            .map(|one| interaction(one, unit))
-            .collect(),
+        effects: Table::new(
+            COLUMNS.map(Column::from).into(),
+            by_size(attribution).into_iter().map(row),
+        ),
+        interactions: (!found.is_empty())
+            .then(|| Table::new(columns.map(Column::from).into(), interactions)),
     }
 }
 
@@ -237,22 +209,21 @@ fn percent_of_whole(share: f64) -> String {
     }
 }
 
-fn quantity(one: &QuantityComparison, unit: RatioUnit) -> CellText {
+fn quantity(one: &QuantityComparison, unit: RatioUnit) -> Cell {
     match &one.ratio {
-        Figure::NotMeasured { why } => CellText {
-            answer: "not-compared",
-            value: "–".to_owned(),
-            doubt: why.clone(),
+        Figure::NotMeasured { why } => Cell {
+            hover: why.clone(),
+            ..Cell::from("–")
         },
-        figure => CellText {
-            answer: one.change.word(),
-            value: format!("{} {}", words::change_sign(one.change), unit.value(figure)),
-            doubt: unit.doubt(figure),
-        },
+        figure => Cell::answer(
+            one.change.word(),
+            format!("{} {}", words::change_sign(one.change), unit.value(figure)),
+            unit.doubt(figure),
+        ),
     }
 }
 
-fn interaction(one: &Interaction, unit: RatioUnit) -> InteractionView {
+fn interaction(one: &Interaction, unit: RatioUnit) -> Row {
     let terms = one.terms.iter().map(|term| {
         let [first, second] = &term.factors;
         let inverse = if term.is_inverse { "inverse of " } else { "" };
@@ -264,22 +235,20 @@ fn interaction(one: &Interaction, unit: RatioUnit) -> InteractionView {
     } else {
         " (confounded with other pairs)"
     };
-    InteractionView {
-        name: format!("{}{partly}", terms.join(" and ")),
-        ratio: CellText {
-            answer: match one.change {
-                Change::Higher => Verdict::Faster.word(),
-                Change::Lower => Verdict::Slower.word(),
-                other => other.word(),
-            },
-            value: format!(
-                "{} {}",
-                words::change_sign(one.change),
-                unit.value(&one.ratio)
-            ),
-            doubt: unit.doubt(&one.ratio),
-        },
-    }
+    let answer = match one.change {
+        Change::Higher => Verdict::Faster.word(),
+        Change::Lower => Verdict::Slower.word(),
+        other => other.word(),
+    };
+    let sign = words::change_sign(one.change);
+    Row::from_iter([
+        Cell::from(format!("{}{partly}", terms.join(" and "))),
+        Cell::answer(
+            answer,
+            format!("{sign} {}", unit.value(&one.ratio)),
+            unit.doubt(&one.ratio),
+        ),
+    ])
 }
 
 /// Sentences on the sum of the effects and the number of interactions.
@@ -422,25 +391,34 @@ pub fn print(page: &mut Page, view: &AttributionView) {
         for sentence in &level.sentences {
             page.wrapped(sentence);
         }
-        let names = level.rows.iter().map(|row| row.factor.chars().count());
-        let width = names.max().unwrap_or(0).min(page.width / 3);
-        for row in &level.rows {
-            let label = format!("  {} {}  ", row.letter, padded(&row.factor, width));
+        let factors = level.effects.rows().filter_map(|row| row.cells.first());
+        let widths = factors.map(|factor| factor.value.chars().count());
+        let width = widths.max().unwrap_or(0).min(page.width / 3);
+        for row in level.effects.rows() {
+            let [factor, change, throughput, share, quantities @ ..] = row.cells.as_slice() else {
+                continue;
+            };
+            let label = format!("  {} {}  ", factor.letter, padded(&factor.value, width));
             let mut text = format!(
                 "{}: {} ({}), {} of the whole",
-                row.change, row.throughput.value, row.throughput.doubt, row.share
+                change.value, throughput.value, throughput.note, share.value
             );
-            let others = view.heads.iter().skip(4).zip(&row.quantities);
-            for (head, one) in others.filter(|(_, one)| matches!(one.answer, "higher" | "lower")) {
-                text.push_str(&format!("; {head} {} ({})", one.value, one.doubt));
+            let others = COLUMNS.iter().skip(4).zip(quantities);
+            for ((_, head), one) in
+                others.filter(|(_, one)| matches!(one.answer, "higher" | "lower"))
+            {
+                text.push_str(&format!("; {head} {} ({})", one.value, one.note));
             }
-            if !row.remark.is_empty() {
-                text.push_str(&format!("; {}", row.remark));
+            if !change.note.is_empty() {
+                text.push_str(&format!("; {}", change.note));
             }
             page.labelled((Ink::Plain, &label), (Ink::Plain, &text));
         }
-        for one in &level.interactions {
-            let text = format!("{}: {} ({})", one.name, one.ratio.value, one.ratio.doubt);
+        for row in level.interactions.iter().flat_map(Table::rows) {
+            let [name, ratio] = row.cells.as_slice() else {
+                continue;
+            };
+            let text = format!("{}: {} ({})", name.value, ratio.value, ratio.note);
             page.labelled((Ink::Plain, "  × "), (Ink::Plain, &text));
         }
     }
@@ -521,9 +499,9 @@ mod tests {
         let view = view(&summary).unwrap();
         assert!(
             view.levels[0]
-                .rows
-                .iter()
-                .all(|row| row.answer == "undecided" && row.share == "–")
+                .effects
+                .rows()
+                .all(|row| row.cells[2].answer == "undecided" && row.cells[3].value == "–")
         );
         assert!(view.levels[0].sentences[0].contains("unknown, because"));
         assert!(chart::effects(&summary, &summary.duels[0], 900.0).is_some());

@@ -7,7 +7,7 @@ use crate::words;
 
 use super::frame::{Plot, titled};
 use super::scale::{Scale, nice_end, ticks};
-use super::style::{colour, fitted, mark};
+use super::style::{colour, fitted, interval_on_bar, mark};
 use super::svg::{Anchor, Svg};
 
 const BAR: f64 = 15.0;
@@ -130,7 +130,7 @@ impl Bars {
         let mut free = end;
         if let Some((low, high)) = server.interval() {
             let held = |us: f64| self.scale.held(us / self.factor);
-            svg.line((held(low), middle), (held(high), middle), "zero");
+            interval_on_bar(svg, (held(low), middle), (held(high), middle));
             free = free.max(held(high));
         }
         svg.text(

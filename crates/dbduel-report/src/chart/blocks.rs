@@ -15,6 +15,9 @@ use super::svg::Anchor;
 /// Maximum number of marks per contender; with more blocks, every n-th is shown.
 const MARKS_MAX: usize = 400;
 
+/// Distance of the outermost marks from the axis and from the top, pixels.
+const AIR: f64 = 7.0;
+
 /// Draws the chart; `None` before the first complete block.
 #[must_use]
 pub fn block_ratios(summary: &Summary, duel: &Duel, width: f64) -> Option<String> {
@@ -41,7 +44,7 @@ pub fn block_ratios(summary: &Summary, duel: &Duel, width: f64) -> Option<String
         right: width - 12.0,
         bottom: 190.0,
     };
-    let values = Scale::logarithmic((low, high), plot.upwards());
+    let values = Scale::logarithmic((low, high), (plot.bottom - AIR, plot.top + AIR));
     let band = (values.at(horizon), values.at(1.0 / horizon));
     svg.rect(
         (plot.left, band.0),

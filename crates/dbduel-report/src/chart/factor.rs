@@ -124,15 +124,11 @@ impl FactorChart<'_> {
     }
 
     fn levels(&self, svg: &mut Svg, plot: Plot) {
-        let mut free = f64::NEG_INFINITY;
-        for (label, x) in self.labels.iter().zip(self.places(plot)) {
+        let places = self.places(plot);
+        for &x in &places {
             svg.line((x, plot.bottom), (x, plot.bottom + 4.0), "axis");
-            let half = 3.2 * label.chars().count() as f64;
-            if x - half >= free {
-                svg.text((x, plot.bottom + 17.0), Anchor::Middle, "tick", label);
-                free = x + half + 6.0;
-            }
         }
+        plot.labels_below(svg, places.into_iter().zip(self.labels.iter().cloned()));
         svg.line((plot.left, plot.bottom), (plot.right, plot.bottom), "axis");
         let middle = f64::midpoint(plot.left, plot.right);
         svg.text(

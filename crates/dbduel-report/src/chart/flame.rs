@@ -20,10 +20,8 @@ const NAMED_MIN: f64 = 5.0 * CHARACTER;
 /// Draws the graph of one contender.
 #[must_use]
 pub fn flame(summary: &Summary, flame: &Flame, width: f64) -> String {
-    let title = fitted(&format!("Stacks of {}", flame.contender), 0.6 * width);
-    let mut svg = titled(width, &title, "");
-    let note = format!("{} samples", words::count(flame.samples));
-    svg.text((width, 14.0), Anchor::End, "small", &note);
+    let note = words::things(flame.samples, "sample");
+    let mut svg = titled(width, &format!("Stacks of {}", flame.contender), &note);
     let class = colour(number_of(summary, &flame.contender));
     let per_sample = width / flame.samples.max(1) as f64;
     let mut deepest = 0;
@@ -52,13 +50,12 @@ pub fn flame_difference(summary: &Summary, difference: &FlameDifference, width: 
     } = difference;
     let baseline = &summary.baseline;
     let title = format!("{contender} against {baseline}");
-    let mut svg = titled(width, &fitted(&title, 0.45 * width), "");
     let note = format!(
         "{} against {} per trx",
         words::latency(cpu_us[1]),
         words::latency(cpu_us[0])
     );
-    svg.text((width, 14.0), Anchor::End, "small", &note);
+    let mut svg = titled(width, &title, &note);
     let per_us = width / f64::midpoint(cpu_us[0], cpu_us[1]).max(f64::EPSILON);
     let mut deepest = 0;
     for frame in &difference.frames {

@@ -4,9 +4,9 @@ use dbduel_judge::Summary;
 use dbduel_judge::summary::{Comparison, Duel};
 use dbduel_record::Verdict;
 
-use crate::words;
+use crate::{words, wrap};
 
-use super::frame::{Plot, are_touching, half_width, inside};
+use super::frame::{Plot, SMALL_CHARACTER, are_touching, half_width, inside};
 use super::number_of;
 use super::scale::{Scale, ratio_ticks};
 use super::style::{CHARACTER, colour, fitted, mark, marker};
@@ -56,8 +56,17 @@ pub fn forest(summary: &Summary, width: f64) -> String {
             ),
         },
     );
+    let mut bottom = plot.bottom + 44.0;
+    let comparisons = summary.duels.iter().flat_map(|duel| &duel.comparisons);
+    let legend = words::starred(comparisons.map(|one| &one.ratio));
+    if !legend.is_empty() {
+        for line in wrap(legend, (width / SMALL_CHARACTER) as usize, 0, 0) {
+            bottom += 14.0;
+            svg.text((0.0, bottom - 4.0), Anchor::Start, "small", &line);
+        }
+    }
     svg.finish(
-        plot.bottom + 44.0,
+        bottom,
         &format!(
             "Throughput ratios against {}: {}",
             summary.baseline,
@@ -236,7 +245,7 @@ fn result(summary: &Summary, comparison: &Comparison) -> String {
         return words::NOT_MEASURED.to_owned();
     }
     let value = unit.value(&comparison.ratio);
-    match unit.interval(&comparison.ratio) {
+    match unit.short_interval(&comparison.ratio) {
         interval if interval.is_empty() => format!("{value}, no interval"),
         interval => format!("{value} ({interval})"),
     }
@@ -283,7 +292,39 @@ pub(super) fn tick_label(tick: f64, spread: f64) -> String {
 mod tests {
     use super::*;
     use dbduel_judge::summarise;
+    use dbduel_judge::summary::Figure;
     use dbduel_testkit::synthetic::Scenario;
+
+    #[test]
+    fn an_estimate_at_an_end_of_its_interval_has_a_star_and_a_legend() {
+        let (mut summary, _) = summarise(&Scenario::duel().record());
+        for comparison in summary
+            .duels
+            .iter_mut()
+            .flat_map(|duel| &mut duel.comparisons)
+        {
+            let Figure::Estimated {
+                value, low, high, ..
+            } = &mut comparison.ratio
+            else {
+                panic!("no interval")
+            };
+            (*low, *high) = (0.9 * *value, Some(1.1 * *value));
+        }
+        for width in [320.0, 960.0] {
+            assert!(!forest(&summary, width).contains('*'));
+        }
+        if let Figure::Estimated { value, high, .. } = &mut summary.duels[0].comparisons[0].ratio {
+            *high = Some(*value);
+        }
+        for width in [320.0, 960.0] {
+            let drawn = forest(&summary, width);
+            assert!(
+                drawn.contains("*)<") && drawn.contains(">* Estimate at"),
+                "{drawn}"
+            );
+        }
+    }
 
     #[test]
     fn the_side_of_a_mark_has_its_name_wherever_the_baseline_stands() {

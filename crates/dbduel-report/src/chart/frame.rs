@@ -3,18 +3,27 @@
 use dbduel_judge::summary::Figure;
 
 use super::scale::{Scale, logarithmic_ticks};
-use super::style::{colour, marker};
+use super::style::{CHARACTER, colour, fitted, marker};
 use super::svg::{Anchor, Svg, polyline};
 use crate::words;
 
 /// Average width of a character of the small texts, pixels.
-const SMALL_CHARACTER: f64 = 6.4;
+pub const SMALL_CHARACTER: f64 = 6.4;
 
-/// A drawing with its title at the top left and a note, which may be empty, at the top right.
+/// The same of the titles.
+const TITLE_CHARACTER: f64 = 7.2;
+
+/// A drawing with its title at the top left and a note, which may be empty, at the top right. A title that would reach the
+/// note is shortened.
 #[must_use]
 pub fn titled(width: f64, title: &str, note: &str) -> Svg {
     let mut svg = Svg::new(width);
-    svg.text((0.0, 14.0), Anchor::Start, "title", title);
+    let room = match note.is_empty() {
+        true => width,
+        false => width - 2.0 * half_width(note) - 8.0,
+    };
+    let title = fitted(title, room * CHARACTER / TITLE_CHARACTER);
+    svg.text((0.0, 14.0), Anchor::Start, "title", &title);
     if !note.is_empty() {
         svg.text((width, 14.0), Anchor::End, "small", note);
     }
@@ -94,7 +103,7 @@ impl Plot {
         );
     }
 
-    /// Vertical lines with their labels below. Labels that would touch the one before are left out.
+    /// Vertical lines with their labels below.
     pub fn vertical_grid(
         &self,
         svg: &mut Svg,
@@ -102,11 +111,17 @@ impl Plot {
         ticks: &[f64],
         label: impl Fn(f64) -> String,
     ) {
-        let mut free = f64::NEG_INFINITY;
         for &tick in ticks {
             let x = scale.at(tick);
             svg.line((x, self.top), (x, self.bottom), "grid");
-            let text = label(tick);
+        }
+        self.labels_below(svg, ticks.iter().map(|&tick| (scale.at(tick), label(tick))));
+    }
+
+    /// Labels below the axis, in ascending order of their places. A label that would touch the one before is left out.
+    pub fn labels_below(&self, svg: &mut Svg, labels: impl IntoIterator<Item = (f64, String)>) {
+        let mut free = f64::NEG_INFINITY;
+        for (x, text) in labels {
             let at = inside(svg, x, &text);
             let half = half_width(&text);
             if at - half >= free {
@@ -181,5 +196,50 @@ pub fn curve(
             &format!("{} {class}", shape(figure)),
             &title(index, figure, value),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_ends_before_the_note() {
+        let drawn = |title: &str| titled(340.0, title, "transactions/s").finish(20.0, "");
+        assert!(
+            drawn("Throughput over time, 16 clients")
+                .contains(">Throughput over time, 16 clients<")
+        );
+        let long = drawn("Throughput over time, 1024 clients, 20000/s Poisson");
+        assert!(long.contains('…') && long.contains("Poisson<"), "{long}");
+    }
+
+    #[test]
+    fn a_label_that_would_touch_the_one_before_is_left_out() {
+        let plot = Plot {
+            left: 20.0,
+            top: 0.0,
+            right: 180.0,
+            bottom: 50.0,
+        };
+        let mut svg = Svg::new(200.0);
+        let labels = [
+            (40.0, "1024"),
+            (60.0, "2048"),
+            (120.0, "4096"),
+            (199.0, "16384"),
+        ];
+        plot.labels_below(&mut svg, labels.map(|(x, text)| (x, text.to_owned())));
+        let drawn = svg.finish(60.0, "");
+        for (text, is_there) in [
+            ("1024", true),
+            ("2048", false),
+            ("4096", true),
+            ("16384", true),
+        ] {
+            assert_eq!(drawn.contains(text), is_there, "{text}: {drawn}");
+        }
+        // The last is moved to the left, so that it is not cut.
+        assert!(drawn.contains("x=\"184\""), "{drawn}");
     }
 }

@@ -84,15 +84,11 @@ fn largest(summary: &Summary, chart: &LevelChart) -> Option<f64> {
 
 /// The line at the bottom with the label of every level.
 fn axis_of_levels(svg: &mut Svg, summary: &Summary, plot: Plot, places: &[f64]) {
-    for (duel, x) in summary.duels.iter().zip(places) {
+    for x in places {
         svg.line((*x, plot.bottom), (*x, plot.bottom + 4.0), "axis");
-        svg.text(
-            (*x, plot.bottom + 17.0),
-            Anchor::Middle,
-            "tick",
-            &place_label(duel),
-        );
     }
+    let labels = summary.duels.iter().map(place_label);
+    plot.labels_below(svg, places.iter().copied().zip(labels));
     svg.line((plot.left, plot.bottom), (plot.right, plot.bottom), "axis");
     svg.text(
         (f64::midpoint(plot.left, plot.right), plot.bottom + 33.0),

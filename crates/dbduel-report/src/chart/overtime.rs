@@ -2,10 +2,11 @@
 
 use dbduel_judge::Summary;
 use dbduel_judge::summary::{ApartPurpose, Duel, Series, Stretch, WarmUp};
+use dbduel_stats::median;
 
 use crate::words;
 
-use super::frame::{Plot, titled};
+use super::frame::{Plot, half_width, titled};
 use super::scale::{Scale, nice_end, ticks};
 use super::style::{colour, legend, mark, mark_radius};
 use super::svg::{Anchor, Svg, polyline};
@@ -108,18 +109,24 @@ impl Axes {
     }
 }
 
-/// Draws a line with a label at every pause.
+/// Draws a line at every pause, with its length where that touches no other.
 fn mark_pauses(svg: &mut Svg, summary: &Summary, axes: &Axes) {
     let plot = axes.plot;
+    let mut free = f64::NEG_INFINITY;
     for pause in &summary.timeline.pauses {
         let x = axes.time.at(pause.at_s);
         svg.line((x, plot.top), (x, plot.bottom), "pause");
-        svg.text(
-            (x + 4.0, plot.top + 10.0),
-            Anchor::Start,
-            "small",
-            &format!("pause of {}", words::duration(pause.length_s)),
-        );
+        let text = format!("pause of {}", words::duration(pause.length_s));
+        let length = 2.0 * half_width(&text);
+        // On the left of its line where there is no room on the right.
+        let start = match x + 4.0 + length > plot.right {
+            true => x - 4.0 - length,
+            false => x + 4.0,
+        };
+        if start >= free {
+            svg.text((start, plot.top + 10.0), Anchor::Start, "small halo", &text);
+            free = start + length + 8.0;
+        }
     }
 }
 
@@ -181,9 +188,7 @@ fn stalls(stretch: &Stretch) -> Vec<f64> {
     let Some((_, steps)) = stretch.steps_per_s.split_last() else {
         return Vec::new();
     };
-    let mut sorted = steps.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let Some(median) = sorted.get(sorted.len() / 2) else {
+    let Some(median) = median(&mut steps.to_vec()) else {
         return Vec::new();
     };
     let step_s = stretch.length_s / stretch.steps_per_s.len() as f64;
@@ -316,4 +321,23 @@ fn largest(series: &[&Series], warm_ups: &[&WarmUp]) -> f64 {
         .copied()
         .filter(|rate| rate.is_finite())
         .fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stall_is_below_half_of_the_median_of_an_even_number_of_ticks() {
+        let stretch = |steps_per_s: &[f64]| Stretch {
+            start_s: 10.0,
+            length_s: steps_per_s.len() as f64,
+            throughput_per_s: 100.0,
+            slices: 1,
+            steps_per_s: steps_per_s.to_vec(),
+        };
+        // The last tick is left out; of the other four the median is 75, and 45 is more than half of it.
+        assert_eq!(stalls(&stretch(&[100.0, 45.0, 50.0, 100.0, 0.0])), [0.0; 0]);
+        assert_eq!(stalls(&stretch(&[100.0, 30.0, 50.0, 100.0, 0.0])), [11.5]);
+    }
 }

@@ -25,7 +25,7 @@ pub fn schedule_strip(summary: &Summary, width: f64) -> Option<String> {
         return None;
     }
     let fitting = ((width - gutter) / SLICE_PX) as usize;
-    let shown = &schedule[..schedule.len().min(fitting)];
+    let shown = whole_blocks(schedule, fitting);
     let all = schedule.len() + summary.timeline.schedule_omitted as usize;
     let zero_s = schedule[0].start_s;
     let end_s = shown
@@ -33,13 +33,12 @@ pub fn schedule_strip(summary: &Summary, width: f64) -> Option<String> {
         .map(|ran| ran.start_s + ran.length_s)
         .fold(zero_s, f64::max);
     let length_s = end_s - zero_s;
-    let mut svg = titled(width, "Schedule of slices", "");
     let note = if shown.len() < all {
         format!("the first {} of {all} slices", shown.len())
     } else {
         format!("all {all} slices")
     };
-    svg.text((width, 14.0), Anchor::End, "small", &note);
+    let mut svg = titled(width, "Schedule of slices", &note);
     let lanes = summary.contenders.len() as f64;
     let plot = Plot {
         left: gutter,
@@ -97,6 +96,18 @@ pub fn schedule_strip(summary: &Summary, width: f64) -> Option<String> {
     ))
 }
 
+/// The first slices, at most `fitting` of them unless the first block has more, up to the end of a block.
+fn whole_blocks(schedule: &[Ran], fitting: usize) -> &[Ran] {
+    let mut shown = 0;
+    for block in schedule.chunk_by(|one, other| one.block == other.block) {
+        if shown > 0 && shown + block.len() > fitting {
+            break;
+        }
+        shown += block.len();
+    }
+    &schedule[..shown]
+}
+
 /// Shades every other block, with its number of clients above.
 fn blocks(svg: &mut Svg, summary: &Summary, shown: &[Ran], plot: Plot, time: &Scale) {
     svg.text(
@@ -143,4 +154,26 @@ fn level_label<'a>(summary: &'a Summary, ran: &Ran) -> &'a str {
         .duels
         .get(ran.level)
         .map_or("", |duel| duel.label.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_block_that_is_drawn_is_whole() {
+        let schedule: Vec<Ran> = (0..12)
+            .map(|at| Ran {
+                start_s: f64::from(at),
+                length_s: 1.0,
+                contender: 0,
+                level: 0,
+                block: at / 4,
+                counts: true,
+            })
+            .collect();
+        for (fitting, shown) in [(3, 4), (4, 4), (7, 4), (8, 8), (11, 8), (12, 12), (99, 12)] {
+            assert_eq!(whole_blocks(&schedule, fitting).len(), shown, "{fitting}");
+        }
+    }
 }

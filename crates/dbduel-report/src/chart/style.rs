@@ -83,6 +83,13 @@ pub fn mark(svg: &mut Svg, contender: usize, point: (f64, f64), radius: f64, tit
     svg.path(&marker(contender, point, radius), &class, title);
 }
 
+/// Draws an interval across a bar. Its edge has the colour of the paper, so that it stands out from a bar of any colour.
+pub fn interval_on_bar(svg: &mut Svg, from: (f64, f64), to: (f64, f64)) {
+    for class in ["doubt edge", "doubt"] {
+        svg.line(from, to, class);
+    }
+}
+
 /// Radius of marks of which `count` share `width` pixels, each with `room` times its share.
 #[must_use]
 pub fn mark_radius(width: f64, count: usize, room: f64) -> f64 {

@@ -5,11 +5,14 @@ use dbduel_judge::summary::Measures;
 
 use crate::words;
 
-use super::frame::{Plot, titled};
+use super::frame::{Plot, half_width, titled};
 use super::names;
 use super::scale::{Scale, nice_end, ticks};
 use super::style::{colour, legend, mark};
 use super::svg::{Anchor, polyline};
+
+/// Room for labels on the right of the plot, pixels.
+const BESIDE: f64 = 30.0;
 
 /// Below this width the note beside the title is short.
 const NARROW: f64 = 480.0;
@@ -46,7 +49,7 @@ pub fn throughput_against_latency(summary: &Summary, width: f64) -> Option<Strin
     let plot = Plot {
         left: 58.0,
         top: top + 6.0,
-        right: width - 30.0,
+        right: width - BESIDE,
         bottom: top + 226.0,
     };
     let (low, high) = (fastest / 1.4, slowest * 1.4);
@@ -54,6 +57,7 @@ pub fn throughput_against_latency(summary: &Summary, width: f64) -> Option<Strin
     let end = nice_end(rates, 5);
     let across = Scale::linear((0.0, end), plot.across());
     plot.vertical_grid(&mut svg, &across, &ticks(0.0, end, 5), words::trimmed);
+    let mut taken: Vec<((f64, f64), f64)> = Vec::new();
     for contender in 0..summary.contenders.len() {
         let class = colour(contender);
         let own: Vec<_> = summary
@@ -83,12 +87,11 @@ pub fn throughput_against_latency(summary: &Summary, width: f64) -> Option<Strin
                     words::latency(*us)
                 ),
             );
-            svg.text(
-                (place.0 + 8.0, place.1 - 6.0),
-                Anchor::Start,
-                "small halo",
-                &duel.load.clients.to_string(),
-            );
+            let label = duel.load.clients.to_string();
+            if let Some(at) = free_place(&taken, plot, place, &label) {
+                svg.text(at, Anchor::Start, "small halo", &label);
+                taken.push((at, 2.0 * half_width(&label) + HALO));
+            }
         }
     }
     plot.axis(&mut svg, "transactions/s; numbers at the marks are clients");
@@ -96,4 +99,57 @@ pub fn throughput_against_latency(summary: &Summary, width: f64) -> Option<Strin
         plot.bottom + 36.0,
         "Throughput against p95 latency, one mark per number of clients",
     ))
+}
+
+/// Height of a label with its halo, pixels.
+const LABEL: f64 = 15.0;
+/// Length of the halo on both sides of a label, pixels.
+const HALO: f64 = 4.0;
+
+/// Where the label of a mark begins: beside the mark, within the plot and on none of the `taken` labels, of which each has its
+/// beginning and its length; `None` without such a place.
+fn free_place(
+    taken: &[((f64, f64), f64)],
+    plot: Plot,
+    (x, y): (f64, f64),
+    label: &str,
+) -> Option<(f64, f64)> {
+    let length = 2.0 * half_width(label) + HALO;
+    let sides = [x + 8.0, x - 8.0 - length];
+    let places = sides.map(|side| [(side, y - 6.0), (side, y + 14.0)]);
+    let is_free = |&(left, bottom): &(f64, f64)| {
+        let is_apart = |((other, other_bottom), other_length): &((f64, f64), f64)| {
+            left > other + other_length
+                || left + length < *other
+                || (bottom - other_bottom).abs() > LABEL
+        };
+        let is_beside = left >= plot.left && left + length <= plot.right + BESIDE;
+        let is_inside = is_beside && bottom - LABEL >= plot.top && bottom <= plot.bottom;
+        is_inside && taken.iter().all(is_apart)
+    };
+    places.into_iter().flatten().find(is_free)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_of_marks_at_one_place_stand_around_it_and_none_on_another() {
+        let plot = Plot {
+            left: 0.0,
+            top: 0.0,
+            right: 300.0,
+            bottom: 200.0,
+        };
+        let mut taken = Vec::new();
+        for _ in 0..4 {
+            let at = free_place(&taken, plot, (150.0, 100.0), "256").unwrap();
+            taken.push((at, 2.0 * half_width("256") + HALO));
+        }
+        assert_eq!(free_place(&taken, plot, (150.0, 100.0), "256"), None);
+        // At the left edge only the right side has room.
+        let at = free_place(&[], plot, (2.0, 100.0), "256").unwrap();
+        assert!(at.0 > 2.0, "{at:?}");
+    }
 }

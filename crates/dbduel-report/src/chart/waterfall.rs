@@ -12,7 +12,7 @@ use crate::words;
 use super::frame::{Plot, titled};
 use super::number_of;
 use super::scale::{Scale, nice_end, ticks};
-use super::style::{colour, fitted};
+use super::style::{colour, fitted, interval_on_bar};
 use super::svg::{Anchor, Svg};
 
 /// Height of a row with its name beside its bar, and of one with its name above, used where names would be cut too
@@ -51,7 +51,10 @@ pub fn waterfall(summary: &Summary, explanation: &Explanation, width: f64) -> Op
         (0.0, 32.0),
         Anchor::Start,
         "small",
-        "solid: interval excludes zero · faint: includes it · line: interval",
+        match width < NARROW {
+            true => "faint: interval includes zero · line: interval",
+            false => "solid: interval excludes zero · faint: includes it · line: interval",
+        },
     );
     let is_narrow = width < NARROW;
     let (left, height) = match is_narrow {
@@ -197,8 +200,7 @@ impl Rows<'_> {
             &format!("{name}: {}{range}", signed(to - from)),
         );
         if interval.is_some() {
-            self.svg
-                .line((whisker_from, middle), (whisker_to, middle), "doubt");
+            interval_on_bar(self.svg, (whisker_from, middle), (whisker_to, middle));
         }
         let beyond = right.max(whisker_from).max(whisker_to);
         let digits = self.digits(to - from);

@@ -7,13 +7,14 @@ mod phrases;
 mod sentences;
 
 use dbduel_judge::Summary;
-use dbduel_judge::explain::{Cost, Division, Explanation, Latency, Moved, Unit};
+use dbduel_judge::explain::{Cost, Division, Explanation, Latency, Moved, Unit, is_negligible};
 use dbduel_judge::summary::Figure;
 use serde::Serialize;
 
 use super::number_of;
+use super::view::table::{Cell, Column, Group, NUMBER, Row, Table};
 use super::words::{self, RatioUnit};
-pub use sentences::sentences;
+pub use sentences::{is_decided, sentences};
 /// The caveat of every explanation.
 const CAUTION: &str = "Exploratory: not part of the verdict. Differences that occur together show no cause; changing one \
      setting at a time does.";
@@ -29,23 +30,13 @@ pub struct ExplanationView {
     pub baseline: String,
     /// Sentences, the largest differences first.
     pub sentences: Vec<String>,
-    /// Division of a transaction's time; empty when it could not be divided.
-    pub parts: Vec<RowView>,
-    /// Costs by group.
-    pub costs: Vec<RowView>,
-}
-
-/// One row of a table of an explanation.
-#[derive(Debug, Clone, Serialize)]
-pub struct RowView {
-    /// Heading of the group that begins with this row, or empty.
-    pub group: &'static str,
-    pub name: String,
-    pub baseline: String,
-    pub contender: String,
-    pub change: String,
-    /// Class of the change: `less`, `more`, `same`, `unclear` or `unknown`; a constant is `same`.
-    pub moved: &'static str,
+    /// Division of a transaction's time; absent when it could not be divided.
+    pub parts: Option<Table>,
+    /// Costs by group. The answer of a change is `less`, `more`, `same`, `unclear` or `unknown`; of a constant `same`, of a
+    /// negligible cost `unclear`.
+    pub costs: Table,
+    /// Number of the costs.
+    pub resources: usize,
 }
 
 /// The explanations of a summary that have something to show.
@@ -81,12 +72,21 @@ pub fn caution(summary: &Summary) -> String {
     }
 }
 
-fn value(unit: Unit, figure: &Figure) -> String {
-    words::value(figure, |amount| match unit {
-        Unit::Microseconds => words::latency(amount),
-        Unit::Bytes => words::bytes_of(amount),
-        Unit::Count => words::number(amount),
-    })
+fn value(cost: &Cost, figure: &Figure) -> String {
+    words::value(figure, |value| amount(cost, value))
+}
+
+/// An amount of a cost in its unit; of a negligible cost no more digits than a reader can use.
+#[must_use]
+pub fn amount(cost: &Cost, value: f64) -> String {
+    let is_trace = |least: f64| value > 0.0 && value < least && is_negligible(cost);
+    match cost.unit {
+        Unit::Microseconds => words::latency(value),
+        Unit::Bytes if is_trace(1.0) => "<1 B".to_owned(),
+        Unit::Bytes => words::bytes_of(value),
+        Unit::Count if is_trace(0.001) => "<0.001".to_owned(),
+        Unit::Count => words::number(value),
+    }
 }
 
 /// Common unit of the changes in one table of costs.
@@ -125,59 +125,83 @@ fn view(summary: &Summary, explanation: &Explanation) -> ExplanationView {
         .iter()
         .find(|duel| duel.level == explanation.level)
         .map_or_else(String::new, |duel| duel.label.clone());
-    let parts = match &explanation.latency {
-        Latency::Divided(division) => rows_of(division),
-        Latency::NotDivided { .. } => Vec::new(),
+    let number = number_of(summary, &explanation.contender);
+    let table = |what: &str, groups: Vec<Group>| Table {
+        class: "moved",
+        columns: vec![
+            Column::from(("", what)),
+            Column::from((NUMBER, summary.baseline.as_str())),
+            Column::of_contender(NUMBER, number, &explanation.contender),
+            Column::from((NUMBER, "change")),
+        ],
+        groups,
     };
-    let mut last = "";
+    let parts = match &explanation.latency {
+        Latency::Divided(division) => Some(Group {
+            rows: rows_of(division),
+            ..Group::default()
+        }),
+        Latency::NotDivided { .. } => None,
+    };
     let unit = unit_of(&explanation.costs);
-    let costs = explanation.costs.iter().map(|cost| {
-        let name = cost.group.name();
-        let group = if name == last { "" } else { name };
-        last = name;
-        RowView {
-            group,
-            name: if cost.is_level {
-                format!("{} (level)", cost.name)
-            } else {
-                cost.name.clone()
-            },
-            baseline: value(cost.unit, &cost.baseline),
-            contender: value(cost.unit, &cost.contender),
-            change: change(cost, unit),
-            moved: moved(cost.moved),
+    let mut groups: Vec<Group> = Vec::new();
+    for cost in &explanation.costs {
+        let head = cost.group.name();
+        if groups.last().is_none_or(|group| group.head != head) {
+            groups.push(Group {
+                head: head.to_owned(),
+                ..Group::default()
+            });
         }
-    });
+        let is_level = if cost.is_level { " (level)" } else { "" };
+        let moved = match is_negligible(cost) {
+            true => moved(Moved::Unclear),
+            false => moved(cost.moved),
+        };
+        groups.last_mut().expect("one was added").rows.push(row(
+            &format!("{}{is_level}", cost.name),
+            [&cost.baseline, &cost.contender].map(|figure| value(cost, figure)),
+            Cell::answer(moved, change(cost, unit), String::new()),
+        ));
+    }
     ExplanationView {
         level,
         contender: explanation.contender.clone(),
-        number: number_of(summary, &explanation.contender),
+        number,
         baseline: summary.baseline.clone(),
         sentences: sentences(summary, explanation).all(),
-        parts,
-        costs: costs.collect(),
+        parts: parts.map(|parts| table("part of the time", vec![parts])),
+        costs: table("per transaction", groups),
+        resources: explanation.costs.len(),
     }
 }
 
-fn rows_of(division: &Division) -> Vec<RowView> {
+fn row(name: &str, [baseline, contender]: [String; 2], change: Cell) -> Row {
+    Row::from_iter([
+        Cell::from(name),
+        Cell::from(baseline),
+        Cell::from(contender),
+        change,
+    ])
+}
+
+fn rows_of(division: &Division) -> Vec<Row> {
     let row = |name: &str, figures: [&Figure; 3]| {
         let [baseline, contender, change] = figures;
         let is_less = change.value().is_some_and(|value| value < 0.0);
-        RowView {
-            group: "",
-            name: name.to_owned(),
-            baseline: words::value(baseline, words::latency),
-            contender: words::value(contender, words::latency),
-            change: difference(change),
-            moved: match is_certain(change) {
-                true if is_less => "less",
-                true => "more",
-                false if change.interval().is_some() => "unclear",
-                false => "unknown",
-            },
-        }
+        let moved = match is_certain(change) {
+            true if is_less => "less",
+            true => "more",
+            false if change.interval().is_some() => "unclear",
+            false => "unknown",
+        };
+        row(
+            name,
+            [baseline, contender].map(|figure| words::value(figure, words::latency)),
+            Cell::answer(moved, difference(change), String::new()),
+        )
     };
-    let mut rows: Vec<RowView> = division
+    let mut rows: Vec<Row> = division
         .parts
         .iter()
         .filter(|part| {
@@ -192,14 +216,15 @@ fn rows_of(division: &Division) -> Vec<RowView> {
             )
         })
         .collect();
-    rows.push(row(
-        "whole transaction",
-        [
-            &division.baseline_us,
-            &division.contender_us,
-            &division.difference_us,
-        ],
-    ));
+    let whole = [
+        &division.baseline_us,
+        &division.contender_us,
+        &division.difference_us,
+    ];
+    rows.push(Row {
+        class: "sum",
+        ..row("whole transaction", whole)
+    });
     rows
 }
 

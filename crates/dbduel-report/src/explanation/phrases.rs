@@ -27,8 +27,8 @@ pub(super) const PHRASES: &[(&str, &str, &str, bool)] = &[
     ),
     (
         "disk-queue",
-        "spends",
-        "time in requests at the disk",
+        "leads to",
+        "time in requests at the disk, all of the disk's requests together,",
         false,
     ),
     ("disk-discards", "makes", "discards at the disk", true),

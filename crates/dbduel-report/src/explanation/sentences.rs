@@ -129,7 +129,8 @@ fn verdict(summary: &Summary, explanation: &Explanation) -> Option<Verdict> {
     Some(comparison.verdict)
 }
 
-fn is_decided(summary: &Summary, explanation: &Explanation) -> bool {
+/// True when the verdict of the explained comparison is faster or slower.
+pub fn is_decided(summary: &Summary, explanation: &Explanation) -> bool {
     let verdict = verdict(summary, explanation);
     matches!(verdict, Some(Verdict::Faster | Verdict::Slower))
 }
@@ -292,10 +293,7 @@ fn of_fact(highlight: &Highlight<'_>, contender: &str, baseline: &str) -> String
 /// A clause, with the costs joined to it.
 fn with_likewise(clause: &str, joined: &[&Cost]) -> String {
     let joined = joined.iter().map(|cost| {
-        let (ours, theirs) = (
-            value(cost.unit, &cost.contender),
-            value(cost.unit, &cost.baseline),
-        );
+        let (ours, theirs) = (value(cost, &cost.contender), value(cost, &cost.baseline));
         format!("{} ({ours} against {theirs})", cost.name)
     });
     let joined: Vec<String> = joined.collect();
@@ -318,8 +316,8 @@ fn of_cost(cost: &Cost, contender: &str, baseline: &str) -> String {
     format!(
         "{first}{}: {} with `{contender}`, {} with `{baseline}` ({}).",
         letters.as_str(),
-        value(cost.unit, &cost.contender),
-        value(cost.unit, &cost.baseline),
+        value(cost, &cost.contender),
+        value(cost, &cost.baseline),
         change(cost, unit_of([cost]))
     )
 }
@@ -335,10 +333,7 @@ fn predicate(cost: &Cost, baseline: &str) -> String {
     } else {
         " per transaction"
     };
-    let (ours, theirs) = (
-        value(cost.unit, &cost.contender),
-        value(cost.unit, &cost.baseline),
-    );
+    let (ours, theirs) = (value(cost, &cost.contender), value(cost, &cost.baseline));
     let how_much = match (cost.moved, is_countable) {
         (Moved::Less, true) => "fewer",
         (Moved::Less, false) => "less",
@@ -488,9 +483,10 @@ mod tests {
                 assert!(explanation.moved.is_empty() && explanation.same.is_empty());
             }
             let view = &crate::explanation::views(&summary)[0];
-            assert!(!view.parts.is_empty() && !view.costs.is_empty());
-            for row in view.parts.iter().chain(&view.costs) {
-                assert_eq!(row.change, "–", "{row:?}");
+            assert!(view.parts.is_some() && view.resources > 0);
+            let tables = view.parts.iter().chain([&view.costs]);
+            for row in tables.flat_map(crate::view::table::Table::rows) {
+                assert_eq!(row.cells[3].value, "–", "{row:?}");
             }
         }
     }

@@ -34,7 +34,7 @@ pub struct OrdersCell {
     /// Its interval, or why there is none.
     pub doubt: String,
     pub how: String,
-    /// Lowest, middle and highest slice.
+    /// Lowest, median and highest slice.
     pub slices: String,
     /// New-Orders, and how many of them were rolled back on purpose.
     pub rolled_back: String,
@@ -113,13 +113,13 @@ fn cell(summary: &Summary, part: &OrderEntry, cell: &OrderCell) -> OrdersCell {
 
 fn slices(cell: &OrderCell) -> String {
     let mut sorted: Vec<f64> = cell.nopm_by_slice.iter().map(|slice| slice.nopm).collect();
-    sorted.sort_by(f64::total_cmp);
-    match (sorted.first(), sorted.get(sorted.len() / 2), sorted.last()) {
-        (Some(low), Some(middle), Some(high)) => format!(
-            "{} slices: lowest {}, middle {}, highest {}",
-            sorted.len(),
+    let median = dbduel_stats::median(&mut sorted);
+    match (sorted.first(), median, sorted.last()) {
+        (Some(low), Some(median), Some(high)) => format!(
+            "{}: lowest {}, median {}, highest {}",
+            words::things(sorted.len() as u64, "slice"),
             words::number(*low),
-            words::number(*middle),
+            words::number(median),
             words::number(*high)
         ),
         _ => "no slices".to_owned(),
@@ -155,4 +155,29 @@ fn deliveries(part: &OrderEntry, contender: &str) -> String {
             )
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dbduel_judge::summarise;
+    use dbduel_testkit::synthetic::order_entry::order_entry_record;
+
+    #[test]
+    fn an_even_number_of_slices_has_the_mean_of_the_two_in_the_middle() {
+        let (summary, _) = summarise(&order_entry_record());
+        let mut cell = summary.order_entry.unwrap().cells.swap_remove(0);
+        cell.nopm_by_slice.truncate(4);
+        for (slice, nopm) in cell
+            .nopm_by_slice
+            .iter_mut()
+            .zip([400.0, 100.0, 300.0, 200.0])
+        {
+            slice.nopm = nopm;
+        }
+        assert_eq!(
+            slices(&cell),
+            "4 slices: lowest 100, median 250, highest 400"
+        );
+    }
 }

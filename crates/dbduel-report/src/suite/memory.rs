@@ -3,8 +3,9 @@
 use dbduel_judge::Summary;
 use dbduel_judge::summary::{Duel, Figure, Measures};
 
-use super::{Column, Matrix, MatrixCell, named_groups};
+use super::{Column, Matrix, named_groups};
 use crate::view::figures::how;
+use crate::view::table::Cell;
 use crate::{number_of, words};
 
 /// Takes one figure out of the measures.
@@ -35,23 +36,18 @@ fn matrix(summary: &Summary, whose: &str, pick: Pick) -> Option<Matrix> {
         cell(duel, column, pick)
     });
     largest(summary, pick).next()?;
-    Some(Matrix {
-        title: format!("Largest resident memory of the {whose}"),
-        note: "Largest reading within a slice or at its end. Memory that a workload allocated may stay resident in the next ones. The \
-               kernel's own peak since the start of a process is in readings.csv of the record (resident_peak_bytes)."
-            .to_owned(),
-        columns,
-        groups,
-    })
+    let note = "Largest reading within a slice or at its end. Memory that a workload allocated may stay resident in the next ones. The \
+               kernel's own peak since the start of a process is in readings.csv of the record (resident_peak_bytes).";
+    let title = format!("Largest resident memory of the {whose}");
+    Some(Matrix::new(title, note.to_owned(), columns, groups))
 }
 
-fn cell(duel: &Duel, column: &Column, pick: Pick) -> MatrixCell {
+fn cell(duel: &Duel, column: &Column, pick: Pick) -> Cell {
     let mut all = duel.contenders.iter();
     let figure = all.find(|one| one.contender == column.contender).map(pick);
-    figure.map_or_else(MatrixCell::default, |figure| MatrixCell {
-        text: words::value(figure, words::bytes_of),
+    figure.map_or_else(Cell::default, |figure| Cell {
         hover: format!("{}, {}: {}", duel.label, column.contender, how(figure)),
-        ..MatrixCell::default()
+        ..Cell::from(words::value(figure, words::bytes_of))
     })
 }
 

@@ -13,6 +13,7 @@ use dbduel_record::Verdict;
 use dbduel_record::plan::{BlockForm, SuitePhase};
 use serde::Serialize;
 
+use super::view::table::{self, Cell, Group, MATRIX, NAME, NUMBER, Row, SUMS, TEXT, Table};
 use super::words::{self, RatioUnit};
 use super::{functions, number_of};
 pub use print::print;
@@ -28,6 +29,8 @@ pub struct SuiteView {
     pub matrices: Vec<Matrix>,
     /// Costs per transaction, one matrix per resource.
     pub costs: Vec<Matrix>,
+    /// Legend of the stars in intervals; empty where there are none.
+    pub legend: &'static str,
     /// Memory of servers and load process.
     pub memory: Vec<Matrix>,
     /// The largest memory of each server and of the load process, in a sentence.
@@ -36,8 +39,8 @@ pub struct SuiteView {
     pub promise: String,
     /// How the workloads were run.
     pub order: String,
-    /// Every cell as a row of a table.
-    pub cells: Vec<CellView>,
+    /// Every verdict with its figures.
+    pub cells: Table,
     /// Plans of each workload's statements; empty where servers were not asked to explain them.
     pub plans: Vec<statements::WorkloadPlans>,
 }
@@ -48,7 +51,7 @@ pub struct Matrix {
     pub title: String,
     pub note: String,
     pub columns: Vec<Column>,
-    pub groups: Vec<MatrixGroup>,
+    pub table: Table,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -60,56 +63,30 @@ pub struct Column {
     pub against: String,
 }
 
-#[derive(Debug, Clone, Serialize)]
-pub struct MatrixGroup {
-    pub name: String,
-    pub rows: Vec<MatrixRow>,
-    /// Sums over the rows: geometric mean, quartiles, verdicts.
-    pub sums: Vec<MatrixRow>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct MatrixRow {
-    pub name: String,
-    /// Description of the workload.
-    pub about: String,
-    pub cells: Vec<MatrixCell>,
-}
-
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct MatrixCell {
-    pub text: String,
-    /// Sign of the answer, readable without colour; empty where there is none.
-    pub sign: &'static str,
-    /// CSS class of the answer: `faster`, `undecided`, `more` ...
-    pub answer: &'static str,
-    /// Strength of the colour from 0 to 1, by the end of the interval nearer to one.
-    pub strength: f64,
-    /// Details of the cell, for the tooltip.
-    pub hover: String,
-}
-
-/// A cell with its figures, as a row of a table.
-#[derive(Debug, Clone, Serialize)]
-pub struct CellView {
-    pub level: usize,
-    /// True when the page has a flame graph for the cell.
-    pub has_stacks: bool,
-    pub group: String,
-    pub workload: String,
-    pub contender: String,
-    pub number: usize,
-    pub answer: &'static str,
-    pub verdict: String,
-    pub ratio: String,
-    pub interval: String,
-    pub blocks: u32,
-    pub throughput: String,
-    pub p95: String,
-    /// Leading cost; empty where none is shown.
-    pub moved: String,
-    /// Number of plans that differ from the baseline's, as text; empty where none does.
-    pub plans: String,
+impl Matrix {
+    /// A matrix of groups whose rows have the workload's name and a cell for each column.
+    fn new(title: String, note: String, columns: Vec<Column>, groups: Vec<Group>) -> Self {
+        let heads = columns.iter().map(|column| table::Column {
+            hover: match column.against.as_str() {
+                "" => column.contender.clone(),
+                against => format!("{} against {against}", column.contender),
+            },
+            ..table::Column::of_contender(MATRIX, column.number, &column.contender)
+        });
+        let heads = [table::Column::from((NAME, "workload"))]
+            .into_iter()
+            .chain(heads);
+        Self {
+            title,
+            note,
+            table: Table {
+                class: "matrix",
+                columns: heads.collect(),
+                groups,
+            },
+            columns,
+        }
+    }
 }
 
 /// The section on a suite; `None` for a contest of one workload.
@@ -129,16 +106,26 @@ pub fn view(summary: &Summary) -> Option<SuiteView> {
             &|group| &group.against_predecessor,
         ));
     }
+    let plans = statements::plans(summary);
     Some(SuiteView {
         matrices,
+        legend: legend(summary),
         costs: costs::matrices(summary),
         memory: memory::matrices(summary),
         memory_max: memory::sentence(summary),
         promise: promise(summary),
         order: order(summary, suite.block_form),
-        cells: cells(summary),
-        plans: statements::plans(summary),
+        cells: cells(summary, !plans.is_empty()),
+        plans,
     })
+}
+
+fn legend(summary: &Summary) -> &'static str {
+    let ratios = summary.duels.iter().flat_map(|duel| {
+        let verdicts = duel.comparisons.iter().map(|one| &one.ratio);
+        verdicts.chain(duel.pairs.iter().map(|one| &one.ratio))
+    });
+    words::starred(ratios)
 }
 
 /// The workloads of a group, in the order of the suite.
@@ -180,22 +167,22 @@ fn matrix(
     });
     let groups = all.iter().map(|group| {
         let name = group.name.as_deref().unwrap_or("all workloads");
-        MatrixGroup {
-            name: name.to_owned(),
-            rows: rows(summary, group, &columns, |duel, column| {
-                cell(summary, duel, column)
-            }),
-            sums: sums(compared(group)),
+        let mut rows = rows(summary, group, &columns, |duel, column| {
+            cell(summary, duel, column)
+        });
+        // One workload has its own cell, whose interval is that of its verdict.
+        if rows.len() != 1 {
+            rows.extend(sums(compared(group)));
+        }
+        Group {
+            head: name.to_owned(),
+            rows,
         }
     });
-    Matrix {
-        title,
-        note: "▲ faster, ▼ slower, = equivalent, ? undecided: the sign and the colour follow from the interval alone. The values are point \
-               estimates."
-            .to_owned(),
-        groups: groups.collect(),
-        columns,
-    }
+    let groups = groups.collect();
+    let note = "▲ faster, ▼ slower, = equivalent, ? undecided: the sign and the colour follow from the interval alone. The values are point \
+               estimates.";
+    Matrix::new(title, note.to_owned(), columns, groups)
 }
 
 /// A row for each workload of a group; `cell` makes the cell of each column.
@@ -203,13 +190,16 @@ fn rows(
     summary: &Summary,
     group: &SuiteGroup,
     columns: &[Column],
-    cell: impl Fn(&Duel, &Column) -> MatrixCell,
-) -> Vec<MatrixRow> {
+    cell: impl Fn(&Duel, &Column) -> Cell,
+) -> Vec<Row> {
     let all = duels_of(summary, group).into_iter();
-    all.map(|duel| MatrixRow {
-        name: duel.label.clone(),
-        about: about(duel),
-        cells: columns.iter().map(|column| cell(duel, column)).collect(),
+    all.map(|duel| {
+        let name = Cell {
+            hover: about(duel),
+            ..Cell::from(&duel.label)
+        };
+        let cells = columns.iter().map(|column| cell(duel, column));
+        [name].into_iter().chain(cells).collect()
     })
     .collect()
 }
@@ -219,22 +209,21 @@ fn named_groups(
     summary: &Summary,
     suite: &SuiteSummary,
     columns: &[Column],
-    cell: impl Fn(&Duel, &Column) -> MatrixCell,
-) -> Vec<MatrixGroup> {
+    cell: impl Fn(&Duel, &Column) -> Cell,
+) -> Vec<Group> {
     let all = suite.groups.iter();
     all.filter_map(|group| {
-        Some(MatrixGroup {
-            name: group.name.clone()?,
+        Some(Group {
+            head: group.name.clone()?,
             rows: rows(summary, group, columns, &cell),
-            sums: Vec::new(),
         })
     })
     .collect()
 }
 
-fn cell(summary: &Summary, duel: &Duel, column: &Column) -> MatrixCell {
+fn cell(summary: &Summary, duel: &Duel, column: &Column) -> Cell {
     let Some((verdict, ratio)) = duel.between(&column.contender, &column.against) else {
-        return MatrixCell::default();
+        return Cell::default();
     };
     let p95 = |name: &str| {
         let mut all = duel.contenders.iter();
@@ -275,22 +264,39 @@ fn cell(summary: &Summary, duel: &Duel, column: &Column) -> MatrixCell {
     if let Some(changed) = statements::changed(duel, &column.contender, &column.against) {
         hover.push_str(&format!("; {changed}"));
     }
-    MatrixCell {
-        text: relative(&ratio),
+    Cell {
+        interval: interval(&ratio),
         sign: words::sign(verdict),
         answer: verdict.word(),
         strength: strength(verdict, &ratio),
         hover,
+        ..Cell::from(relative(&ratio))
     }
 }
 
-/// A ratio as in the matrices: two decimals, fewer where it is large.
+/// A ratio as in the matrices.
 fn relative(ratio: &Figure) -> String {
-    match ratio.value() {
-        None => "–".to_owned(),
-        Some(value) if value < 9.995 => format!("{value:.2}"),
-        Some(value) if value < 99.95 => format!("{value:.1}"),
-        Some(value) => format!("{value:.0}"),
+    let value = ratio.value();
+    value.map_or_else(|| "–".to_owned(), short)
+}
+
+/// A value of the matrices: two decimals, fewer where it is large.
+fn short(value: f64) -> String {
+    match value {
+        ..9.995 => format!("{value:.2}"),
+        ..99.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// The interval of a ratio as in the matrices, with a star where the estimate is near one of its ends; empty where there
+/// is none.
+fn interval(ratio: &Figure) -> String {
+    let star = words::off_centre(ratio).map_or("", |_| "*");
+    match ratio.interval() {
+        Some((low, high)) if high.is_finite() => format!("{}–{}{star}", short(low), short(high)),
+        Some((low, _)) => format!("≥{}{star}", short(low)),
+        None => String::new(),
     }
 }
 
@@ -304,18 +310,15 @@ fn strength(verdict: Verdict, ratio: &Figure) -> f64 {
     (LEAST_COLOUR + (1.0 - LEAST_COLOUR) * certain / FULL_COLOUR).clamp(LEAST_COLOUR, 1.0)
 }
 
-fn sums(comparisons: &[GroupComparison]) -> Vec<MatrixRow> {
-    let row = |name: &str, cell: &dyn Fn(&GroupComparison) -> MatrixCell| MatrixRow {
-        name: name.to_owned(),
-        about: String::new(),
-        cells: comparisons.iter().map(cell).collect(),
+fn sums(comparisons: &[GroupComparison]) -> Vec<Row> {
+    let row = |name: &str, cell: &dyn Fn(&GroupComparison) -> Cell| {
+        let cells = comparisons.iter().map(cell);
+        Row {
+            class: SUMS,
+            ..[Cell::from(name)].into_iter().chain(cells).collect()
+        }
     };
-    let plain = |text: String| MatrixCell {
-        text,
-        ..MatrixCell::default()
-    };
-    let mean = |one: &GroupComparison| MatrixCell {
-        text: relative(&one.geometric_mean),
+    let mean = |one: &GroupComparison| Cell {
         hover: format!(
             "{} against {}: geometric mean {} ({}); {}",
             one.contender,
@@ -327,32 +330,32 @@ fn sums(comparisons: &[GroupComparison]) -> Vec<MatrixRow> {
                 Figure::NotMeasured { .. } => "",
             }
         ),
-        ..MatrixCell::default()
+        ..Cell::from(relative(&one.geometric_mean))
     };
-    let interval = |one: &GroupComparison| {
-        plain(match one.geometric_mean.interval() {
-            Some((low, high)) => format!("{low:.2}–{high:.2}"),
-            None => "–".to_owned(),
+    let mean_interval = |one: &GroupComparison| {
+        Cell::from(match interval(&one.geometric_mean) {
+            none if none.is_empty() => "–".to_owned(),
+            interval => interval,
         })
     };
     let quartiles = |one: &GroupComparison| {
-        plain(one.spread.map_or_else(
+        Cell::from(one.spread.map_or_else(
             || "–".to_owned(),
             |spread| format!("{:.2} {:.2} {:.2}", spread.q1, spread.median, spread.q3),
         ))
     };
     let extremes = |one: &GroupComparison| {
-        plain(one.spread.map_or_else(
+        Cell::from(one.spread.map_or_else(
             || "–".to_owned(),
             |spread| format!("{:.2}–{:.2}", spread.min, spread.max),
         ))
     };
     vec![
         row("geometric mean", &mean),
-        row("its interval", &interval),
+        row("its interval", &mean_interval),
         row("quartiles", &quartiles),
         row("smallest, largest", &extremes),
-        row("▲ ▼ = ?", &|one| plain(counts(one.verdicts))),
+        row("▲ ▼ = ?", &|one| Cell::from(counts(one.verdicts))),
     ]
 }
 
@@ -426,52 +429,77 @@ fn order(summary: &Summary, form: BlockForm) -> String {
     )
 }
 
-fn cells(summary: &Summary) -> Vec<CellView> {
+/// Columns of the table of verdicts; plans only where some differ.
+const CELLS: [(&str, &str); 11] = [
+    (NAME, "workload"),
+    ("", "group"),
+    (NAME, "contender"),
+    ("", "verdict"),
+    (TEXT, "ratio"),
+    (TEXT, "interval"),
+    (NUMBER, "blocks"),
+    (NUMBER, "trx/s"),
+    (NUMBER, "p95"),
+    (TEXT, "first-ranked cost"),
+    (TEXT, "plans"),
+];
+
+/// Every verdict as a row of a table.
+fn cells(summary: &Summary, has_plans: bool) -> Table {
     let comparisons = summary.duels.iter().flat_map(|duel| &duel.comparisons);
     let unit = RatioUnit::of(comparisons.map(|comparison| &comparison.ratio));
+    let shown = CELLS.len() - usize::from(!has_plans);
+    let columns = CELLS[..shown].iter().map(|&(class, head)| table::Column {
+        is_below: head == "group",
+        only: match head {
+            "first-ranked cost" | "plans" => table::PAGE,
+            _ => "",
+        },
+        ..table::Column::from((class, head))
+    });
     let all = summary.duels.iter().flat_map(|duel| {
         let comparisons = duel.comparisons.iter();
         comparisons.map(move |comparison| (duel, comparison))
     });
-    let row = |(duel, comparison): (&Duel, &dbduel_judge::summary::Comparison)| {
+    let rows = all.map(|(duel, comparison)| {
         let mut measures = duel.contenders.iter();
         let measures = measures.find(|one| one.contender == comparison.contender);
         let mut stacks = summary.flame_differences.iter();
-        CellView {
-            level: duel.level,
-            has_stacks: stacks.any(|one| one.level == duel.level),
-            group: duel
-                .load
-                .cell
-                .as_ref()
-                .map_or_else(String::new, |cell| cell.group.clone()),
-            workload: duel.label.clone(),
-            contender: comparison.contender.clone(),
-            number: number_of(summary, &comparison.contender),
-            answer: comparison.verdict.word(),
-            verdict: format!(
-                "{} {}",
-                words::sign(comparison.verdict),
-                words::verdict(comparison)
-            ),
-            ratio: unit.value(&comparison.ratio),
-            interval: match &comparison.ratio {
-                ratio @ Figure::Estimated { .. } => unit.interval(ratio),
-                other => unit.doubt(other),
+        let cell = duel.load.cell.as_ref();
+        let name = comparison.contender.as_str();
+        let verdict = comparison.verdict;
+        let throughput = measures.and_then(|one| one.throughput_per_s.value());
+        let p95 = measures.and_then(|one| one.latency_us_p95.value());
+        let or_none = |text: Option<String>| Cell::from(text.as_deref().unwrap_or("–"));
+        let cells = [
+            Cell {
+                link: match stacks.any(|one| one.level == duel.level) {
+                    true => format!("#stacks-{}", duel.level),
+                    false => String::new(),
+                },
+                ..Cell::from(&duel.label)
             },
-            blocks: duel.blocks_complete,
-            throughput: measures
-                .and_then(|one| one.throughput_per_s.value())
-                .map_or_else(|| "–".to_owned(), words::number),
-            p95: measures
-                .and_then(|one| one.latency_us_p95.value())
-                .map_or_else(|| "–".to_owned(), words::latency),
-            moved: costs::moved(summary, duel, &comparison.contender).unwrap_or_default(),
-            plans: statements::changed(duel, &comparison.contender, &summary.baseline)
-                .unwrap_or_default(),
-        }
-    };
-    all.map(row).collect()
+            Cell::from(cell.map_or("", |cell| cell.group.as_str())),
+            Cell::of_contender(number_of(summary, name), name),
+            Cell::answer(
+                verdict.word(),
+                format!("{} {}", words::sign(verdict), words::verdict(comparison)),
+                String::new(),
+            ),
+            Cell::from(unit.value(&comparison.ratio)),
+            Cell::from(unit.doubt(&comparison.ratio)),
+            Cell::from(duel.blocks_complete.to_string()),
+            or_none(throughput.map(words::number)),
+            or_none(p95.map(words::latency)),
+            or_none(costs::moved(summary, duel, name)),
+            or_none(statements::changed(duel, name, &summary.baseline)),
+        ];
+        cells.into_iter().take(shown).collect()
+    });
+    Table {
+        class: "cells",
+        ..Table::new(columns.collect(), rows)
+    }
 }
 
 /// One sentence per contender other than the baseline: its verdicts counted, and the geometric mean.

@@ -1,10 +1,12 @@
 //! The matrices of a suite on a terminal.
 
-use super::{Matrix, MatrixCell, MatrixRow, SuiteView};
+use super::{Matrix, SuiteView};
 use crate::terminal::{Ink, Page, clean, columns_of, cut, padded};
+use crate::view::table::{self, Cell, Row};
 
-/// Columns of a contender's figures.
-const CELL: usize = 8;
+/// Columns of a contender's figures: ratio with its sign, and interval.
+const CELL: usize = VALUE + 12;
+const VALUE: usize = 8;
 /// Columns of the names of workloads, at most.
 const NAME_MAX: usize = 24;
 /// Columns of the table of sums: index of the sum, heading, and width in characters.
@@ -23,19 +25,30 @@ pub fn print(page: &mut Page, view: &SuiteView) {
         page.blank();
         page.inked_lines(Ink::Bold, &matrix.title);
         legend(page, matrix);
-        for group in &matrix.groups {
+        for group in &matrix.table.groups {
             page.blank();
-            if group.rows.is_empty() {
-                page.inked_lines(Ink::Dim, &group.name);
+            let is_sum = |row: &&Row| row.class == table::SUMS;
+            let (of_sums, rows): (Vec<&Row>, Vec<&Row>) = group.rows.iter().partition(is_sum);
+            if rows.is_empty() {
+                page.inked_lines(Ink::Dim, &group.head);
             } else {
-                table(page, &group.name, matrix, &group.rows);
+                table(page, &group.head, matrix, &rows);
             }
-            sums(page, matrix, &group.sums);
+            if !of_sums.is_empty() {
+                sums(page, matrix, &of_sums);
+            }
         }
     }
     page.blank();
     if let Some(matrix) = view.matrices.first() {
         page.inked_lines(Ink::Dim, &matrix.note);
+        page.inked_lines(
+            Ink::Dim,
+            "Beside a value: the interval of its verdict. Interval of a mean: for a number of blocks fixed in advance.",
+        );
+    }
+    if !view.legend.is_empty() {
+        page.inked_lines(Ink::Dim, view.legend);
     }
     page.inked_lines(Ink::Dim, &view.promise);
     page.inked_lines(Ink::Dim, &view.order);
@@ -66,7 +79,7 @@ fn legend(page: &mut Page, matrix: &Matrix) {
     page.wrapped(&entries.join("; "));
 }
 
-fn ink_of(cell: &MatrixCell) -> Ink {
+fn ink_of(cell: &Cell) -> Ink {
     match cell.answer {
         "faster" => Ink::Good,
         "slower" | "void" => Ink::Bad,
@@ -75,18 +88,23 @@ fn ink_of(cell: &MatrixCell) -> Ink {
     }
 }
 
-fn name_columns(rows: &[MatrixRow]) -> usize {
-    let names = rows.iter().map(|row| columns_of(&clean(&row.name)));
+fn name_columns(rows: &[&Row]) -> usize {
+    let names = rows
+        .iter()
+        .map(|row| columns_of(&clean(&row.cells[0].value)));
     names.max().unwrap_or(0).clamp(12, NAME_MAX)
 }
 
 /// The rows of a group, in as many parts as the columns need.
-fn table(page: &mut Page, title: &str, matrix: &Matrix, rows: &[MatrixRow]) {
+fn table(page: &mut Page, title: &str, matrix: &Matrix, rows: &[&Row]) {
     let name_width = name_columns(rows);
     let shown = ((page.width - name_width) / CELL).max(1);
     let all: Vec<usize> = (0..matrix.columns.len()).collect();
     for part in all.chunks(shown) {
-        let heads: String = part.iter().map(|at| format!("{:>6}  ", at + 1)).collect();
+        let heads: String = part
+            .iter()
+            .map(|at| padded(&format!("{:>6}", at + 1), CELL))
+            .collect();
         let head = page.inked(
             Ink::Dim,
             &format!(
@@ -99,12 +117,13 @@ fn table(page: &mut Page, title: &str, matrix: &Matrix, rows: &[MatrixRow]) {
             let cells: String = part
                 .iter()
                 .map(|&at| {
-                    let cell = &row.cells[at];
-                    let text = format!("{:>6}{}", cell.text, padded(cell.sign, 2));
-                    page.inked(ink_of(cell), &text)
+                    let cell = &row.cells[at + 1];
+                    let text = format!("{:>6}{}", cell.value, padded(cell.sign, 2));
+                    let interval = padded(&cell.interval, CELL - VALUE);
+                    page.inked(ink_of(cell), &text) + &page.inked(Ink::Dim, &interval)
                 })
                 .collect();
-            let name = clean(&row.name);
+            let name = clean(&row.cells[0].value);
             page.line(&format!(
                 "{}{cells}",
                 padded(cut(&name, name_width), name_width)
@@ -114,7 +133,7 @@ fn table(page: &mut Page, title: &str, matrix: &Matrix, rows: &[MatrixRow]) {
 }
 
 /// The sums of a group, a line for each contender.
-fn sums(page: &mut Page, matrix: &Matrix, sums: &[MatrixRow]) {
+fn sums(page: &mut Page, matrix: &Matrix, sums: &[&Row]) {
     let heads: String = SUMS
         .iter()
         .map(|(_, head, columns)| padded(head, *columns))
@@ -124,7 +143,7 @@ fn sums(page: &mut Page, matrix: &Matrix, sums: &[MatrixRow]) {
     for at in 0..matrix.columns.len() {
         let cells: String = SUMS
             .iter()
-            .map(|(row, _, columns)| padded(&sums[*row].cells[at].text, *columns))
+            .map(|(row, _, columns)| padded(&sums[*row].cells[at + 1].value, *columns))
             .collect();
         page.line(&format!("{:>2}  {cells}", at + 1));
     }

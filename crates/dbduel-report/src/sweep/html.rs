@@ -2,12 +2,14 @@
 
 use dbduel_judge::records::sweep::{FactorCrossing, FactorCurve, SweepSummary, SweptDuel};
 use dbduel_judge::summary::Figure;
+use dbduel_text::multiple;
 use serde::Serialize;
 
 use super::view::{SweepView, place_text};
 use crate::chart::FactorChart;
 use crate::html::{PAGE_STYLE, Pair};
 use crate::template::rendered;
+use crate::words::RatioUnit;
 use crate::{chart, words};
 
 #[derive(Serialize)]
@@ -71,13 +73,18 @@ fn ratios<'a>(summary: &'a SweepSummary, curve: &FactorCurve) -> FactorChart<'a>
             .iter()
             .map(move |point| (point.at.low, point.at.value, point.at.high, number))
     });
+    let series = series(summary, curve, figure);
+    let figures = series.iter().flat_map(|(_, figures)| figures).flatten();
     FactorChart {
         title: "Throughput against the baseline",
         unit: "ratio",
-        series: series(summary, curve, figure),
         reference: Some(1.0),
         crossings: crossings.collect(),
-        text: words::ratio,
+        text: match RatioUnit::of(figures) {
+            RatioUnit::Percent => words::ratio,
+            RatioUnit::Factor => multiple,
+        },
+        series,
         ..empty(summary, curve)
     }
 }

@@ -15,8 +15,8 @@ use dbduel_text::{escaped_json, visible, visible_inked};
 
 use super::Options;
 use super::template::rendered;
-use super::terminal::{Ink, Page, clean, columns_of, padded};
-use view::{CurveView, SweepView};
+use super::terminal::{Ink, Layout, Page, clean};
+use view::SweepView;
 
 /// A format of the report on a sweep.
 pub struct SweepFormat {
@@ -80,6 +80,9 @@ fn terminal(view: &SweepView, options: &Options) -> String {
     let mut page = Page::new(options);
     let title = page.inked(Ink::Bold, &clean(&view.question));
     page.line(&title);
+    for headline in &view.headlines {
+        page.wrapped(headline);
+    }
     for note in &view.notes {
         page.wrapped(note);
     }
@@ -87,7 +90,8 @@ fn terminal(view: &SweepView, options: &Options) -> String {
         page.blank();
         let title = page.inked(Ink::Bold, &clean(&curve.title));
         page.line(&title);
-        table(&mut page, curve);
+        let layout = Layout::of(&[&curve.table], 0, usize::MAX);
+        page.table(&curve.table, &layout);
         for sentence in &curve.sentences {
             page.wrapped(sentence);
         }
@@ -103,24 +107,4 @@ fn terminal(view: &SweepView, options: &Options) -> String {
         page.wrapped(&format!("{} ({}){verdicts}", cell.label, cell.state));
     }
     page.text
-}
-
-/// Columns as wide as their widest cell; numbers need no more.
-fn table(page: &mut Page, curve: &CurveView) {
-    let width = |column: usize| {
-        let rows = curve.rows.iter().chain([&curve.heads]);
-        rows.map(|row| columns_of(&clean(&row[column])))
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..curve.heads.len()).map(width).collect();
-    for (number, row) in [&curve.heads].into_iter().chain(&curve.rows).enumerate() {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(&widths) {
-            line.push_str(&padded(&clean(cell), width + 2));
-        }
-        let ink = if number == 0 { Ink::Dim } else { Ink::Plain };
-        let line = page.inked(ink, line.trim_end());
-        page.line(&line);
-    }
 }

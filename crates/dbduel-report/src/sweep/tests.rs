@@ -33,8 +33,11 @@ fn a_single_contest_has_a_report_of_the_same_name() {
 #[test]
 fn the_terminal_has_a_table_per_factor_and_the_crossing() {
     let text = rendered("terminal", &crossing());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "3 of 3 cells finished; factors: table_size (3 levels)",
+        "b against a: faster at table_size = 100000 (+",
+        "; slower at table_size = 1000 and table_size = 10000 (−",
         "b and a cross at table_size",
         "b is faster above, slower below",
         "▲ faster",

@@ -2,20 +2,36 @@
 
 use dbduel_judge::records::sweep::{
     CellState, FactorCrossing, FactorCrossings, FactorCurve, SweepSummary, SweptCell,
-    SweptExtension,
+    SweptComparison, SweptExtension,
 };
+use dbduel_judge::summary::Figure;
 use dbduel_record::Verdict;
 use dbduel_record::sweep::{Factor, FactorKind, FactorLevel};
+use dbduel_text::from_to;
 use serde::Serialize;
 
 use crate::scaling::sides;
+use crate::view::table::{Cell, Column, Row, STACK, TEXT, Table};
 use crate::words::{self, RatioUnit};
 
+/// Headings of the figures of a curve.
+const FIGURES: [&str; 5] = [
+    "ratio to the baseline",
+    "interval",
+    "transactions/s",
+    "interval",
+    "p99 latency",
+];
+/// Columns of the table of a curve.
+const COLUMNS: usize = 3 + FIGURES.len();
+
 /// Content of the report on a sweep, common to all formats.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct SweepView {
     pub question: String,
     pub when: String,
+    /// The result of each contender in a sentence.
+    pub headlines: Vec<String>,
     /// Progress of the sweep, and meaning of its intervals.
     pub notes: Vec<String>,
     pub curves: Vec<CurveView>,
@@ -24,18 +40,17 @@ pub struct SweepView {
 }
 
 /// The cells along one factor.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct CurveView {
     /// The factor, and the fixed levels of the others.
     pub title: String,
-    pub heads: Vec<String>,
     /// One row per level and contender.
-    pub rows: Vec<Vec<String>>,
+    pub table: Table,
     /// Crossings of the contenders, or why they are unknown.
     pub sentences: Vec<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct CellView {
     /// Label of the cell.
     pub label: String,
@@ -53,6 +68,7 @@ impl SweepView {
         Self {
             question: summary.question.clone(),
             when: summary.created.clone(),
+            headlines: headlines(summary),
             notes: notes(summary),
             curves: summary
                 .curves
@@ -64,13 +80,87 @@ impl SweepView {
     }
 }
 
+/// Places that a headline names at most; more are counted.
+const NAMED_MAX: usize = 3;
+
+/// One sentence per contender other than the baseline: each verdict, where it holds, and the sizes of the differences.
+fn headlines(summary: &SweepSummary) -> Vec<String> {
+    let Some(baseline) = &summary.baseline else {
+        return vec!["No cell has a verdict yet.".to_owned()];
+    };
+    let others = summary.contenders.iter().filter(|name| *name != baseline);
+    let sentences = others.map(|contender| headline(summary, contender, baseline));
+    sentences.collect()
+}
+
+fn headline(summary: &SweepSummary, contender: &str, baseline: &str) -> String {
+    // Cells run in random order.
+    let mut cells: Vec<&SweptCell> = summary.cells.iter().collect();
+    cells.sort_by(|one, other| one.levels.cmp(&other.levels));
+    let duels = cells.into_iter().flat_map(|cell| {
+        let several = cell.duels.len() > 1;
+        cell.duels.iter().map(move |duel| match several {
+            true => (format!("{}, {}", cell.label, duel.label), duel),
+            false => (cell.label.clone(), duel),
+        })
+    });
+    let compared: Vec<(String, &SweptComparison)> = duels
+        .filter_map(|(place, duel)| {
+            let mut comparisons = duel.comparisons.iter();
+            let found = comparisons.find(|one| one.contender == contender)?;
+            Some((place, found))
+        })
+        .collect();
+    let verdicts = [
+        Verdict::Faster,
+        Verdict::Slower,
+        Verdict::Equivalent,
+        Verdict::Undecided,
+        Verdict::Void,
+    ];
+    let parts = verdicts.iter().filter_map(|verdict| {
+        let of_it = compared.iter().filter(|(_, one)| one.verdict == *verdict);
+        let of_it: Vec<&(String, &SweptComparison)> = of_it.collect();
+        let places: Vec<&str> = of_it.iter().map(|(place, _)| place.as_str()).collect();
+        let place = match places.len() {
+            0 => return None,
+            1..=NAMED_MAX => format!("at {}", words::joined(&places)),
+            some => format!("in {some} of {}", compared.len()),
+        };
+        let size = match verdict {
+            Verdict::Faster | Verdict::Slower => span(of_it.iter().map(|(_, one)| &one.ratio)),
+            Verdict::Equivalent | Verdict::Undecided | Verdict::Void => String::new(),
+        };
+        Some(format!("{} {place}{size}", verdict.word()))
+    });
+    let parts: Vec<String> = parts.collect();
+    match parts.is_empty() {
+        true => format!("{contender} against {baseline}: no verdict yet."),
+        false => format!("{contender} against {baseline}: {}.", parts.join("; ")),
+    }
+}
+
+/// The smallest and the largest of ratios, in brackets; empty without any.
+fn span<'f>(ratios: impl Iterator<Item = &'f Figure>) -> String {
+    let mut values: Vec<f64> = ratios.filter_map(Figure::value).collect();
+    values.sort_by(f64::total_cmp);
+    let (Some(first), Some(last)) = (values.first(), values.last()) else {
+        return String::new();
+    };
+    let unit = RatioUnit::of_values(values.iter().copied());
+    format!(" ({})", from_to(&unit.write(*first), &unit.write(*last)))
+}
+
 fn notes(summary: &SweepSummary) -> Vec<String> {
     let over = summary.cells.iter();
     let over = over.filter(|cell| cell.state == CellState::Over).count();
     let factors: Vec<String> = summary
         .factors
         .iter()
-        .map(|factor| format!("{} ({} levels)", factor.name, factor.levels.len()))
+        .map(|factor| {
+            let levels = words::things(factor.levels.len() as u64, "level");
+            format!("{} ({levels})", factor.name)
+        })
         .collect();
     let mut notes = vec![format!(
         "{over} of {} cells finished; factors: {}",
@@ -101,16 +191,8 @@ fn curve_view(summary: &SweepSummary, curve: &FactorCurve) -> CurveView {
         [] => factor.name.clone(),
         held => format!("{} at {}", factor.name, held.join(", ")),
     };
-    let heads = [
-        factor.name.as_str(),
-        "contender",
-        "transactions/s",
-        "interval",
-        "p99 latency",
-        "ratio to the baseline",
-        "interval",
-        "verdict",
-    ];
+    let names = [factor.name.as_str(), "contender", "verdict"].map(|head| ("", head));
+    let columns = names.into_iter().chain(FIGURES.map(|head| (TEXT, head)));
     let levels = factor.levels.iter().zip(&curve.cells);
     let duels = curve.cells.iter();
     let duels = duels.filter_map(|&cell| summary.cells[cell].duels.get(curve.duel));
@@ -121,8 +203,10 @@ fn curve_view(summary: &SweepSummary, curve: &FactorCurve) -> CurveView {
     let baseline = summary.baseline.as_deref().unwrap_or_default();
     CurveView {
         title,
-        heads: heads.map(str::to_owned).to_vec(),
-        rows: rows.collect(),
+        table: Table {
+            class: STACK,
+            ..Table::new(columns.map(Column::from).collect(), rows)
+        },
         sentences: curve
             .crossings
             .iter()
@@ -131,11 +215,11 @@ fn curve_view(summary: &SweepSummary, curve: &FactorCurve) -> CurveView {
     }
 }
 
-fn level_rows(label: &str, cell: &SweptCell, duel: usize, unit: RatioUnit) -> Vec<Vec<String>> {
+fn level_rows(label: &str, cell: &SweptCell, duel: usize, unit: RatioUnit) -> Vec<Row> {
     let Some(duel) = cell.duels.get(duel) else {
-        let mut row = vec![label.to_owned(), state(cell.state).to_owned()];
-        row.resize(8, String::new());
-        return vec![row];
+        let mut row = vec![Cell::from(label), Cell::from(state(cell.state))];
+        row.resize(COLUMNS, Cell::default());
+        return vec![row.into_iter().collect()];
     };
     let rows = duel.contenders.iter().enumerate().map(|(number, one)| {
         let compared = duel
@@ -154,20 +238,23 @@ fn level_rows(label: &str, cell: &SweptCell, duel: usize, unit: RatioUnit) -> Ve
                 ),
             ],
         };
-        vec![
-            if number == 0 {
-                label.to_owned()
-            } else {
-                String::new()
-            },
-            one.contender.clone(),
+        let names = [
+            Cell::from(if number == 0 { label } else { "" }),
+            Cell::from(&one.contender),
+            Cell::from(verdict),
+        ];
+        let figures = [
+            ratio,
+            interval,
             words::value(&one.throughput_per_s, words::number),
             words::rate_doubt(&one.throughput_per_s),
             words::value(&one.latency_us_p99, words::latency),
-            ratio,
-            interval,
-            verdict,
-        ]
+        ];
+        let figures = figures.into_iter().zip(FIGURES).map(|(value, label)| Cell {
+            label,
+            ..Cell::from(value)
+        });
+        names.into_iter().chain(figures).collect()
     });
     rows.collect()
 }

@@ -3,14 +3,21 @@
 use dbduel_judge::Summary;
 use dbduel_judge::summary::{Figure, Measures};
 
-use super::page::{Ink, Page, clean, columns_of, cut, padded};
+use super::page::{Ink, Page, clean, columns_of};
+use super::table::Layout;
+use crate::view::table::{Cell, Column, Group, NAME, NUMBER, Row, Table};
 use crate::words;
 
-/// A column of the table of figures.
-type Column = (&'static str, fn(&Measures) -> &Figure, fn(f64) -> String);
+/// Indentation of a row, columns.
+const INDENT: usize = 2;
+/// Width of a figure, columns.
+const CELL: usize = 10;
+
+/// A column of figures.
+type Figures = (&'static str, fn(&Measures) -> &Figure, fn(f64) -> String);
 
 /// The columns, most important first; narrow terminals get the first ones.
-const COLUMNS: [Column; 7] = [
+const COLUMNS: [Figures; 7] = [
     (
         "trx/s",
         |measures| &measures.throughput_per_s,
@@ -31,51 +38,17 @@ const COLUMNS: [Column; 7] = [
 /// The figures of every contender at every level.
 pub(super) fn figures(page: &mut Page, summary: &Summary) {
     page.blank();
-    let cell_width = 10;
-    let names = summary
-        .contenders
-        .iter()
-        .map(|contender| columns_of(&clean(&contender.name)) + 2);
+    let contenders = summary.contenders.iter();
+    let names = contenders.map(|contender| columns_of(&clean(&contender.name)) + INDENT);
     let name_width = names.max().unwrap_or(0).clamp(10, page.width / 3);
-    let shown = ((page.width - name_width) / (cell_width + 1)).clamp(1, COLUMNS.len());
-    let heads: String = COLUMNS[..shown]
-        .iter()
-        .map(|(head, ..)| format!(" {head:>cell_width$}"))
-        .collect();
-    let head = page.inked(Ink::Dim, &format!("{:name_width$}{heads}", ""));
-    page.line(&head);
+    let shown = ((page.width - name_width) / (CELL + 1)).clamp(1, COLUMNS.len());
     let is_wide = wide_columns(summary);
-    for duel in &summary.duels {
-        let label = page.inked(Ink::Bold, &duel.label);
-        page.line(&label);
-        for measures in &duel.contenders {
-            let name = clean(&measures.contender);
-            let name = padded(cut(&name, name_width - 2), name_width - 2);
-            let column = |figure: &Figure, text: fn(f64) -> String| {
-                figure.value().map_or("–".to_owned(), text)
-            };
-            let values: String = COLUMNS[..shown]
-                .iter()
-                .map(|(_, figure, text)| {
-                    format!(" {:>cell_width$}", column(figure(measures), *text))
-                })
-                .collect();
-            page.line(&format!("  {name}{values}"));
-            let doubts: Vec<String> = COLUMNS[..shown]
-                .iter()
-                .zip(is_wide)
-                .map(|((_, figure, _), is_wide)| doubt(figure(measures), is_wide))
-                .collect();
-            if doubts.iter().any(|doubt| !doubt.is_empty()) {
-                let doubts: String = doubts
-                    .iter()
-                    .map(|doubt| format!(" {doubt:>cell_width$}"))
-                    .collect();
-                let line = page.inked(Ink::Dim, &format!("{:name_width$}{doubts}", ""));
-                page.line(&line);
-            }
-        }
-    }
+    let layout = Layout {
+        indent: INDENT,
+        widths: [&[name_width - INDENT][..], &[CELL; COLUMNS.len()][..shown]].concat(),
+        has_notes: true,
+    };
+    page.table(&table(summary, is_wide), &layout);
     let note = format!(
         "±: half width of the {} interval of one contender, for runs of this length{}; ±?: no upper end, or the figure is \
          zero; no ±: not computable. Compare contenders by the ratios above.",
@@ -89,6 +62,35 @@ pub(super) fn figures(page: &mut Page, summary: &Summary) {
         .filter(|_| words::is_unsettled(summary))
         .unwrap_or_default();
     page.inked_lines(Ink::Dim, &format!("{note} {courses}"));
+}
+
+fn table(summary: &Summary, is_wide: [bool; COLUMNS.len()]) -> Table {
+    let heads = COLUMNS.map(|(head, ..)| (NUMBER, head));
+    let row = |measures: &Measures| {
+        let name = Cell::from(&measures.contender);
+        let columns = COLUMNS.iter().zip(is_wide);
+        let cells = columns.map(|((_, figure, text), is_wide)| {
+            let figure = figure(measures);
+            Cell {
+                note: doubt(figure, is_wide),
+                ..Cell::from(figure.value().map_or("–".to_owned(), text))
+            }
+        });
+        [name].into_iter().chain(cells).collect::<Row>()
+    };
+    let groups = summary.duels.iter().map(|duel| Group {
+        head: duel.label.clone(),
+        rows: duel.contenders.iter().map(row).collect(),
+    });
+    Table {
+        columns: [(NAME, "")]
+            .into_iter()
+            .chain(heads)
+            .map(Column::from)
+            .collect(),
+        groups: groups.collect(),
+        ..Table::default()
+    }
 }
 
 /// Which columns hold an interval whose half width exceeds its value.

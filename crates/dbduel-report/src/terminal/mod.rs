@@ -2,20 +2,24 @@
 //!
 //! Plain text of a given width; colour is optional.
 
+mod brief;
 mod classes;
 mod figures;
 pub(super) mod page;
 mod ratios;
+mod table;
 mod verdicts;
 
-use super::view::View;
+use super::view::{FindingView, View};
 use super::{
     Format, Options, Rendered, attribution, champions, explanation, functions, order_entry,
     scaling, suite, words,
 };
+pub(super) use brief::brief;
 use figures::figures;
 pub use page::wrap;
 pub(super) use page::{Ink, Page, clean, columns_of, cut, padded};
+pub(super) use table::Layout;
 use verdicts::verdict_box;
 
 use dbduel_audit::Finding;
@@ -166,20 +170,12 @@ fn list_findings(page: &mut Page, view: &View) {
                 continue;
             }
         }
-        let ink = match finding.severity {
-            "void" => Ink::Bad,
-            "doubt" => Ink::Warning,
-            _ => Ink::Dim,
-        };
-        let label = format!("{} {:<5}  ", finding.sign, finding.severity);
-        page.labelled((ink, &label), (Ink::Plain, &finding.claim));
-        if !finding.is_note() {
-            page.labelled((Ink::Dim, REMEDY), (Ink::Dim, &finding.remedy));
-        }
+        print_finding(page, finding);
     }
     if left > 0 {
         let more = format!(
-            "{left} more doubts of the audit: see the HTML page, or `dbduel audit` the record"
+            "{} of the audit: see the HTML page, or `dbduel audit` the record",
+            words::things(left as u64, "more doubt")
         );
         page.labelled((Ink::Plain, UNLABELLED), (Ink::Plain, &more));
     }
@@ -187,6 +183,20 @@ fn list_findings(page: &mut Page, view: &View) {
         let left = words::things((notes - NOTES_MAX) as u64, "more note");
         let more = format!("{left} on the HTML page");
         page.labelled((Ink::Plain, UNLABELLED), (Ink::Plain, &more));
+    }
+}
+
+/// A finding with its severity; one that weakens a verdict also has its remedy.
+fn print_finding(page: &mut Page, finding: &FindingView) {
+    let ink = match finding.severity {
+        "void" => Ink::Bad,
+        "doubt" => Ink::Warning,
+        _ => Ink::Dim,
+    };
+    let label = format!("{} {:<5}  ", finding.sign, finding.severity);
+    page.labelled((ink, &label), (Ink::Plain, &finding.claim));
+    if !finding.is_note() {
+        page.labelled((Ink::Dim, REMEDY), (Ink::Dim, &finding.remedy));
     }
 }
 

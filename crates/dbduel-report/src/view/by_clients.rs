@@ -3,53 +3,50 @@
 
 use dbduel_judge::Summary;
 use dbduel_judge::summary::{Duel, Measures};
-use serde::Serialize;
 
+use super::table::{Cell, Column, LEVEL, NAME, NUMBER, Row, Table};
 use crate::words::{self, RatioUnit};
 
-pub const HEADS: [&str; 8] = [
-    "load",
-    "contender",
-    "transactions/s",
-    "mean latency",
-    "p95",
-    "change from previous level",
-    "ratio to first contender",
-    "verdict's ratio",
+const COLUMNS: [(&str, &str); 8] = [
+    (LEVEL, "load"),
+    (NAME, "contender"),
+    (NUMBER, "transactions/s"),
+    (NUMBER, "mean latency"),
+    (NUMBER, "p95"),
+    (NUMBER, "change from previous level"),
+    (NUMBER, "ratio to first contender"),
+    (NUMBER, "verdict's ratio"),
 ];
 
-#[derive(Debug, Clone, Serialize)]
-pub struct ByClientsView {
-    pub level: String,
-    pub contender: String,
-    pub number: usize,
-    /// True for the first row of a level.
-    pub is_first: bool,
-    /// Cells in the order of [`HEADS`], without the first two.
-    pub cells: Vec<String>,
-}
-
-/// The rows; empty with fewer than two levels.
-pub(super) fn by_clients(summary: &Summary) -> Vec<ByClientsView> {
+/// The table; `None` with fewer than two levels.
+pub(super) fn by_clients(summary: &Summary) -> Option<Table> {
     if summary.duels.len() < 2 {
-        return Vec::new();
+        return None;
     }
     let mut rows = Vec::new();
     let unit = unit(summary);
     let mut before: Option<&Duel> = None;
     for duel in &summary.duels {
         for (number, measures) in duel.contenders.iter().enumerate() {
-            rows.push(ByClientsView {
-                level: duel.label.clone(),
-                contender: measures.contender.clone(),
-                number,
-                is_first: number == 0,
-                cells: cells(duel, before, number, measures, unit),
+            let names = [
+                Cell::from(&duel.label),
+                Cell::of_contender(number, &measures.contender),
+            ];
+            let cells = cells(duel, before, number, measures, unit);
+            rows.push(Row {
+                class: if number == 0 { "first" } else { "" },
+                ..names.into_iter().chain(cells.map(Cell::from)).collect()
             });
         }
         before = Some(duel);
     }
-    rows
+    Some(Table::new(COLUMNS.map(Column::from).into(), rows))
+}
+
+/// Legend of the stars beside the verdicts' ratios.
+pub(super) fn legend(summary: &Summary) -> &'static str {
+    let comparisons = summary.duels.iter().flat_map(|duel| &duel.comparisons);
+    words::starred(comparisons.map(|one| &one.ratio))
 }
 
 /// The unit of all changes and ratios of the table.
@@ -83,7 +80,7 @@ fn cells(
     number: usize,
     measures: &Measures,
     unit: RatioUnit,
-) -> Vec<String> {
+) -> [String; 6] {
     let change = |other: Option<&Measures>| {
         let change = change(measures, other);
         change.map_or_else(|| "–".to_owned(), |change| unit.write(change))
@@ -96,7 +93,7 @@ fn cells(
         || "–".to_owned(),
         |one| {
             let value = unit.value(&one.ratio);
-            match unit.interval(&one.ratio) {
+            match unit.short_interval(&one.ratio) {
                 interval if interval.is_empty() => value,
                 interval => format!("{value} ({interval})"),
             }
@@ -107,7 +104,7 @@ fn cells(
     } else {
         duel.contenders.first()
     };
-    vec![
+    [
         words::value(&measures.throughput_per_s, words::number),
         words::value(&measures.latency_us_mean, words::latency),
         words::value(&measures.latency_us_p95, words::latency),

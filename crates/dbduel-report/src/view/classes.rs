@@ -6,13 +6,13 @@ use dbduel_judge::summary::{Change, Figure, QuantityComparison};
 use serde::Serialize;
 
 use super::ratios::looks;
+use super::table::{Cell, Column, NAME, NUMBER, Row, Table};
 use crate::number_of;
 use crate::words::{self, RatioUnit};
 
 /// The tables of a workload with several classes.
 #[derive(Debug, Clone, Serialize)]
 pub struct ClassesView {
-    pub columns: Vec<&'static str>,
     pub levels: Vec<ClassesLevel>,
     pub note: String,
 }
@@ -27,39 +27,18 @@ pub struct ClassesLevel {
 pub struct ClassesCell {
     pub contender: String,
     pub number: usize,
-    /// A row per class, its texts in the order of [`ClassesView::columns`].
-    pub rows: Vec<Vec<ClassText>>,
+    /// A row per class.
+    pub table: Table,
     pub errors: String,
 }
 
-/// One text of a table.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct ClassText {
-    /// The value, or the answer in a word where no value is decided.
-    pub value: String,
-    /// The interval, or why there is none.
-    pub doubt: String,
-    /// CSS class of the answer; empty where there is no comparison with the baseline.
-    pub answer: &'static str,
-}
-
-impl ClassText {
-    fn plain(value: String) -> Self {
-        Self {
-            value,
-            ..Self::default()
-        }
-    }
-
-    fn latency(figure: &Figure) -> Self {
-        Self {
-            value: words::value(figure, words::latency),
-            doubt: match figure.interval() {
-                Some(_) => words::latency_doubt(figure),
-                None => String::new(),
-            },
-            answer: "",
-        }
+fn latency(figure: &Figure) -> Cell {
+    Cell {
+        note: match figure.interval() {
+            Some(_) => words::latency_doubt(figure),
+            None => String::new(),
+        },
+        ..Cell::from(words::value(figure, words::latency))
     }
 }
 
@@ -91,7 +70,6 @@ pub fn classes(summary: &Summary) -> Option<ClassesView> {
         .shared_reason
         .map_or_else(String::new, |why| format!(" No interval: {why}."));
     Some(ClassesView {
-        columns: style.row(&HEADS),
         levels: levels.collect(),
         note: format!(
             "Share: of committed transactions.{limits} Ratio: quantile of a typical slice ÷ that of {}, within blocks; lower \
@@ -120,92 +98,58 @@ struct Style<'s> {
     shared_reason: Option<&'s str>,
 }
 
-/// One row of a table, or its headings.
-struct Columns<T> {
-    class: T,
-    ok: T,
-    share: T,
-    at_least: T,
-    p50: T,
-    p90: T,
-    limit: T,
-    p99: T,
-    p50_ratio: T,
-    p99_ratio: T,
-    retried: T,
-    failed: T,
-}
-
-const HEADS: Columns<&str> = Columns {
-    class: "class",
-    ok: "ok",
-    share: "share",
-    at_least: "at least",
-    p50: "p50",
-    p90: "p90",
-    limit: "limit",
-    p99: "p99",
-    p50_ratio: "p50 ratio",
-    p99_ratio: "p99 ratio",
-    retried: "retried",
-    failed: "failed",
-};
+/// Headings of columns for limits of a specification.
+const LIMITS: [&str; 2] = ["at least", "limit"];
+const COLUMNS: [(&str, &str); 12] = [
+    (NAME, "class"),
+    (NUMBER, "ok"),
+    (NUMBER, "share"),
+    (NUMBER, LIMITS[0]),
+    (NUMBER, "p50"),
+    (NUMBER, "p90"),
+    (NUMBER, LIMITS[1]),
+    (NUMBER, "p99"),
+    (NUMBER, "p50 ratio"),
+    (NUMBER, "p99 ratio"),
+    (NUMBER, "retried"),
+    (NUMBER, "failed"),
+];
 
 impl Style<'_> {
-    /// The columns in their order; those of the specification are left out where there is none.
-    fn row<T: Clone>(&self, columns: &Columns<T>) -> Vec<T> {
-        let is_limited = self.has_limits;
-        let all = [
-            (&columns.class, true),
-            (&columns.ok, true),
-            (&columns.share, true),
-            (&columns.at_least, is_limited),
-            (&columns.p50, true),
-            (&columns.p90, true),
-            (&columns.limit, is_limited),
-            (&columns.p99, true),
-            (&columns.p50_ratio, true),
-            (&columns.p99_ratio, true),
-            (&columns.retried, true),
-            (&columns.failed, true),
-        ];
-        let shown = all.into_iter().filter(|(_, is_shown)| *is_shown);
-        shown.map(|(column, _)| column.clone()).collect()
+    /// What belongs to the columns, without those for limits where there are none.
+    fn shown<T>(&self, all: [T; COLUMNS.len()]) -> impl Iterator<Item = T> {
+        let has_limits = self.has_limits;
+        let all = all.into_iter().zip(COLUMNS);
+        all.filter_map(move |(one, (_, head))| {
+            (has_limits || !LIMITS.contains(&head)).then_some(one)
+        })
     }
 
-    fn texts(&self, class: &ClassFigures) -> Columns<ClassText> {
+    fn row(&self, class: &ClassFigures) -> Row {
         let least = class.share_min_percent.filter(|least| *least > 0.0);
+        let limit = class.latency_us_p90_max.map(words::latency);
         let mut ratios = class.against_baseline.iter().map(|one| self.ratio(one));
-        let mut next_ratio = || {
-            let baseline = || ClassText::plain("baseline".to_owned());
-            ratios.next().unwrap_or_else(baseline)
-        };
-        Columns {
-            class: ClassText::plain(class.class.clone()),
-            ok: ClassText::plain(words::count(class.ok)),
-            share: ClassText::plain(format!("{:.2} %", class.share_percent)),
-            at_least: ClassText::plain(
-                least.map_or_else(|| "–".to_owned(), |least| format!("{least:.0} %")),
-            ),
-            p50: ClassText::latency(&class.latency_us_p50),
-            p90: ClassText::latency(&class.latency_us_p90),
-            limit: ClassText::plain(
-                class
-                    .latency_us_p90_max
-                    .map(words::latency)
-                    .unwrap_or_default(),
-            ),
-            p99: ClassText::latency(&class.latency_us_p99),
-            p50_ratio: next_ratio(),
-            p99_ratio: next_ratio(),
-            retried: ClassText::plain(words::count(class.retries)),
-            failed: ClassText::plain(words::count(class.failed)),
-        }
+        let mut next_ratio = || ratios.next().unwrap_or_else(|| Cell::from("baseline"));
+        self.shown([
+            Cell::from(&class.class),
+            Cell::from(words::count(class.ok)),
+            Cell::from(format!("{:.2} %", class.share_percent)),
+            Cell::from(least.map_or_else(|| "–".to_owned(), |least| format!("{least:.0} %"))),
+            latency(&class.latency_us_p50),
+            latency(&class.latency_us_p90),
+            Cell::from(limit.unwrap_or_default()),
+            latency(&class.latency_us_p99),
+            next_ratio(),
+            next_ratio(),
+            Cell::from(words::count(class.retries)),
+            Cell::from(words::count(class.failed)),
+        ])
+        .collect()
     }
 
     /// A decided ratio with its interval. An undecided or not compared one is given in words, with the interval or the
     /// reason beneath.
-    fn ratio(&self, one: &QuantityComparison) -> ClassText {
+    fn ratio(&self, one: &QuantityComparison) -> Cell {
         let value = match one.change {
             Change::NotCompared | Change::Undecided => one.change.word().to_owned(),
             Change::Higher | Change::Lower | Change::Equivalent => {
@@ -213,26 +157,22 @@ impl Style<'_> {
                 format!("{sign} {}", self.unit.value(&one.ratio))
             }
         };
-        let doubt = self.unit.doubt(&one.ratio);
-        ClassText {
-            value,
-            doubt: match self.shared_reason {
-                Some(why) if why == doubt => String::new(),
-                _ => doubt,
-            },
-            answer: looks(one.change),
-        }
+        let note = match self.unit.doubt(&one.ratio) {
+            doubt if self.shared_reason == Some(doubt.as_str()) => String::new(),
+            doubt => doubt,
+        };
+        Cell::answer(looks(one.change), value, note)
     }
 }
 
 fn cell(summary: &Summary, style: &Style<'_>, cell: &ClassCell) -> ClassesCell {
-    let classes = cell.classes.iter();
     ClassesCell {
         contender: cell.contender.clone(),
         number: number_of(summary, &cell.contender),
-        rows: classes
-            .map(|class| style.row(&style.texts(class)))
-            .collect(),
+        table: Table::new(
+            style.shown(COLUMNS.map(Column::from)).collect(),
+            cell.classes.iter().map(|class| style.row(class)),
+        ),
         errors: errors(&cell.errors),
     }
 }

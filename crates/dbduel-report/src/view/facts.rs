@@ -9,6 +9,7 @@ use dbduel_record::facts::{FileSize, Host, Size};
 use dbduel_record::plan::{Parameters, TurnChoice, TurnReason};
 use serde::Serialize;
 
+use super::table::{Cell, Column, TEXT, Table};
 use super::{Entry, entry};
 use crate::words;
 
@@ -20,14 +21,6 @@ pub struct ContenderView {
     pub version: String,
     pub facts: Vec<Entry>,
     pub settings: Vec<Entry>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct SettingView {
-    pub name: String,
-    /// True when the experiment sets it.
-    pub is_asked_for: bool,
-    pub values: Vec<String>,
 }
 
 pub(super) fn when(summary: &Summary) -> String {
@@ -184,16 +177,27 @@ pub(super) fn contender(summary: &Summary, number: usize, facts: &ContenderFacts
     }
 }
 
-pub(super) fn setting(difference: &SettingDifference) -> SettingView {
-    SettingView {
-        name: difference.name.clone(),
-        is_asked_for: difference.is_asked_for,
-        values: difference
-            .values
-            .iter()
-            .map(|value| value.clone().unwrap_or_else(|| "–".to_owned()))
-            .collect(),
-    }
+/// Settings with their values on each contender; `None` where there are none.
+pub(super) fn settings(summary: &Summary, differences: &[SettingDifference]) -> Option<Table> {
+    let contenders = summary.contenders.iter().enumerate();
+    let contenders = contenders.map(|(at, facts)| Column::of_contender(TEXT, at, &facts.name));
+    let columns = [Column::from((TEXT, "setting"))]
+        .into_iter()
+        .chain(contenders);
+    let rows = differences.iter().map(|difference| {
+        let name = Cell {
+            tag: if difference.is_asked_for {
+                "requested"
+            } else {
+                ""
+            },
+            ..Cell::code(&difference.name)
+        };
+        let values = difference.values.iter();
+        let values = values.map(|value| Cell::code(value.as_deref().unwrap_or("–")));
+        [name].into_iter().chain(values).collect()
+    });
+    (!differences.is_empty()).then(|| Table::new(columns.collect(), rows))
 }
 
 pub(super) fn host(summary: &Summary) -> Vec<Entry> {

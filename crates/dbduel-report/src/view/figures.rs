@@ -3,6 +3,7 @@
 use dbduel_judge::summary::{Duel, Figure, How, Measures};
 use serde::Serialize;
 
+use super::table::{self, Cell, NAME, NUMBER, Row, Table};
 use crate::words;
 
 #[derive(Debug, Clone, Serialize)]
@@ -10,38 +11,16 @@ pub struct LevelView {
     pub label: String,
     /// Numbers of counted and excluded blocks.
     pub blocks: String,
-    pub rows: Vec<MeasuresView>,
+    /// A row per contender, its outcomes, stalls and steady state as details.
+    pub table: Table,
     pub why_without: String,
     /// Why some of the figures have no interval.
     pub without_interval: Vec<String>,
 }
 
-/// The figures of one contender at one level.
-#[derive(Debug, Clone, Serialize)]
-pub struct MeasuresView {
-    pub contender: String,
-    pub number: usize,
-    /// Figures in the order of [`COLUMNS`].
-    pub figures: Vec<FigureView>,
-    pub outcomes: String,
-    pub stalls: String,
-    /// Whether it was in a steady state; absent where nothing is shown.
-    pub course: Option<String>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct FigureView {
-    /// Value, or `not measured`.
-    pub value: String,
-    /// Interval; empty or a reason without one.
-    pub doubt: String,
-    /// How it was obtained and why there is no interval.
-    pub how: String,
-}
-
 /// A column of the tables of figures.
-pub struct Column {
-    pub head: &'static str,
+struct Column {
+    head: &'static str,
     figure: fn(&Measures) -> &Figure,
     text: fn(f64) -> String,
     doubt: fn(&Figure) -> String,
@@ -76,7 +55,7 @@ const fn memory(head: &'static str, figure: fn(&Measures) -> &Figure) -> Column 
 }
 
 /// The columns of the tables of figures.
-pub const COLUMNS: [Column; 11] = [
+const COLUMNS: [Column; 11] = [
     rate("transactions/s", |measures| &measures.throughput_per_s),
     time("mean", |measures| &measures.latency_us_mean),
     time("p50", |measures| &measures.latency_us_p50),
@@ -107,6 +86,9 @@ pub(super) fn level(duel: &Duel) -> LevelView {
         ));
     }
     let without_interval = without_interval(duel);
+    let columns = COLUMNS.iter().map(|column| (NUMBER, column.head));
+    let columns = [(NAME, "contender")].into_iter().chain(columns);
+    let contenders = duel.contenders.iter().enumerate();
     LevelView {
         why_without: match without_interval.len() {
             1 => "1 figure without interval: reason".to_owned(),
@@ -115,12 +97,10 @@ pub(super) fn level(duel: &Duel) -> LevelView {
         without_interval,
         label: duel.label.clone(),
         blocks: complete,
-        rows: duel
-            .contenders
-            .iter()
-            .enumerate()
-            .map(|(number, one)| measures(number, one))
-            .collect(),
+        table: Table::new(
+            columns.map(table::Column::from).collect(),
+            contenders.map(|(number, one)| measures(number, one)),
+        ),
     }
 }
 
@@ -142,44 +122,53 @@ fn without_interval(duel: &Duel) -> Vec<String> {
     reasons
 }
 
-fn measures(number: usize, measures: &Measures) -> MeasuresView {
+fn measures(number: usize, measures: &Measures) -> Row {
     let outcomes = &measures.outcomes;
     let drained = measures.drained_share.map(words::share);
     let drained = drained.map_or_else(String::new, |share| {
         format!("; {share} of client time after the planned ends of turns")
     });
-    MeasuresView {
-        contender: measures.contender.clone(),
-        number,
-        figures: COLUMNS
-            .iter()
-            .map(|column| figure_view(column, (column.figure)(measures)))
-            .collect(),
-        outcomes: format!(
-            "{} committed, {} failed, {} retried{drained}",
-            words::count(outcomes.ok),
-            words::count(outcomes.failed),
-            words::count(outcomes.retries)
-        ),
-        course: measures.course.as_ref().and_then(words::course),
-        stalls: match &measures.stalls {
-            None => words::NOT_MEASURED.to_owned(),
-            Some(stalls) if stalls.count == 0 => {
-                format!(
-                    "none seen; those rarer than one per {} can be missed",
-                    words::duration(stalls.unseen_if_rarer_than_s)
-                )
+    let outcomes = format!(
+        "{} committed, {} failed, {} retried{drained}",
+        words::count(outcomes.ok),
+        words::count(outcomes.failed),
+        words::count(outcomes.retries)
+    );
+    let stalls = match &measures.stalls {
+        None => words::NOT_MEASURED.to_owned(),
+        Some(stalls) if stalls.count == 0 => {
+            format!(
+                "none seen; those rarer than one per {} can be missed",
+                words::duration(stalls.unseen_if_rarer_than_s)
+            )
+        }
+        Some(stalls) => format!(
+            "{} in {}, {} lost",
+            words::count(stalls.count),
+            words::duration(measures.active_s),
+            match stalls.lost_s {
+                ..0.5 => "less than a second".to_owned(),
+                lost_s => words::duration(lost_s),
             }
-            Some(stalls) => format!(
-                "{} in {}, {} lost",
-                words::count(stalls.count),
-                words::duration(measures.active_s),
-                match stalls.lost_s {
-                    ..0.5 => "less than a second".to_owned(),
-                    lost_s => words::duration(lost_s),
-                }
-            ),
-        },
+        ),
+    };
+    let course = measures.course.as_ref().and_then(words::course);
+    let name = Cell {
+        hover: measures.contender.clone(),
+        ..Cell::of_contender(number, &measures.contender)
+    };
+    let figures = COLUMNS.iter().map(|column| {
+        let figure = (column.figure)(measures);
+        Cell {
+            note: (column.doubt)(figure),
+            hover: how(figure),
+            ..Cell::from(words::value(figure, column.text))
+        }
+    });
+    let details = [outcomes, format!("stalls: {stalls}")];
+    Row {
+        details: details.into_iter().chain(course).collect(),
+        ..[name].into_iter().chain(figures).collect()
     }
 }
 
@@ -197,13 +186,5 @@ pub fn how(figure: &Figure) -> String {
         }
         Figure::Bare { how, why, .. } => format!("{}; no interval: {why}", how.text()),
         Figure::NotMeasured { why } => why.clone(),
-    }
-}
-
-fn figure_view(column: &Column, figure: &Figure) -> FigureView {
-    FigureView {
-        value: words::value(figure, column.text),
-        doubt: (column.doubt)(figure),
-        how: how(figure),
     }
 }

@@ -138,6 +138,14 @@ pub(super) fn audit_doubts_left(findings: &[FindingView]) -> usize {
     of_audit.count().saturating_sub(AUDIT_DOUBTS_SHOWN)
 }
 
+/// The first caveats of a short report: what voids a verdict, then doubts about the run, then those of the audit, whose
+/// grade is beside the verdicts.
+pub fn first_caveats(findings: &[FindingView], most: usize) -> impl Iterator<Item = &FindingView> {
+    let mut heavy: Vec<&FindingView> = findings.iter().filter(|one| !one.is_note()).collect();
+    heavy.sort_by_key(|one| (one.severity != "void", one.is_of_audit));
+    heavy.into_iter().take(most)
+}
+
 impl FindingView {
     /// True when it weakens no verdict.
     #[must_use]

@@ -18,26 +18,24 @@ mod findings;
 mod pairs;
 mod ratios;
 mod storage;
+pub(super) mod table;
 mod verdicts;
 
-pub use by_clients::ByClientsView;
-pub use classes::{ClassText, ClassesView};
-pub use facts::{ContenderView, SettingView};
+pub use classes::ClassesView;
+pub use facts::ContenderView;
 pub use fairness::{FairnessView, line as fairness_line};
 pub use figures::LevelView;
-pub use findings::{DisclosureView, FindingView, severity};
+pub use findings::{DisclosureView, FindingView, first_caveats, severity};
 pub use pairs::PairsView;
-pub use ratios::RatioView;
 pub use verdicts::VerdictView;
 
 use by_clients::by_clients;
-use facts::{contender, host, reproduce, setting, when};
+use facts::{contender, host, reproduce, settings, when};
 use fairness::fairness;
 use figures::level;
 use findings::{audit_doubts_left, caveats, disclosed, disclosure};
-pub use storage::StorageView;
 use storage::storage;
-use verdicts::verdicts;
+use table::Table;
 
 /// Differing settings shown at once; the others are folded away.
 const SETTINGS_SHOWN: usize = 24;
@@ -58,10 +56,12 @@ pub struct View {
     pub when: String,
     pub workload: String,
     pub verdicts: Vec<VerdictView>,
+    /// The verdicts with their evidence.
+    pub evidence: Table,
     /// Content that only a suite has.
     pub suite: Option<suite::SuiteView>,
     /// Latency and cost against the baseline, level by level.
-    pub quantities: Vec<RatioView>,
+    pub quantities: Option<Table>,
     /// Definitions of these quantities and their error probability.
     pub quantities_note: String,
     /// Every two contenders, level by level; absent for a duel of two.
@@ -82,8 +82,6 @@ pub struct View {
     /// Number of the audit's doubts shown only in its own section.
     pub caveats_more: usize,
     pub findings: Vec<FindingView>,
-    /// Headings of the tables of figures.
-    pub columns: Vec<&'static str>,
     /// Tables of figures, one per level.
     pub levels: Vec<LevelView>,
     /// How many cells were in a steady state; empty when it is not known.
@@ -93,22 +91,20 @@ pub struct View {
     pub functions: Vec<functions::FunctionsView>,
     /// The caveat of the explanations; empty where none compares anything.
     pub caution: String,
-    /// Headings of the table over load levels.
-    pub by_clients_heads: [&'static str; 8],
-    /// Throughput over load levels; empty with fewer than two.
-    pub by_clients: Vec<ByClientsView>,
-    /// Headings of the table of storage.
-    pub storage_heads: [&'static str; 10],
-    pub storage: Vec<StorageView>,
+    /// Throughput over load levels; absent with fewer than two.
+    pub by_clients: Option<Table>,
+    /// Legend of the stars in that table; empty where it has none.
+    pub by_clients_legend: &'static str,
+    pub storage: Option<Table>,
     /// Content that only the order-entry workload has.
     pub orders: Option<order_entry::OrdersView>,
     /// Transaction classes, for workloads that have several.
     pub classes: Option<ClassesView>,
     pub contenders: Vec<ContenderView>,
     /// Settings that differ and are shown at once.
-    pub settings: Vec<SettingView>,
+    pub settings: Option<Table>,
     /// Settings that differ and are folded away.
-    pub settings_more: Vec<SettingView>,
+    pub settings_more: Option<Table>,
     pub host: Vec<Entry>,
     pub method: Vec<Entry>,
     pub not_measured: Vec<String>,
@@ -125,20 +121,16 @@ pub struct Entry {
 impl View {
     #[must_use]
     pub fn new(summary: &Summary, findings: &[Finding]) -> Self {
-        let mut settings: Vec<SettingView> = summary
-            .settings
-            .iter()
-            .take(SETTINGS_MAX)
-            .map(setting)
-            .collect();
-        let settings_more = settings.split_off(settings.len().min(SETTINGS_SHOWN));
+        let differing = &summary.settings[..summary.settings.len().min(SETTINGS_MAX)];
+        let (shown, folded) = differing.split_at(differing.len().min(SETTINGS_SHOWN));
         // A suite has a comparison for each of its cells; these are in its matrices, in the JSON report and in exports.
         let is_suite = summary.suite.is_some();
         let (quantities, quantities_note) = match is_suite {
-            true => (Vec::new(), String::new()),
+            true => (None, String::new()),
             false => ratios::quantities(summary),
         };
         let findings = findings::views(summary, findings);
+        let verdicts = verdicts::verdicts(summary);
         Self {
             question: summary.question.clone(),
             headlines: words::headlines(summary),
@@ -152,7 +144,8 @@ impl View {
                 Some(_) => words::things(summary.duels.len() as u64, "workload"),
                 None => summary.workload.name.clone(),
             },
-            verdicts: verdicts(summary),
+            evidence: verdicts::table(&verdicts),
+            verdicts,
             suite: suite::view(summary),
             quantities,
             quantities_note,
@@ -170,7 +163,6 @@ impl View {
             scaling: scaling::sentences(summary),
             reservations: findings.iter().filter(|one| !one.is_note()).count(),
             findings,
-            columns: figures::COLUMNS.iter().map(|column| column.head).collect(),
             levels: summary.duels.iter().map(level).collect(),
             courses: words::courses(summary).unwrap_or_default(),
             explanations: match is_suite {
@@ -179,12 +171,11 @@ impl View {
             },
             functions: functions::views(summary),
             caution: caution(summary),
-            by_clients_heads: by_clients::HEADS,
             by_clients: match is_suite {
-                true => Vec::new(),
+                true => None,
                 false => by_clients(summary),
             },
-            storage_heads: storage::HEADS,
+            by_clients_legend: by_clients::legend(summary),
             storage: storage(summary),
             orders: order_entry::view(summary),
             classes: classes::classes(summary),
@@ -194,8 +185,8 @@ impl View {
                 .enumerate()
                 .map(|(at, facts)| contender(summary, at, facts))
                 .collect(),
-            settings,
-            settings_more,
+            settings: settings(summary, shown),
+            settings_more: settings(summary, folded),
             host: host(summary),
             method: method::paragraphs(summary)
                 .into_iter()

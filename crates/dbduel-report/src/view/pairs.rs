@@ -5,6 +5,7 @@ use dbduel_judge::summary::{Change, Duel, Figure, PairComparison, Quantity, Quan
 use serde::Serialize;
 
 use super::ratios::NOT_COMPARED;
+use super::table::{Cell, Column, Group, NAME, NUMBER, Row, Table};
 use crate::number_of;
 use crate::words::{self, RatioUnit};
 
@@ -13,8 +14,9 @@ const NAMED: usize = 3;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct PairsView {
-    /// Headings of the quantities.
-    pub heads: Vec<&'static str>,
+    /// A row for each pair, a group for each load level.
+    pub table: Table,
+    /// The load levels in the order of the groups.
     pub levels: Vec<PairLevelView>,
     /// Reasons for missing intervals.
     pub without_interval: Vec<String>,
@@ -25,46 +27,50 @@ pub struct PairsView {
 #[derive(Debug, Clone, Serialize)]
 pub struct PairLevelView {
     pub label: String,
-    pub rows: Vec<PairView>,
     /// Ranking by throughput, as far as it is decided.
     pub ranking: Vec<String>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct PairView {
-    /// Name of the contender whose ratios these are.
-    pub contender: String,
-    /// Its number, for colour and shape.
-    pub number: usize,
-    /// Name of the contender it is compared with.
-    pub against: String,
-    pub against_number: usize,
-    pub cells: Vec<PairCellView>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct PairCellView {
-    /// CSS class of the answer: `higher`, `faster`, `undecided` ...
-    pub answer: &'static str,
-    pub ratio: String,
-    /// Interval; a dash without one.
-    pub interval: String,
-    /// The answer in a word, and why it has no interval.
-    pub how: String,
 }
 
 /// The pairs; `None` for a duel of two.
 pub(super) fn pairs(summary: &Summary) -> Option<PairsView> {
     let duels = summary.duels.iter().filter(|duel| !duel.pairs.is_empty());
-    let levels: Vec<PairLevelView> = duels.map(|duel| level(summary, duel)).collect();
+    let levels = duels.clone().map(|duel| PairLevelView {
+        label: duel.label.clone(),
+        ranking: words::ranking(duel),
+    });
+    let levels: Vec<PairLevelView> = levels.collect();
+    let against = Column {
+        is_below: true,
+        ..Column::from((NAME, "against"))
+    };
+    let quantities = ["throughput"].into_iter().chain(Quantity::ALL.map(head));
+    let columns = [Column::from((NAME, "contender")), against].into_iter();
     (!levels.is_empty()).then(|| PairsView {
-        heads: std::iter::once("throughput")
-            .chain(Quantity::ALL.map(head))
-            .collect(),
+        table: Table {
+            class: "pairs",
+            columns: columns
+                .chain(quantities.map(|head| Column::from((NUMBER, head))))
+                .collect(),
+            groups: duels.map(|duel| group(summary, duel)).collect(),
+        },
         without_interval: without_interval(summary),
         levels,
-        note: words::pairs_note(summary),
+        note: note(summary),
     })
+}
+
+/// Note on the confidence of the table, with the legend of its stars.
+fn note(summary: &Summary) -> String {
+    let pairs = summary.duels.iter().flat_map(|duel| &duel.pairs);
+    let figures = pairs.flat_map(|pair| {
+        let quantities = pair.quantities.iter().map(|one| &one.ratio);
+        std::iter::once(&pair.ratio).chain(quantities)
+    });
+    let note = words::pairs_note(summary);
+    match words::starred(figures) {
+        "" => note,
+        legend => format!("{note} {legend}"),
+    }
 }
 
 /// The reasons, column by column, each of them once.
@@ -126,69 +132,66 @@ fn head(quantity: Quantity) -> &'static str {
     }
 }
 
-fn level(summary: &Summary, duel: &Duel) -> PairLevelView {
+fn group(summary: &Summary, duel: &Duel) -> Group {
     let figures = duel.pairs.iter().flat_map(|pair| {
         let quantities = pair.quantities.iter().map(|one| &one.ratio);
         std::iter::once(&pair.ratio).chain(quantities)
     });
     let unit = RatioUnit::of(figures);
     let rows = duel.pairs.iter().map(|pair| row(summary, pair, unit));
-    PairLevelView {
-        label: duel.label.clone(),
+    let ranking = words::ranking(duel);
+    Group {
+        head: match ranking.is_empty() {
+            true => duel.label.clone(),
+            false => format!("{}: {}", duel.label, ranking.join("; ")),
+        },
         rows: rows.collect(),
-        ranking: words::ranking(duel),
     }
 }
 
-fn row(summary: &Summary, pair: &PairComparison, unit: RatioUnit) -> PairView {
+fn row(summary: &Summary, pair: &PairComparison, unit: RatioUnit) -> Row {
     // A record judged by a version that knew throughput only has no quantities.
     let quantities = Quantity::ALL.into_iter().map(|quantity| {
         let mut own = pair.quantities.iter();
         own.find(|one| one.quantity == quantity)
-            .map_or_else(PairCellView::absent, |one| quantity_cell(one, unit))
+            .map_or_else(|| not_compared(None), |one| quantity_cell(one, unit))
     });
-    PairView {
-        contender: pair.contender.clone(),
-        number: number_of(summary, &pair.contender),
-        against: pair.against.clone(),
-        against_number: number_of(summary, &pair.against),
-        cells: std::iter::once(throughput_cell(pair, unit))
-            .chain(quantities)
-            .collect(),
+    let names = [&pair.contender, &pair.against];
+    let names = names.map(|name| Cell::of_contender(number_of(summary, name), name));
+    names
+        .into_iter()
+        .chain([throughput_cell(pair, unit)])
+        .chain(quantities)
+        .collect()
+}
+
+fn throughput_cell(pair: &PairComparison, unit: RatioUnit) -> Cell {
+    let word = pair.verdict.word();
+    Cell {
+        hover: how(word, pair.because.clone().or_else(|| remark(&pair.ratio))),
+        ..Cell::answer(
+            word,
+            format!("{} {}", words::sign(pair.verdict), unit.value(&pair.ratio)),
+            match pair.because {
+                Some(_) => word.to_owned(),
+                None => doubt(&pair.ratio, unit),
+            },
+        )
     }
 }
 
-fn throughput_cell(pair: &PairComparison, unit: RatioUnit) -> PairCellView {
-    PairCellView {
-        answer: pair.verdict.word(),
-        ratio: format!("{} {}", words::sign(pair.verdict), unit.value(&pair.ratio)),
-        interval: match pair.because {
-            Some(_) => pair.verdict.word().to_owned(),
-            None => doubt(&pair.ratio, unit),
-        },
-        how: how(
-            pair.verdict.word(),
-            pair.because.clone().or_else(|| remark(&pair.ratio)),
-        ),
-    }
-}
-
-fn quantity_cell(one: &QuantityComparison, unit: RatioUnit) -> PairCellView {
+fn quantity_cell(one: &QuantityComparison, unit: RatioUnit) -> Cell {
     if one.change == Change::NotCompared {
-        return PairCellView {
-            how: how(one.change.word(), why_bare(&one.ratio)),
-            ..PairCellView::absent()
-        };
+        return not_compared(why_bare(&one.ratio));
     }
-    PairCellView {
-        answer: one.change.word(),
-        ratio: format!(
-            "{} {}",
-            words::change_sign(one.change),
-            unit.value(&one.ratio)
-        ),
-        interval: doubt(&one.ratio, unit),
-        how: how(one.change.word(), remark(&one.ratio)),
+    let (word, sign) = (one.change.word(), words::change_sign(one.change));
+    Cell {
+        hover: how(word, remark(&one.ratio)),
+        ..Cell::answer(
+            word,
+            format!("{sign} {}", unit.value(&one.ratio)),
+            doubt(&one.ratio, unit),
+        )
     }
 }
 
@@ -207,20 +210,18 @@ fn remark(ratio: &Figure) -> Option<String> {
 /// The interval, short enough for a cell.
 fn doubt(ratio: &Figure, unit: RatioUnit) -> String {
     match ratio {
-        Figure::Estimated { .. } => unit.interval(ratio),
+        Figure::Estimated { .. } => unit.short_interval(ratio),
         Figure::Bare { .. } => "no interval".to_owned(),
         Figure::NotMeasured { .. } => String::new(),
     }
 }
 
-impl PairCellView {
-    fn absent() -> Self {
-        Self {
-            answer: NOT_COMPARED,
-            ratio: words::change_sign(Change::NotCompared).to_owned(),
-            interval: String::new(),
-            how: Change::NotCompared.word().to_owned(),
-        }
+fn not_compared(why: Option<String>) -> Cell {
+    let change = Change::NotCompared;
+    Cell {
+        answer: NOT_COMPARED,
+        hover: how(change.word(), why),
+        ..Cell::from(words::change_sign(change))
     }
 }
 
@@ -248,10 +249,10 @@ mod tests {
             "{:?}",
             view.without_interval
         );
-        for row in view.levels.iter().flat_map(|level| &level.rows) {
+        for row in view.table.rows() {
             let cell = row.cells.last().unwrap();
             assert_eq!(cell.answer, NOT_COMPARED);
-            assert!(cell.how.starts_with("not compared: "), "{cell:?}");
+            assert!(cell.hover.starts_with("not compared: "), "{cell:?}");
         }
         let pair = &mut summary.duels[1].pairs[0];
         pair.verdict = Verdict::Void;

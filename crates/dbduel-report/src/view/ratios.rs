@@ -2,34 +2,30 @@
 
 use dbduel_judge::Summary;
 use dbduel_judge::summary::{Change, Comparison, Duel, Figure, QuantityComparison};
-use serde::Serialize;
 
+use super::table::{Cell, Column, LEVEL, NAME, NUMBER, Row, STACK, TEXT, Table};
 use crate::number_of;
 use crate::words::{self, RatioUnit};
 
 /// CSS class of a quantity that was not compared.
 pub(super) const NOT_COMPARED: &str = "not-compared";
 
-/// Ratio of a quantity beside throughput.
-#[derive(Debug, Clone, Serialize)]
-pub struct RatioView {
-    pub level: String,
-    pub contender: String,
-    /// Its number, for colour and shape.
-    pub number: usize,
-    pub what: String,
-    /// CSS class of the answer: `higher`, `lower`, `undecided` ...
-    pub answer: &'static str,
-    pub phrase: String,
-    pub ratio: String,
-    /// Its interval, or why there is none.
-    pub interval: String,
-    /// Standard deviation of a block; empty when there is none.
-    pub block_sd: String,
-}
+/// Headings of figures, which the page repeats where rows are lines.
+const FIGURES: [&str; 3] = ["ratio", "interval", "SD of a block"];
+const COLUMNS: [(&str, &str); 7] = [
+    (LEVEL, "load"),
+    (NAME, "contender"),
+    (TEXT, "quantity"),
+    ("", "answer"),
+    (TEXT, FIGURES[0]),
+    // Some have a reason in place of an interval.
+    (TEXT, FIGURES[1]),
+    (NUMBER, FIGURES[2]),
+];
 
-/// The rows, and the note below them, which states a reason for missing intervals that all such rows share.
-pub(super) fn quantities(summary: &Summary) -> (Vec<RatioView>, String) {
+/// The table, absent without a row, and the note below it, which states a reason for missing intervals that all such rows
+/// share.
+pub(super) fn quantities(summary: &Summary) -> (Option<Table>, String) {
     let compared = || {
         let duels = summary.duels.iter();
         duels.flat_map(|duel| {
@@ -40,6 +36,9 @@ pub(super) fn quantities(summary: &Summary) -> (Vec<RatioView>, String) {
             })
         })
     };
+    if compared().next().is_none() {
+        return (None, String::new());
+    }
     let reasons = compared().filter_map(|(_, _, quantity)| match &quantity.ratio {
         Figure::Bare { why, .. } => Some(why.as_str()),
         Figure::Estimated { .. } | Figure::NotMeasured { .. } => None,
@@ -50,45 +49,52 @@ pub(super) fn quantities(summary: &Summary) -> (Vec<RatioView>, String) {
         .filter(|first| reasons.len() > 1 && reasons.iter().all(|reason| reason == *first));
     let unit = RatioUnit::of(compared().map(|(_, _, quantity)| &quantity.ratio));
     let rows = compared().map(|(duel, comparison, quantity)| {
-        let mut row = quantity_row(summary, duel, comparison, quantity, unit);
-        if shared.is_some_and(|reason| row.interval == **reason) {
-            "none".clone_into(&mut row.interval);
-        }
-        row
+        let interval = match unit.doubt(&quantity.ratio) {
+            reason if shared.is_some_and(|shared| reason == **shared) => "none".to_owned(),
+            interval => interval,
+        };
+        quantity_row(summary, (duel, comparison, quantity), interval, unit)
     });
+    let columns = COLUMNS.map(|(class, head)| Column {
+        is_number: FIGURES.contains(&head),
+        ..Column::from((class, head))
+    });
+    let table = Table {
+        class: STACK,
+        ..Table::new(columns.into(), rows)
+    };
     let note = words::quantities_note(summary);
     let note = match shared {
         Some(reason) => format!("{note} No interval: {reason}."),
         None => note,
     };
-    (rows.collect(), note)
+    (Some(table), note)
 }
 
 fn quantity_row(
     summary: &Summary,
-    duel: &Duel,
-    comparison: &Comparison,
-    quantity: &QuantityComparison,
+    (duel, comparison, quantity): (&Duel, &Comparison, &QuantityComparison),
+    interval: String,
     unit: RatioUnit,
-) -> RatioView {
-    RatioView {
-        level: duel.label.clone(),
-        contender: comparison.contender.clone(),
-        number: number_of(summary, &comparison.contender),
-        what: quantity.quantity.label().to_owned(),
-        answer: looks(quantity.change),
-        phrase: format!(
-            "{} {}",
-            words::change_sign(quantity.change),
-            quantity.change.word()
-        ),
-        ratio: unit.value(&quantity.ratio),
-        interval: unit.doubt(&quantity.ratio),
-        block_sd: quantity
-            .block_sd
-            .map(|sd| unit.deviation(sd))
-            .unwrap_or_default(),
-    }
+) -> Row {
+    let labelled = |label: &'static str, value: String| Cell {
+        label,
+        ..Cell::from(value)
+    };
+    let is_known = quantity.ratio.value().is_some();
+    let change = quantity.change;
+    let phrase = format!("{} {}", words::change_sign(change), change.word());
+    let block_sd = quantity.block_sd.map(|sd| unit.deviation(sd));
+    let name = comparison.contender.as_str();
+    Row::from_iter([
+        Cell::from(&duel.label),
+        Cell::of_contender(number_of(summary, name), name),
+        Cell::from(quantity.quantity.label()),
+        Cell::answer(looks(change), phrase, String::new()),
+        labelled(FIGURES[0], unit.value(&quantity.ratio)),
+        labelled(if is_known { FIGURES[1] } else { "" }, interval),
+        labelled(FIGURES[2], block_sd.unwrap_or_default()),
+    ])
 }
 
 /// CSS class of the answer about a quantity.

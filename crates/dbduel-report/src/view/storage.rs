@@ -2,48 +2,39 @@
 
 use dbduel_judge::Summary;
 use dbduel_judge::explain::Amplification;
-use serde::Serialize;
 
+use super::table::{Cell, Column, NAME, NUMBER, Row, Table};
 use crate::words;
 
-pub const HEADS: [&str; 10] = [
-    "contender",
-    "rows changed",
-    "written per row",
-    "write amplification",
-    "transactions per TB written",
-    "data on disk",
-    "share of file size",
-    "ratio to the baseline",
-    "data growth",
-    "load time",
+const COLUMNS: [(&str, &str); 10] = [
+    (NAME, "contender"),
+    (NUMBER, "rows changed"),
+    (NUMBER, "written per row"),
+    (NUMBER, "write amplification"),
+    (NUMBER, "transactions per TB written"),
+    (NUMBER, "data on disk"),
+    (NUMBER, "share of file size"),
+    (NUMBER, "ratio to the baseline"),
+    (NUMBER, "data growth"),
+    (NUMBER, "load time"),
 ];
 
-#[derive(Debug, Clone, Serialize)]
-pub struct StorageView {
-    pub contender: String,
-    pub number: usize,
-    /// Cells in the order of [`HEADS`], without the name.
-    pub cells: Vec<String>,
-}
-
-/// The rows; empty when nothing is known of any contender.
-pub(super) fn storage(summary: &Summary) -> Vec<StorageView> {
+/// The table; `None` when nothing is known of any contender.
+pub(super) fn storage(summary: &Summary) -> Option<Table> {
     let is_known =
         |one: &Amplification| one.device_written_bytes.is_some() || one.allocated_bytes.is_some();
     if !summary.storage.iter().any(is_known) {
-        return Vec::new();
+        return None;
     }
-    let rows = summary.storage.iter().enumerate();
-    rows.map(|(number, one)| StorageView {
-        contender: one.contender.clone(),
-        number,
-        cells: cells(one),
-    })
-    .collect()
+    let rows = summary.storage.iter().enumerate().map(|(number, one)| {
+        let name = Cell::of_contender(number, &one.contender);
+        let figures = figures(one).map(Cell::from);
+        [name].into_iter().chain(figures).collect::<Row>()
+    });
+    Some(Table::new(COLUMNS.map(Column::from).into(), rows))
 }
 
-fn cells(one: &Amplification) -> Vec<String> {
+fn figures(one: &Amplification) -> [String; 9] {
     let or_missing = |text: Option<String>| text.unwrap_or_else(|| words::NOT_MEASURED.to_owned());
     // Nothing can be divided by no rows.
     let per_row = |text: Option<String>| match one.rows_changed {
@@ -66,7 +57,7 @@ fn cells(one: &Amplification) -> Vec<String> {
         };
         format!("{} ({how})", words::duration(seconds))
     });
-    vec![
+    [
         or_missing(one.rows_changed.map(|rows| words::count(rows as u64))),
         per_row(one.written_per_row_bytes.map(words::bytes_of)),
         per_row(
@@ -96,10 +87,10 @@ mod tests {
             growth_bytes: Some(0),
             ..Amplification::default()
         };
-        let shown = cells(&read_only);
+        let shown = figures(&read_only);
         assert_eq!(shown[..3], ["0", "–", "–"]);
         assert_eq!(shown[7], "0 B");
-        let unknown = cells(&Amplification::default());
+        let unknown = figures(&Amplification::default());
         assert_eq!(unknown[..3], [words::NOT_MEASURED; 3]);
     }
 }

@@ -5,6 +5,7 @@ use dbduel_judge::summary::{Comparison, Duel, PaidBy};
 use dbduel_record::Verdict;
 use serde::Serialize;
 
+use super::table::{Cell, Column, LEVEL, MARKDOWN, NAME, PAGE, Row, STACK, TEXT, Table};
 use crate::number_of;
 use crate::words::{self, RatioUnit};
 
@@ -39,6 +40,50 @@ pub(super) fn verdicts(summary: &Summary) -> Vec<VerdictView> {
         comparisons.map(move |comparison| verdict(summary, duel, comparison, unit))
     });
     compared.collect()
+}
+
+const COLUMNS: [(&str, &str, &str); 9] = [
+    (LEVEL, "load", ""),
+    (NAME, "contender", ""),
+    ("", "verdict", ""),
+    // The page has these in large type.
+    (TEXT, "ratio", MARKDOWN),
+    (TEXT, "interval", MARKDOWN),
+    (TEXT, "blocks", MARKDOWN),
+    (TEXT, "reason", MARKDOWN),
+    // Markdown has these in a list.
+    (TEXT, "cross-checks", PAGE),
+    (TEXT, "would be overturned by", PAGE),
+];
+
+/// The verdicts with their evidence, a row for each.
+pub(super) fn table(verdicts: &[VerdictView]) -> Table {
+    let columns = COLUMNS.map(|(class, head, only)| Column {
+        only,
+        ..Column::from((class, head))
+    });
+    let rows = verdicts.iter().map(|one| {
+        let or_none = |text: &str| Cell::from(if text.is_empty() { "–" } else { text });
+        Row::from_iter([
+            Cell::from(&one.level),
+            Cell::of_contender(one.number, &one.contender),
+            Cell::answer(
+                one.verdict,
+                format!("{} {}", one.sign, one.phrase),
+                String::new(),
+            ),
+            Cell::from(&one.ratio),
+            Cell::from(&one.interval),
+            Cell::from(&one.blocks),
+            Cell::from(&one.how),
+            or_none(&one.checks),
+            or_none(&one.overturned_by.join("; ")),
+        ])
+    });
+    Table {
+        class: STACK,
+        ..Table::new(columns.into(), rows)
+    }
 }
 
 fn verdict(
@@ -102,11 +147,13 @@ fn undecided_after(blocks: u32, planned: u32) -> String {
 
 fn checks(comparison: &Comparison, unit: RatioUnit) -> String {
     let mut checks = Vec::new();
-    if let Some(ratio) = comparison.ratio_hodges_lehmann {
-        checks.push(format!("Hodges–Lehmann {}", unit.write(ratio)));
-    }
-    if let Some(ratio) = comparison.ratio_mean_of_blocks {
-        checks.push(format!("mean of blocks {}", unit.write(ratio)));
+    if !comparison.blocks.is_empty() {
+        let [own, baseline] = comparison.totals_per_s();
+        checks.push(format!(
+            "all blocks {} ÷ {} transactions/s",
+            words::number(own),
+            words::number(baseline)
+        ));
     }
     if let Some(sd) = comparison.block_sd {
         checks.push(format!("SD of a block {}", unit.deviation(sd)));

@@ -16,6 +16,15 @@ const NEAR_AN_END: f64 = 0.1;
 /// the estimate is the mean of all blocks.
 const NOT_IN_THE_MIDDLE: &str = "running intersection of all looks";
 
+/// Why an estimate may be the lower or the upper end of its interval: the mean of all blocks lies beyond it, where an
+/// earlier look excludes the ratio.
+const AT_LOWER_END: &str = "the whole run gives less, which earlier looks exclude";
+const AT_UPPER_END: &str = "the whole run gives more, which earlier looks exclude";
+
+/// Legend of the mark of [`RatioUnit::short_interval`].
+const STARRED: &str =
+    "* Estimate at or near an end of its interval, which is the running intersection of all looks.";
+
 /// Unit of the ratios in one table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RatioUnit {
@@ -79,6 +88,14 @@ impl RatioUnit {
         }
     }
 
+    /// The interval of a ratio where there is no room for a reason: with a star where the estimate is near one of its
+    /// ends; [`starred`] is the legend.
+    #[must_use]
+    pub fn short_interval(self, figure: &Figure) -> String {
+        let star = off_centre(figure).map_or("", |_| "*");
+        format!("{}{star}", self.interval(figure))
+    }
+
     /// The standard deviation of a log ratio: `3.1 %`, or the factor that it stands for.
     #[must_use]
     pub fn deviation(self, sd: f64) -> String {
@@ -89,22 +106,41 @@ impl RatioUnit {
     }
 }
 
-/// Why the estimate of a ratio is not in the middle of its interval; `None` where it is not near an end.
+/// Why the estimate of a ratio is at or near an end of its interval; `None` where it is not.
 #[must_use]
 pub fn off_centre(figure: &Figure) -> Option<&'static str> {
     let Figure::Estimated {
         value,
         low,
-        high: Some(high),
+        high,
         how: How::PairedBlocks | How::BlockTotals | How::Epochs,
         ..
     } = figure
     else {
         return None;
     };
-    let place = (value / low).ln() / (high / low).ln();
-    let is_near_an_end = *low > 0.0 && !(NEAR_AN_END..=1.0 - NEAR_AN_END).contains(&place);
-    (is_near_an_end && high > low).then_some(NOT_IN_THE_MIDDLE)
+    let high = high.unwrap_or(f64::INFINITY);
+    match *value {
+        _ if high <= *low => None,
+        at if at <= *low => Some(AT_LOWER_END),
+        at if at >= high => Some(AT_UPPER_END),
+        _ if *low <= 0.0 || high.is_infinite() => None,
+        at => {
+            let place = (at / low).ln() / (high / low).ln();
+            let is_central = (NEAR_AN_END..=1.0 - NEAR_AN_END).contains(&place);
+            (!is_central).then_some(NOT_IN_THE_MIDDLE)
+        }
+    }
+}
+
+/// Legend of the stars of [`RatioUnit::short_interval`]; empty where none of the figures has one.
+#[must_use]
+pub fn starred<'f>(figures: impl IntoIterator<Item = &'f Figure>) -> &'static str {
+    let mut figures = figures.into_iter();
+    match figures.any(|figure| off_centre(figure).is_some()) {
+        true => STARRED,
+        false => "",
+    }
 }
 
 /// The value of a ratio in the unit of its interval; `None` when nothing was measured.
@@ -234,6 +270,29 @@ mod tests {
             ratio_interval(&figure(0.438, 0.430, 1.57, How::PairedBlocks)),
             "0.430× to 1.57×; running intersection of all looks"
         );
+        let at_an_end = figure(1.166, 1.046, 1.166, How::BlockTotals);
+        assert_eq!(
+            ratio_interval(&at_an_end),
+            "+4.6 % to +16.6 %; the whole run gives more, which earlier looks exclude"
+        );
+        let open = Figure::Estimated {
+            value: 1.2,
+            low: 1.2,
+            high: None,
+            confidence: 0.95,
+            n: 6,
+            how: How::BlockTotals,
+        };
+        assert_eq!(
+            ratio_interval(&open),
+            "at least +20.0 %; the whole run gives less, which earlier looks exclude"
+        );
+        let unit = RatioUnit::Percent;
+        assert_eq!(unit.short_interval(&at_an_end), "+4.6 % to +16.6 %*");
+        assert_eq!(starred([&at_an_end]), STARRED);
+        let central = figure(1.1, 1.046, 1.166, How::BlockTotals);
+        assert_eq!(unit.short_interval(&central), "+4.6 % to +16.6 %");
+        assert_eq!(starred([&central]), "");
         for at_the_centre in [
             figure(0.82, 0.430, 1.57, How::PairedBlocks),
             // The interval of a mean is not made by several looks.

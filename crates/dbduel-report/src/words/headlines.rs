@@ -3,7 +3,7 @@
 use dbduel_judge::Summary;
 use dbduel_judge::summary::{Comparison, Duel};
 use dbduel_record::Verdict;
-use dbduel_text::{multiple, ratio};
+use dbduel_text::{from_to, multiple, ratio};
 
 use super::continuity::contradictions;
 use super::{RatioUnit, clients, joined, ratio_interval, share};
@@ -198,13 +198,6 @@ enum Span {
     Percent(String),
     /// `2.41×`, of the baseline's throughput.
     Multiple(String),
-}
-
-fn from_to(first: &str, last: &str) -> String {
-    match first == last {
-        true => first.to_owned(),
-        false => format!("{first} to {last}"),
-    }
 }
 
 fn in_words(count: usize) -> String {

@@ -18,7 +18,7 @@ pub use dbduel_text::{
 };
 pub use figures::{
     NOT_MEASURED, RatioUnit, doubt, latency_doubt, off_centre, rate_doubt, ratio_interval,
-    ratio_value, ratio_values, value,
+    ratio_value, ratio_values, starred, value,
 };
 pub use headlines::headlines;
 pub use verdicts::{

@@ -162,7 +162,7 @@ pub(super) const SERVER: &[Resource] = &[
     resource(
         Detail,
         "disk-queue",
-        "time of requests at the disk",
+        "time of requests at the disk, all together",
         Microseconds,
         Disk,
         ("host", &["disk_queue_s"]),

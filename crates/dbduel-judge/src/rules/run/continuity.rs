@@ -2,7 +2,7 @@
 
 use dbduel_audit::Finding;
 use dbduel_record::event::Severity;
-use dbduel_text::percent;
+use dbduel_text::{from_to, percent};
 
 use super::RunEvidence;
 use crate::summary::{Duel, Figure, InTurns};
@@ -32,9 +32,12 @@ pub fn contradiction(run: &RunEvidence<'_>) -> Vec<Finding> {
             };
             let name = comparison.contender.as_str();
             let claim = format!(
-                "At {} the ratio of `{name}` in turns of {:.2} s is {low:.2} to {high:.2} times that in turns of {:.1} s (99 %): \
+                "At {} the ratio of `{name}` in turns of {:.2} s is {} times that in turns of {:.1} s (99 %): \
                  frequent switches change what is measured.",
-                duel.label, one.turn_s, one.unswitched_s
+                duel.label,
+                one.turn_s,
+                from_to(&format!("{low:.2}"), &format!("{high:.2}")),
+                one.unswitched_s
             );
             let remedy = "Use long turns: set `slice` in [schedule] to 8 s or more, with a budget of ten minutes or more.";
             found.push(Finding::new(Severity::Doubt, &[name], claim, remedy).at(duel.level));

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use dbduel_audit::Finding;
-use dbduel_record::Verdict;
 use dbduel_record::event::{EndReason, Event, Severity, SliceId};
 use dbduel_text::counts;
 
 use super::RunEvidence;
+use super::verdict::has_changed;
+use crate::duel::steady::is_beyond;
 use crate::judged::Judged;
-use crate::summary::{Comparison, Scope};
+use crate::summary::{CellCourse, Comparison, Duel, Scope, SteadyState};
 use crate::workloads::has_fixed_work;
 
 /// Complaints that are quoted; the rest is counted.
@@ -27,7 +28,8 @@ pub fn not_steady(run: &RunEvidence<'_>) -> Vec<Finding> {
     if has_fixed_work(&workload.name, &workload.parameters) {
         return Vec::new();
     }
-    // Every start of the servers has a warm-up. On a busy machine all contenders are told of, hence in one finding.
+    // Every start of the servers has a warm-up. On a busy machine none of them ends steady, hence one finding for all
+    // contenders, and only where the measurement shows that it matters.
     let mut warm_ups: BTreeMap<&str, Vec<(f64, bool)>> = BTreeMap::new();
     for event in events(run) {
         if let Event::WarmedUp {
@@ -42,63 +44,83 @@ pub fn not_steady(run: &RunEvidence<'_>) -> Vec<Finding> {
             own.push((*seconds, *steady));
         }
     }
-    let mut restless: Vec<(&str, String)> = Vec::new();
+    let mut unsteady: Vec<(&str, String)> = Vec::new();
     let mut longest_s: f64 = 0.0;
+    let mut worst = None;
     for (name, own) in warm_ups {
         let ended: Vec<f64> = own
             .iter()
             .filter(|(_, steady)| !steady)
             .map(|(seconds, _)| *seconds)
             .collect();
-        if ended.is_empty() {
+        let changed = changed_since(run.judged, name);
+        if ended.is_empty() || changed.is_none() {
             continue;
         }
+        worst = worst.max(changed);
         longest_s = ended.iter().copied().fold(longest_s, f64::max);
-        restless.push(match own.len() {
+        unsteady.push(match own.len() {
             1 => (name, format!("`{name}`")),
             all => (name, format!("`{name}` in {} of {all} starts", ended.len())),
         });
     }
-    if restless.is_empty() {
+    let Some(worst) = worst else {
         return Vec::new();
-    }
-    let (names, shares): (Vec<&str>, Vec<String>) = restless.into_iter().unzip();
+    };
+    let (names, shares): (Vec<&str>, Vec<String>) = unsteady.into_iter().unzip();
+    let (severity, meaning) = match worst {
+        Changed::NotChecked => (
+            Severity::Note,
+            "Too few slices to show whether throughput changed during the measurement.",
+        ),
+        Changed::Figures => (
+            Severity::Note,
+            "Throughput changed during the measurement: figures of single contenders are means over a changing state.",
+        ),
+        Changed::Ratio => (
+            Severity::Doubt,
+            "Throughput relative to the other contenders changed during the measurement.",
+        ),
+    };
     let claim = format!(
-        "Warm-up ended without a steady state after at most {longest_s:.0} s: {}.",
+        "Warm-up ended without a steady state after at most {longest_s:.0} s: {}. {meaning}",
         shares.join(", ")
     );
-    let (severity, meaning) = match names.iter().all(|name| has_settled(run.judged, name)) {
-        true => (
-            Severity::Note,
-            " During the measurement they changed by less than the differences in the verdicts.",
-        ),
-        false => (Severity::Doubt, ""),
-    };
     let remedy = "Use a longer warm-up; on a noisy machine a steady state may never be shown.";
-    vec![Finding::new(severity, &names, claim + meaning, remedy)]
+    vec![Finding::new(severity, &names, claim, remedy)]
 }
 
-/// True when a contender's slices began without a transient, and its change relative to the others is smaller than
-/// every verdict on it allows.
-fn has_settled(judged: &Judged, name: &str) -> bool {
-    judged.duels.iter().all(|duel| {
-        let mut courses = duel.contenders.iter();
-        let course = courses.find(|one| one.contender == name);
-        let Some(course) = course.and_then(|one| one.course.as_ref()) else {
-            return false;
-        };
-        let change = course.own_change.interval();
-        let change = change.map_or(f64::INFINITY, |(low, high)| high.ln().max(-low.ln()));
+/// Change of a contender's throughput while it was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Changed {
+    /// Not known: too few slices.
+    NotChecked,
+    /// In its own figures.
+    Figures,
+    /// In a ratio too.
+    Ratio,
+}
+
+/// The largest change of a contender over all levels; `None` where none is shown.
+fn changed_since(judged: &Judged, name: &str) -> Option<Changed> {
+    let at = |duel: &Duel| {
         let is_about_it = |one: &&Comparison| one.contender == name || judged.baseline == name;
-        let mut verdicts = duel.comparisons.iter().filter(is_about_it);
-        let is_borne = verdicts.all(|one| {
-            let is_claim = matches!(one.verdict, Verdict::Faster | Verdict::Slower);
-            let (low, high) = one.ratio.interval().unwrap_or((1.0, 1.0));
-            let nearest = if low > 1.0 { low.ln() } else { -high.ln() };
-            is_claim && change < nearest
-        });
-        course.transient.is_none() && is_borne
-    })
+        let mut courses = duel.contenders.iter();
+        let course = courses.find(|one| one.contender == name)?.course.as_ref()?;
+        if duel.comparisons.iter().filter(is_about_it).any(has_changed) {
+            return Some(Changed::Ratio);
+        }
+        match course.state {
+            SteadyState::NeverSettled if is_beyond(&course.own_change, CellCourse::TOLERANCE) => {
+                Some(Changed::Ratio)
+            }
+            SteadyState::NeverSettled => Some(Changed::Figures),
+            _ if course.transient.is_some() => Some(Changed::Figures),
+            _ if course.change.interval().is_none() => Some(Changed::NotChecked),
+            SteadyState::Steady | SteadyState::NotShown => None,
+        }
+    };
+    judged.duels.iter().filter_map(at).max()
 }
 
 pub fn server_died(run: &RunEvidence<'_>) -> Vec<Finding> {

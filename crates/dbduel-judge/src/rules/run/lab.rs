@@ -4,19 +4,13 @@ use dbduel_audit::Finding;
 use dbduel_record::event::Severity;
 use dbduel_record::rows::SliceRow;
 use dbduel_stats::median;
-use dbduel_stats::stalls::{StallCount, compare_stalls};
 use dbduel_text::percent;
 
 use super::RunEvidence;
+use crate::contention::{Contention, WAIT_SHARE};
 use crate::injected::stopped_share;
 use crate::summary::Duel;
 
-/// Share of its measured time that a load thread may wait for a processor beyond what is usual in the
-/// duel, before the slice is starved. Servers that share its processors make it wait too, so the usual
-/// wait is none of foreign processes.
-const WAIT_SHARE: f64 = 0.1;
-/// Share of starved slices from which the machine is called loaded.
-const STARVED_SHARE: f64 = 0.05;
 /// Distance of a slice's logarithm from the median of its contender, in median absolute deviations made
 /// comparable to standard deviations, from which it is outlying (Iglewicz and Hoaglin 1993).
 const OUTLYING: f64 = 3.5;
@@ -58,66 +52,43 @@ fn rows_of<'a>(run: &'a RunEvidence<'_>, duel: &Duel, contender: usize) -> Vec<&
         .collect()
 }
 
-/// Slices in which the load threads were ready and had no processor.
+/// Slices in which the load threads were ready and had no processor, beside other programs.
 pub fn starved(run: &RunEvidence<'_>) -> Vec<Finding> {
-    let threads = f64::from(run.evidence.plan().load.threads.max(1));
+    let plan = run.evidence.plan();
     let mut found = Vec::new();
     for duel in &run.judged.duels {
-        let waits: Vec<Vec<f64>> = (0..run.judged.contenders.len())
-            .map(|contender| {
-                let shares = rows_of(run, duel, contender).into_iter().filter_map(|row| {
-                    let wait_s = run.evidence.reading(row.slice(), "load", "cpu_wait_s")?;
-                    Some(wait_s / (threads * row.measured_s))
-                });
-                shares.collect()
-            })
-            .collect();
-        let usual = lower_quartile(waits.concat());
-        let counts: Vec<StallCount> = waits
-            .iter()
-            .map(|shares| {
-                let starved = shares.iter().filter(|share| **share > usual + WAIT_SHARE);
-                StallCount {
-                    stalls: starved.count() as u64,
-                    lost: 0.0,
-                    active: shares.len() as u64,
-                }
-            })
-            .collect();
-        let starved: u64 = counts.iter().map(|count| count.stalls).sum();
-        let slices: u64 = counts.iter().map(|count| count.active).sum();
-        if (starved as f64) <= STARVED_SHARE * slices as f64 {
+        let Some(contention) = Contention::of(run.evidence, duel.level) else {
             continue;
-        }
-        let level_alpha = 1.0 - run.evidence.plan().decision.confidence;
-        let baseline = run.evidence.plan().baseline;
-        let is_uneven = (0..counts.len()).any(|contender| {
-            contender != baseline
-                && compare_stalls(&counts[contender], &counts[baseline])
-                    .is_ok_and(|stalls| stalls.same_rate_p < level_alpha)
-        });
-        let sides: Vec<String> = counts
-            .iter()
-            .zip(&run.judged.contenders)
-            .map(|(count, facts)| {
-                format!("{} of {} of `{}`", count.stalls, count.active, facts.name)
+        };
+        let mut challengers = plan.challengers();
+        let is_uneven =
+            challengers.any(|contender| contention.is_uneven([contender, plan.baseline]));
+        let sides = contention.contenders.iter().zip(&plan.contenders);
+        let sides: Vec<String> = sides
+            .map(|(waits, contender)| {
+                format!(
+                    "{} of {} of `{}`",
+                    waits.starved, waits.slices, contender.name
+                )
             })
             .collect();
         let claim = format!(
-            "In {starved} of {slices} slices at {} load threads waited for CPU {} percentage points more than usual ({}){}.",
+            "In {} of {} slices at {} load threads waited for CPU {} percentage points more than usual ({}){}{}.",
+            contention.starved(),
+            contention.slices(),
             duel.label,
             100.0 * WAIT_SHARE,
             sides.join(", "),
+            contention.others(),
             match is_uneven {
                 true =>
                     "; one side is affected more often than chance explains, so part of the ratio may come from the machine",
                 false => "; may be chance: adds noise, not bias",
             }
         );
-        let severity = if is_uneven {
-            Severity::Doubt
-        } else {
-            Severity::Note
+        let severity = match is_uneven {
+            true => Severity::Doubt,
+            false => Severity::Note,
         };
         let remedy = "Stop other work on this machine, or give the load process and the servers their own cores.";
         found.push(Finding::new(severity, &[], claim, remedy).at(duel.level));
@@ -189,16 +160,9 @@ fn far_from_median(values: &[f64]) -> Option<(f64, Vec<usize>)> {
     Some((centre.exp(), far.collect()))
 }
 
-/// The lower quartile of the values; 0 without values.
-fn lower_quartile(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 4).copied().unwrap_or(0.0)
-}
-
 #[cfg(test)]
 mod tests {
     use dbduel_audit::Finding;
-    use dbduel_record::rows::ReadingRow;
 
     use super::*;
     use crate::summarise;
@@ -206,44 +170,6 @@ mod tests {
 
     fn of_rule<'a>(findings: &'a [Finding], rule: &str) -> Vec<&'a Finding> {
         findings.iter().filter(|one| one.rule == rule).collect()
-    }
-
-    /// The scenario with load threads that wait in the slices that `is_starved` picks.
-    fn starved_record(is_starved: fn(&SliceRow) -> bool) -> dbduel_record::Record {
-        let mut record = Scenario {
-            clients: vec![16],
-            ..Scenario::duel()
-        }
-        .record();
-        let rows = record.slices.iter().map(|row| ReadingRow {
-            block: row.block,
-            position: row.position,
-            contender: row.contender.clone(),
-            source: "load".to_owned(),
-            metric: "cpu_wait_s".to_owned(),
-            value: if is_starved(row) {
-                row.measured_s
-            } else {
-                0.001
-            },
-        });
-        record.readings.extend(rows.collect::<Vec<_>>());
-        record
-    }
-
-    #[test]
-    fn a_starved_load_is_told_and_doubted_only_when_it_met_one_side() {
-        let (_, findings) = summarise(&starved_record(|row| row.block % 4 == 0));
-        let even = of_rule(&findings, "lab.starved");
-        assert_eq!((even.len(), even[0].severity), (1, Severity::Note));
-        assert!(even[0].claim.contains("may be chance"), "{}", even[0].claim);
-
-        let (_, findings) = summarise(&starved_record(|row| row.contender == "doublewrite"));
-        let uneven = of_rule(&findings, "lab.starved");
-        assert_eq!((uneven.len(), uneven[0].severity), (1, Severity::Doubt));
-
-        let (_, findings) = summarise(&starved_record(|_| false));
-        assert!(of_rule(&findings, "lab.starved").is_empty());
     }
 
     #[test]

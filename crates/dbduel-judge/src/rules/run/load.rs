@@ -9,10 +9,9 @@ use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 use dbduel_text::{counts, percent};
 
 use super::RunEvidence;
+use crate::classes::FAILED_VOID;
 use crate::summary::{Duel, Measures};
 
-/// Share of given-up transactions from which there is no verdict.
-const FAILED_VOID: f64 = 0.01;
 /// Share of given-up transactions that weakens a verdict.
 const FAILED_DOUBT: f64 = 0.001;
 /// Additional attempts per committed transaction that weaken a verdict.

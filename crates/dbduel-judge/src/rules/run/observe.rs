@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use dbduel_audit::finding::{Finding, quoted};
 use dbduel_record::event::Severity;
-use dbduel_text::counts;
-use dbduel_text::percent;
+use dbduel_text::{counts, from_to, percent};
 
 use super::RunEvidence;
 use crate::evidence::{WINDOW_ERROR, Window};
@@ -85,7 +84,8 @@ pub fn window(run: &RunEvidence<'_>) -> Vec<Finding> {
             if !off.is_empty() {
                 most = most.max(off.len());
                 parts.push(format!(
-                    "counters of {what} cover {low:.2} to {high:.2} times the slice in {} of {}",
+                    "counters of {what} cover {} times the slice in {} of {}",
+                    from_to(&format!("{low:.2}"), &format!("{high:.2}")),
                     off.len(),
                     counts::things(rows.len() as u64, "slice"),
                 ));

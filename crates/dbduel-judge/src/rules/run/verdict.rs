@@ -148,12 +148,7 @@ pub fn ratio_changed(run: &RunEvidence<'_>) -> Vec<Finding> {
             continue;
         }
         if let Some(trend) = drift(comparison) {
-            let claim = format!(
-                "At {} the ratio of `{name}` drifted by {} from the first block to the last ({}).",
-                duel.label,
-                percent::signed(trend.total_change.exp_m1()),
-                probability(trend.p_value)
-            );
+            let claim = format!("At {} {}.", duel.label, drift_clause(name, &trend));
             found.push(Finding::new(Severity::Doubt, &[name], claim, remedy).at(duel.level));
         }
     }
@@ -165,10 +160,31 @@ pub fn has_changed(comparison: &Comparison) -> bool {
     no_single_ratio(comparison).is_some() || drift(comparison).is_some()
 }
 
+/// Why a comparison is not what its blocks decide, or should not be yet: a contest goes on for it.
+pub fn withheld_because(comparison: &Comparison) -> Option<String> {
+    if let Some(why) = undecided_because(comparison) {
+        return Some(why.to_owned());
+    }
+    drift(comparison).map(|trend| drift_clause(&comparison.contender, &trend))
+}
+
 /// Why there is no verdict although there are blocks.
-fn no_single_ratio(comparison: &Comparison) -> Option<&str> {
+fn undecided_because(comparison: &Comparison) -> Option<&str> {
     let is_undecided = comparison.verdict == Verdict::Undecided && !comparison.blocks.is_empty();
     comparison.because.as_deref().filter(|_| is_undecided)
+}
+
+/// Why there is no interval although there are blocks.
+fn no_single_ratio(comparison: &Comparison) -> Option<&str> {
+    undecided_because(comparison).filter(|_| comparison.ratio.interval().is_none())
+}
+
+fn drift_clause(contender: &str, trend: &Trend) -> String {
+    format!(
+        "the ratio of `{contender}` drifted by {} from the first block to the last ({})",
+        percent::signed(trend.total_change.exp_m1()),
+        probability(trend.p_value)
+    )
 }
 
 /// The trend of the ratio over the blocks, if it has one.
