@@ -222,6 +222,12 @@ pub fn width() -> usize {
     columns.clamp(40, 160)
 }
 
+/// Lines of the terminal that standard output is; `None` when it is none.
+#[must_use]
+pub fn height() -> Option<u16> {
+    terminal_size::terminal_size_of(io::stdout()).map(|(_, height)| height.0)
+}
+
 /// True when standard output is a terminal that shows colours and none of `NO_COLOR`, `CLICOLOR` and `TERM` switches them off.
 #[must_use]
 pub fn is_colour_wanted() -> bool {

@@ -24,7 +24,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The process exit code; `--help` and README list them.
+    /// The process exit code; `--help` and docs/commands.md list them.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {

@@ -1,5 +1,6 @@
-//! Texts of the command line as users see them: the help of every verb, error messages, and the plan of an experiment.
+//! Texts as users see them: the help of every verb, error messages, the plan of an experiment, and README in two languages.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -128,4 +129,30 @@ fn errors_say_what_was_tried_what_happened_and_what_to_do() {
         .unwrap();
     }
     insta::assert_snapshot!("errors", all);
+}
+
+/// Lines of code without comments, and the targets of links, of a page.
+fn code_and_links(page: &str) -> (Vec<String>, BTreeSet<String>) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(page);
+    let text = fs::read_to_string(path).unwrap();
+    let blocks = text.split("```").skip(1).step_by(2);
+    let code = blocks
+        .flat_map(str::lines)
+        .map(|line| line.split('#').next().unwrap().trim().to_owned())
+        .filter(|line| !line.is_empty())
+        .collect();
+    let links = text.split("](").skip(1);
+    let links = links.map(|rest| rest.split(')').next().unwrap().to_owned());
+    let to_languages = ["README.md", "README.zh-CN.md"];
+    let links = links.filter(|link| !to_languages.contains(&link.as_str()));
+    (code, links.collect())
+}
+
+#[test]
+fn the_chinese_readme_has_the_code_and_the_links_of_the_english_one() {
+    let (code, links) = code_and_links("README.md");
+    assert!(code.len() > 20 && links.len() > 20, "{code:?} {links:?}");
+    assert_eq!(code_and_links("README.zh-CN.md"), (code, links));
 }
