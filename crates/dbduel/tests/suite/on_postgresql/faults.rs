@@ -183,6 +183,41 @@ fn a_contest_goes_on_after_processes_of_its_servers_were_killed() {
     assert_eq!(servers_left(), []);
 }
 
+/// The processes of a frozen server outlive their killed parent, stopped, with the clients' connections and the shared memory.
+#[test(lab, needs = &["postgresql-16"])]
+fn a_server_that_is_killed_while_it_is_frozen_is_started_again_without_a_wait() {
+    let lab = Lab::new(DUEL);
+    let mut run = lab.spawn();
+    lab.wait_for_slices(&mut run, 2);
+    let is_frozen_parent = |pid: i32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let title = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        stat.contains(") T ") && !title.starts_with(b"postgres:")
+    };
+    lab.wait_until(&mut run, "a frozen server", || {
+        let all = servers_left().into_iter().map(|(pid, _)| pid);
+        let hit = all
+            .filter(|pid| is_frozen_parent(*pid))
+            .find(|pid| kill(Pid::from_raw(*pid), Signal::SIGKILL).is_ok());
+        hit.is_some()
+    });
+    let recovered = || {
+        let record = lab.begun();
+        let mut events = record.into_iter().flat_map(|record| record.events);
+        events.any(|event| matches!(event.what, Event::ServerRecovered { .. }))
+    };
+    lab.wait_until(&mut run, "the server's next start", recovered);
+    let slices = lab
+        .begun()
+        .map_or(0, |record| record.finished_slices().count());
+    lab.wait_for_slices(&mut run, slices + 3);
+    let said = lab.said();
+    assert!(!said.contains("clients still wait"), "{said}");
+    lab.interrupt(&mut run);
+    assert_verified(&lab.record_dir());
+    assert_eq!(servers_left(), []);
+}
+
 /// A frozen server takes no processor time, in none of its processes, also not what its clients had asked for.
 #[test(lab, needs = &["postgresql-16"])]
 fn the_processes_of_a_frozen_server_take_no_processor_time() {
