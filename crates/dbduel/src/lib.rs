@@ -11,6 +11,9 @@ mod referee;
 mod simulation;
 
 use clap::{CommandFactory as _, Parser as _};
+use dbduel_capture::import::ImportError;
+use dbduel_capture::show::NoClass;
+use dbduel_capture::store::StoreError;
 use dbduel_driver::address::AddressError;
 use dbduel_machine::interrupt::{self, Interrupted};
 use dbduel_record::store::RecordError;
@@ -78,6 +81,9 @@ fn is_usage(error: &anyhow::Error) -> bool {
         || error.is::<BuiltWithout>()
         || is_nats_address(error)
         || error.is::<NotOneDuel>()
+        || error.is::<NoClass>()
+        || error.downcast_ref().is_some_and(ImportError::is_of_input)
+        || error.downcast_ref().is_some_and(StoreError::is_of_place)
 }
 
 /// True when it is the address of NATS that is wrong.

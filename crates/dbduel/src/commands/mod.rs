@@ -5,6 +5,7 @@ pub mod agent;
 #[cfg(feature = "fleet")]
 pub mod archive;
 pub mod audit;
+pub mod capture;
 pub mod check;
 mod connection;
 #[cfg(feature = "crash-test")]
@@ -124,6 +125,9 @@ enum Verb {
     /// List and remove snapshots of loaded datasets.
     #[command(subcommand)]
     Datasets(datasets::Action),
+    /// Import a server's SQL log into a capture, and show what it holds.
+    #[command(subcommand)]
+    Capture(capture::Action),
     /// List workloads and their parameters.
     Workloads(workloads::Arguments),
     /// Offer this machine to a fleet, and run its contests with --work.
@@ -184,6 +188,7 @@ impl CommandLine {
             Verb::Verify(arguments) => verify::verify(&arguments),
             Verb::Servers(action) => servers::servers(home, action),
             Verb::Datasets(action) => datasets::datasets(home, action),
+            Verb::Capture(action) => capture::capture(&action),
             Verb::Workloads(arguments) => workloads::workloads(&arguments),
             #[cfg(feature = "fleet")]
             Verb::Agent(arguments) => agent::agent(home, &arguments),

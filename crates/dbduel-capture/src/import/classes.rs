@@ -1,0 +1,413 @@
+//! Classes of statements during an import, and what follows from a statement's text.
+
+use std::collections::HashMap;
+
+use dbduel_sql::{Class, ClassId, Kind, Lexer, Syntax, TokenKind, kind_of, replayable, statements};
+
+use crate::effect::{Effect, kind_of_several};
+use crate::store::manifest::{ClassRow, Refusal, escaped};
+use crate::store::write::Analysis;
+
+/// Classes of a capture; the statements of further ones are of one class together.
+const CLASSES_MAX: usize = 200_000;
+/// Longest text of a class, bytes.
+const TEXT_MAX: usize = 4 << 10;
+/// The same once the texts of all classes have [`TEXTS_MAX`] bytes.
+const SHORT_TEXT_MAX: usize = 200;
+/// Bytes of texts of classes before they are shortened.
+const TEXTS_MAX: usize = 64 << 20;
+/// Reasons that a column of bytes distinguishes.
+const REFUSALS_MAX: usize = 254;
+/// Tokens at the beginning of a statement among which the word is that says that it defines a routine.
+const COMPOUND_TOKENS: usize = 24;
+/// What has a body with semicolons.
+const ROUTINES: [&str; 6] = [
+    "PROCEDURE",
+    "FUNCTION",
+    "TRIGGER",
+    "EVENT",
+    "PACKAGE",
+    "ATOMIC",
+];
+/// Text of the class for statements beyond [`CLASSES_MAX`].
+const FURTHER_CLASSES: &str = "(statements of further classes)";
+
+/// What a text says about its statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Judged {
+    kind: Kind,
+    effect: Effect,
+    refused: Option<&'static str>,
+    /// True where statements of the class may differ in it, because it is in a value.
+    depends_on_values: bool,
+}
+
+#[derive(Debug)]
+struct ClassStats {
+    id: ClassId,
+    text: String,
+    kind: Kind,
+    analysis: Analysis,
+    depends_on_values: bool,
+    statements: u64,
+    with_duration: u64,
+    duration_ns: u64,
+    failed: u64,
+    refused: u64,
+    refused_why: u8,
+    first_statement: u64,
+    first_line: u64,
+}
+
+/// A statement as its class counts it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counted {
+    pub(super) analysis: Analysis,
+    pub(super) duration_ns: Option<u64>,
+    pub(super) is_failed: bool,
+    pub(super) statement: u64,
+    pub(super) line: u64,
+}
+
+/// The classes of an import.
+#[derive(Debug)]
+pub(super) struct Classes {
+    syntax: Syntax,
+    buffer: Vec<u8>,
+    places: HashMap<ClassId, u32>,
+    rows: Vec<ClassStats>,
+    text_bytes: usize,
+    refusals: Vec<(&'static str, u64)>,
+    further: Option<u32>,
+}
+
+impl Classes {
+    pub(super) fn new(syntax: Syntax) -> Self {
+        Classes {
+            syntax,
+            buffer: Vec::new(),
+            places: HashMap::new(),
+            rows: Vec::new(),
+            text_bytes: 0,
+            refusals: Vec::new(),
+            further: None,
+        }
+    }
+
+    /// Syntax of the statements.
+    pub(super) fn syntax(&self) -> Syntax {
+        self.syntax
+    }
+
+    /// What follows from a statement's text; a new class is added.
+    pub(super) fn analyse(&mut self, text: &[u8]) -> Analysis {
+        let id = Class::id_into(&mut self.buffer, text, self.syntax);
+        let known = self.places.get(&id).copied().or_else(|| {
+            let is_full = self.rows.len() >= CLASSES_MAX;
+            self.further.filter(|_| is_full)
+        });
+        if let Some(place) = known {
+            let row = &self.rows[place as usize];
+            if !row.depends_on_values {
+                return row.analysis;
+            }
+            let judged = judge(text, self.syntax);
+            return self.analysis(place, &judged);
+        }
+        let judged = judge(text, self.syntax);
+        if self.rows.len() < CLASSES_MAX {
+            let text = self.class_text();
+            let place = self.add(id, text, &judged);
+            self.places.insert(id, place);
+            self.rows[place as usize].analysis
+        } else {
+            let all = Judged {
+                depends_on_values: true,
+                ..judged
+            };
+            let place = self.add(ClassId(0), FURTHER_CLASSES.to_owned(), &all);
+            self.further = Some(place);
+            self.analysis(place, &judged)
+        }
+    }
+
+    /// The class of requests of one kind, which have no text in SQL. `number` must not be that of another.
+    pub(super) fn request(
+        &mut self,
+        number: u8,
+        text: &str,
+        kind: Kind,
+        effect: Effect,
+    ) -> Analysis {
+        // Distinct in the first digits, by which users name classes.
+        let id = ClassId(u64::from(number) << 56);
+        if let Some(place) = self.places.get(&id) {
+            return self.rows[*place as usize].analysis;
+        }
+        let judged = Judged {
+            kind,
+            effect,
+            refused: None,
+            depends_on_values: false,
+        };
+        let place = self.add(id, text.to_owned(), &judged);
+        self.places.insert(id, place);
+        self.rows[place as usize].analysis
+    }
+
+    fn class_text(&mut self) -> String {
+        let limit = match self.text_bytes < TEXTS_MAX {
+            true => TEXT_MAX,
+            false => SHORT_TEXT_MAX,
+        };
+        // Not within a character.
+        let mut end = self.buffer.len().min(limit);
+        while end < self.buffer.len() && end > 0 && self.buffer[end] & 0xc0 == 0x80 {
+            end -= 1;
+        }
+        let mut text = escaped(&self.buffer[..end], false);
+        if end < self.buffer.len() {
+            text.push('…');
+        }
+        self.text_bytes += text.len();
+        text
+    }
+
+    fn add(&mut self, id: ClassId, text: String, judged: &Judged) -> u32 {
+        let place = self.rows.len() as u32;
+        let analysis = self.analysis(place, judged);
+        self.rows.push(ClassStats {
+            id,
+            text,
+            kind: judged.kind,
+            analysis,
+            depends_on_values: judged.depends_on_values,
+            statements: 0,
+            with_duration: 0,
+            duration_ns: 0,
+            failed: 0,
+            refused: 0,
+            refused_why: 0,
+            first_statement: 0,
+            first_line: 0,
+        });
+        place
+    }
+
+    fn analysis(&mut self, class: u32, judged: &Judged) -> Analysis {
+        Analysis {
+            class,
+            kind: judged.kind as u8,
+            effect: judged.effect,
+            refused: judged.refused.map_or(0, |why| self.refusal(why)),
+        }
+    }
+
+    fn refusal(&mut self, why: &'static str) -> u8 {
+        let known = self.refusals.iter().position(|(known, _)| *known == why);
+        let place = known.unwrap_or_else(|| {
+            if self.refusals.len() < REFUSALS_MAX {
+                self.refusals.push((why, 0));
+            }
+            self.refusals.len() - 1
+        });
+        place as u8 + 1
+    }
+
+    /// Counts a statement.
+    pub(super) fn count(&mut self, counted: &Counted) {
+        let refused = counted.analysis.refused;
+        if let Some(place) = refused.checked_sub(1) {
+            self.refusals[usize::from(place)].1 += 1;
+        }
+        let row = &mut self.rows[counted.analysis.class as usize];
+        if row.statements == 0 {
+            row.first_statement = counted.statement;
+            row.first_line = counted.line;
+        }
+        row.statements += 1;
+        row.failed += u64::from(counted.is_failed);
+        row.refused += u64::from(refused > 0);
+        if row.refused_why == 0 {
+            row.refused_why = refused;
+        }
+        if let Some(duration) = counted.duration_ns {
+            row.with_duration += 1;
+            row.duration_ns = row.duration_ns.saturating_add(duration);
+        }
+    }
+
+    /// The classes and the reasons why statements are not replayed.
+    pub(super) fn finish(self) -> (Vec<ClassRow>, Vec<Refusal>) {
+        let why = |place: u8| {
+            let place = place.checked_sub(1)?;
+            let (what, _) = self.refusals.get(usize::from(place))?;
+            Some((*what).to_owned())
+        };
+        let rows = self.rows.iter().map(|row| ClassRow {
+            id: row.id.to_string(),
+            text: row.text.clone(),
+            kind: row.kind.name().to_owned(),
+            statements: row.statements,
+            with_duration: row.with_duration,
+            duration_ns: row.duration_ns,
+            failed: row.failed,
+            refused: row.refused,
+            refused_why: why(row.refused_why),
+            first_statement: row.first_statement,
+            first_line: row.first_line,
+        });
+        let refusals = self.refusals.iter().map(|(what, statements)| Refusal {
+            what: (*what).to_owned(),
+            statements: *statements,
+        });
+        (rows.collect(), refusals.collect())
+    }
+}
+
+fn judge(text: &[u8], syntax: Syntax) -> Judged {
+    let mut kinds = Vec::new();
+    let mut effects = Vec::new();
+    let mut refused = None;
+    let mut parts = statements(text, syntax).map(|part| &text[part]).peekable();
+    if parts.peek().is_none() {
+        // A comment alone, or nothing.
+        return judge_one(text, syntax);
+    }
+    for part in parts {
+        let judged = judge_one(part, syntax);
+        kinds.push(judged.kind);
+        effects.push(judged.effect);
+        refused = refused.or(judged.refused);
+    }
+    if kinds.len() > 1 && is_compound(text, syntax) {
+        let whole = judge_one(text, syntax);
+        // What follows the body, if anything, is judged as well.
+        let refused = whole.refused.or(refused);
+        return Judged { refused, ..whole };
+    }
+    Judged {
+        kind: kind_of_several(&kinds),
+        effect: Effect::of_several(&effects),
+        refused,
+        depends_on_values: kinds.iter().any(|kind| has_meaning_in_values(*kind)),
+    }
+}
+
+fn judge_one(text: &[u8], syntax: Syntax) -> Judged {
+    let (kind, refused) = match replayable(text, syntax) {
+        Ok(kind) => (kind, None),
+        Err(refused) => (kind_of(text, syntax), Some(refused.what)),
+    };
+    Judged {
+        kind,
+        effect: Effect::of(text, syntax, kind),
+        refused,
+        depends_on_values: has_meaning_in_values(kind),
+    }
+}
+
+/// True for a statement with semicolons in its body: one that defines a routine, or a block of MariaDB.
+fn is_compound(text: &[u8], syntax: Syntax) -> bool {
+    let tokens = Lexer::new(text, syntax).take(COMPOUND_TOKENS);
+    let words: Vec<&[u8]> = tokens
+        .filter(|token| token.kind == TokenKind::Word)
+        .map(|token| token.of(text))
+        .collect();
+    let is = |word: &[u8], wanted: &str| word.eq_ignore_ascii_case(wanted.as_bytes());
+    match words.as_slice() {
+        [first, second, ..] if is(first, "BEGIN") => is(second, "NOT"),
+        [first, rest @ ..] if is(first, "CREATE") || is(first, "ALTER") => {
+            let defines = |word: &&&[u8]| ROUTINES.iter().any(|routine| is(word, routine));
+            rest.iter().find(defines).is_some()
+        }
+        _ => false,
+    }
+}
+
+/// `SET autocommit = 0`, `PREPARE p FROM 'text'`: what such a statement does is in a value.
+fn has_meaning_in_values(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Set | Kind::Prepare | Kind::Execute | Kind::Other
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_values_is_judged_for_each_statement() {
+        let mut classes = Classes::new(Syntax::MYSQL);
+        let off = classes.analyse(b"SET autocommit=0");
+        let on = classes.analyse(b"SET autocommit=1");
+        assert_eq!(off.class, on.class);
+        assert_eq!(
+            (off.effect, on.effect),
+            (Effect::AutocommitOff, Effect::AutocommitOn)
+        );
+    }
+
+    #[test]
+    fn a_request_is_refused_for_any_of_its_statements() {
+        let mut classes = Classes::new(Syntax::MYSQL);
+        let fine = classes.analyse(b"select 1; select 2");
+        assert_eq!(fine.refused, 0);
+        let refused = classes.analyse(b"select 1; shutdown");
+        assert!(refused.refused > 0);
+        for (analysis, line) in [(fine, 1), (refused, 2), (refused, 3)] {
+            classes.count(&Counted {
+                analysis,
+                duration_ns: Some(5),
+                is_failed: false,
+                statement: line,
+                line,
+            });
+        }
+        let (rows, refusals) = classes.finish();
+        assert_eq!((rows[1].statements, rows[1].refused), (2, 2));
+        assert_eq!((rows[1].duration_ns, rows[1].first_line), (10, 2));
+        assert_eq!(refusals.len(), 1);
+        assert_eq!(refusals[0].statements, 2);
+        assert_eq!(rows[1].refused_why.as_ref(), Some(&refusals[0].what));
+    }
+
+    #[test]
+    fn the_body_of_a_routine_is_no_statement_of_the_request() {
+        let mut classes = Classes::new(Syntax::MYSQL);
+        for text in [
+            "CREATE PROCEDURE p() BEGIN SELECT 1; UPDATE t SET a = 3; END",
+            "CREATE DEFINER=`a`@`b` TRIGGER x BEFORE INSERT ON t FOR EACH ROW BEGIN SET @a = 1; END",
+        ] {
+            let analysis = classes.analyse(text.as_bytes());
+            assert_eq!(analysis.kind, Kind::Definition as u8, "{text}");
+            assert_eq!(analysis.effect, Effect::CommitsImplicitly, "{text}");
+        }
+        let block = classes.analyse(b"BEGIN NOT ATOMIC SELECT 1; UPDATE t SET a = 3; END");
+        assert_eq!(block.effect, Effect::Runs);
+        // A table of such a name hides nothing.
+        let hidden = classes.analyse(b"CREATE TEMPORARY TABLE event (a INT); SHUTDOWN");
+        assert!(hidden.refused > 0);
+        let fine = classes.analyse(b"CREATE TEMPORARY TABLE event (a INT)");
+        assert_eq!(fine.refused, 0);
+    }
+
+    #[test]
+    fn kinds_are_stored_by_their_places() {
+        for (place, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, place);
+        }
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        let mut classes = Classes::new(Syntax::MYSQL);
+        let mut text = b"select a".to_vec();
+        text.extend("ü".repeat(TEXT_MAX).bytes());
+        classes.analyse(&text);
+        let text = &classes.rows[0].text;
+        assert!(text.ends_with("ü…"), "{}", &text[text.len() - 20..]);
+        assert!(text.len() < TEXT_MAX + 8);
+    }
+}

@@ -1,0 +1,389 @@
+//! The statements by session and start, and the transactions that they make.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use dbduel_sql::Kind;
+
+use super::columns::{
+    Column, FillableFile, GrowingFile, MappedFile, NO_PLACE, NO_TIME, is_error_code, number,
+    outcome_code,
+};
+use super::sessions::{SessionTable, Transaction, TransactionBegin, TransactionEnd};
+use super::write::column_path;
+use crate::effect::Effect;
+use crate::entry::Outcome;
+use crate::store::read::SentAs;
+
+/// Statements and sessions between two looks at whether the import shall end.
+const CHECK_EVERY: usize = 1 << 18;
+/// Bytes that are shifted at once; a multiple of eight.
+const CHUNK: usize = 1 << 20;
+/// Errors of MySQL that roll back the whole transaction: deadlock, table of locks full, XA deadlock and timeout.
+const ROLLBACK_ERRORS: [u16; 4] = [1213, 1206, 1614, 1613];
+
+/// Called now and then; its error stops the import.
+pub(super) type Check<'a> = dyn FnMut() -> io::Result<()> + 'a;
+
+/// Transactions by their kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct TransactionCounts {
+    pub(super) all: u64,
+    pub(super) explicit: u64,
+    pub(super) torn: u64,
+}
+
+/// Subtracts `base` from all known starts in the column.
+pub(super) fn shift_starts(dir: &Path, base: i64, check: &mut Check<'_>) -> io::Result<()> {
+    let path = column_path(dir, Column::Start);
+    let file = OpenOptions::new().read(true).write(true).open(path)?;
+    let length = file.metadata()?.len();
+    let mut buffer = vec![0; CHUNK];
+    let mut at = 0;
+    while at < length {
+        check()?;
+        let left = usize::try_from(length - at).unwrap_or(CHUNK).min(CHUNK);
+        let buffer = &mut buffer[..left];
+        file.read_exact_at(buffer, at)?;
+        for value in buffer.chunks_exact_mut(8) {
+            let start = number(value, 0).map_or(NO_TIME, i64::from_le_bytes);
+            if start != NO_TIME {
+                value.copy_from_slice(&relative(start, base).to_le_bytes());
+            }
+        }
+        file.write_all_at(buffer, at)?;
+        at += left as u64;
+    }
+    Ok(())
+}
+
+/// A time since `base`; never the value that stands for an unknown one.
+fn relative(time: i64, base: i64) -> i64 {
+    time.saturating_sub(base).max(NO_TIME + 1)
+}
+
+/// Writes the order of the statements, the transactions, and what sessions know of both. Times of sessions are shifted by `base`.
+pub(super) fn arrange(
+    dir: &Path,
+    statements: usize,
+    sessions: &mut SessionTable,
+    base: i64,
+    is_mysql: bool,
+    check: &mut Check<'_>,
+) -> io::Result<TransactionCounts> {
+    let open = |column| MappedFile::open(&column_path(dir, column));
+    let session_of = open(Column::Session)?;
+    let starts = open(Column::Start)?;
+    let mut order = FillableFile::create(&dir.join("order.u32"), 4 * statements as u64)?;
+    let firsts = group(&session_of, statements, sessions.count(), &mut order, check)?;
+    let mut walk = Walk {
+        kinds: open(Column::Kind)?,
+        effects: open(Column::Effect)?,
+        outcomes: open(Column::Outcome)?,
+        protocols: open(Column::Protocol)?,
+        transaction_of: FillableFile::create(
+            &column_path(dir, Column::Transaction),
+            4 * statements as u64,
+        )?,
+        transactions: GrowingFile::create(&dir.join("transactions.bin"))?,
+        counts: TransactionCounts::default(),
+        is_mysql,
+    };
+    let since_base = |time: &mut Option<i64>| *time = time.map(|time| relative(time, base));
+    for session in 0..sessions.count() {
+        if (session as usize).is_multiple_of(CHECK_EVERY) {
+            check()?;
+        }
+        let Some(known) = sessions.get(session) else {
+            continue;
+        };
+        let (first, end) = (
+            firsts[session as usize] as usize,
+            firsts[session as usize + 1] as usize,
+        );
+        let places = &mut order.bytes()[4 * first..4 * end];
+        sort_by_start(places, &starts);
+        let first_transaction = walk.counts.all;
+        let facts = SessionFacts {
+            session,
+            first: first as u32,
+            is_whole: known.is_whole,
+            has_ended: known.has_ended,
+            places,
+        };
+        let prefix = walk.session(&facts)?;
+        let transactions = walk.counts.all - first_transaction;
+        sessions.change(session, |known, _| {
+            known.first = first as u32;
+            known.count = (end - first) as u32;
+            known.settings_prefix = prefix;
+            // As many as statements at most, which fit.
+            known.first_transaction = first_transaction as u32;
+            known.transactions = transactions as u32;
+            since_base(&mut known.begin);
+            since_base(&mut known.end);
+            since_base(&mut known.last);
+        })?;
+    }
+    walk.transactions.finish()?;
+    Ok(walk.counts)
+}
+
+/// Fills `order` with the statements of each session in the order of the log. Returns the place of each session's first statement,
+/// and behind them the number of statements.
+fn group(
+    session_of: &MappedFile,
+    statements: usize,
+    sessions: u32,
+    order: &mut FillableFile,
+    check: &mut Check<'_>,
+) -> io::Result<Vec<u32>> {
+    let mut next = vec![0_u32; sessions as usize + 1];
+    let session = |statement: usize| {
+        let session = session_of.u32(statement).map(|session| session as usize);
+        session.ok_or_else(|| io::Error::other("a column is shorter than the others"))
+    };
+    for statement in 0..statements {
+        next[session(statement)? + 1] += 1;
+    }
+    for place in 1..next.len() {
+        next[place] += next[place - 1];
+    }
+    let firsts = next.clone();
+    let bytes = order.bytes();
+    for statement in 0..statements {
+        if statement.is_multiple_of(CHECK_EVERY) {
+            check()?;
+        }
+        let place = &mut next[session(statement)?];
+        let number = (statement as u32).to_le_bytes();
+        bytes[4 * *place as usize..][..4].copy_from_slice(&number);
+        *place += 1;
+    }
+    Ok(firsts)
+}
+
+/// Sorts statements of a session by start. One without a time stays behind the one before it; equal ones keep their order.
+fn sort_by_start(places: &mut [u8], starts: &MappedFile) {
+    let statement = |bytes: &[u8], place| number(bytes, place).map_or(0, u32::from_le_bytes);
+    let start = |statement: u32| {
+        let start = starts.i64(statement as usize);
+        start.unwrap_or(NO_TIME)
+    };
+    let count = places.len() / 4;
+    let mut last = NO_TIME;
+    let is_sorted = (0..count).all(|place| {
+        let now = start(statement(places, place));
+        let is_later = now >= last || now == NO_TIME;
+        last = last.max(now);
+        is_later
+    });
+    if is_sorted {
+        return;
+    }
+    let mut last = NO_TIME;
+    let keyed = (0..count).map(|place| {
+        let statement = statement(places, place);
+        let now = start(statement);
+        if now != NO_TIME {
+            last = now;
+        }
+        (last, statement)
+    });
+    let mut keyed: Vec<(i64, u32)> = keyed.collect();
+    keyed.sort_by_key(|(start, _)| *start);
+    for (place, (_, statement)) in places.chunks_exact_mut(4).zip(keyed) {
+        place.copy_from_slice(&statement.to_le_bytes());
+    }
+}
+
+/// What is known of a session before its statements are walked through.
+struct SessionFacts<'a> {
+    session: u32,
+    first: u32,
+    is_whole: bool,
+    has_ended: bool,
+    /// Its part of `order.u32`.
+    places: &'a [u8],
+}
+
+impl SessionFacts<'_> {
+    fn statements(&self) -> impl Iterator<Item = usize> {
+        let places = self.places.chunks_exact(4);
+        places.map(|place| number(place, 0).map_or(0, u32::from_le_bytes) as usize)
+    }
+}
+
+/// A transaction that is open: the place of its first statement within the session, and how it began.
+type OpenTransaction = Option<(usize, TransactionBegin)>;
+
+struct Walk {
+    kinds: MappedFile,
+    effects: MappedFile,
+    outcomes: MappedFile,
+    protocols: MappedFile,
+    transaction_of: FillableFile,
+    transactions: GrowingFile,
+    counts: TransactionCounts,
+    is_mysql: bool,
+}
+
+impl Walk {
+    /// Finds the transactions of a session. Returns the length of its prefix of settings.
+    fn session(&mut self, facts: &SessionFacts<'_>) -> io::Result<u32> {
+        let mut prefix = None;
+        let mut open = self.torn(facts);
+        let mut autocommit = true;
+        for (place, statement) in facts.statements().enumerate() {
+            let transaction = &mut self.transaction_of.bytes()[4 * statement..][..4];
+            transaction.copy_from_slice(&NO_PLACE.to_le_bytes());
+            if prefix.is_none() && !self.is_setting(statement) {
+                prefix = Some(place as u32);
+            }
+            let outcome = self.outcomes.u32(statement).unwrap_or_default();
+            let effect = match self.effect(statement) {
+                // Nothing began or ended.
+                _ if is_error_code(outcome) && !self.is_data(statement) => Effect::None,
+                effect => effect,
+            };
+            match effect {
+                Effect::None => {}
+                Effect::Runs if open.is_some() => {}
+                Effect::Runs if autocommit => {
+                    let mut single = Some((place, TransactionBegin::Autocommit));
+                    self.end(facts, &mut single, place + 1, TransactionEnd::Commit)?;
+                }
+                Effect::Runs => open = Some((place, TransactionBegin::Implied)),
+                // In PostgreSQL a warning; in MySQL it commits.
+                Effect::Begins if open.is_some() && !self.is_mysql => {}
+                Effect::Begins => {
+                    self.end(facts, &mut open, place, TransactionEnd::ImplicitCommit)?;
+                    open = Some((place, TransactionBegin::Explicit));
+                }
+                Effect::Commits => self.end(facts, &mut open, place + 1, TransactionEnd::Commit)?,
+                Effect::RollsBack => {
+                    self.end(facts, &mut open, place + 1, TransactionEnd::Rollback)?;
+                }
+                Effect::CommitsAndChains | Effect::RollsBackAndChains => {
+                    let end = match effect {
+                        Effect::CommitsAndChains => TransactionEnd::Commit,
+                        _ => TransactionEnd::Rollback,
+                    };
+                    self.end(facts, &mut open, place + 1, end)?;
+                    open = Some((place + 1, TransactionBegin::Explicit));
+                }
+                Effect::CommitsImplicitly => {
+                    self.end(facts, &mut open, place, TransactionEnd::ImplicitCommit)?;
+                    let mut single = Some((place, TransactionBegin::Autocommit));
+                    self.end(facts, &mut single, place + 1, TransactionEnd::Commit)?;
+                }
+                Effect::AutocommitOff => autocommit = false,
+                Effect::AutocommitOn => {
+                    if !autocommit {
+                        self.end(facts, &mut open, place + 1, TransactionEnd::ImplicitCommit)?;
+                    }
+                    autocommit = true;
+                }
+                Effect::Resets => {
+                    self.end(facts, &mut open, place, TransactionEnd::Aborted)?;
+                    autocommit = true;
+                }
+            }
+            if self.is_mysql && is_rolled_back(outcome) {
+                self.end(facts, &mut open, place + 1, TransactionEnd::Aborted)?;
+            }
+        }
+        let count = facts.places.len() / 4;
+        let end = match facts.has_ended {
+            true => TransactionEnd::SessionEnd,
+            false => TransactionEnd::LogEnd,
+        };
+        self.end(facts, &mut open, count, end)?;
+        Ok(prefix.unwrap_or(count as u32))
+    }
+
+    /// Ends the transaction that is open, if there is one, before the place `to`.
+    fn end(
+        &mut self,
+        facts: &SessionFacts<'_>,
+        open: &mut OpenTransaction,
+        to: usize,
+        end: TransactionEnd,
+    ) -> io::Result<()> {
+        match open.take() {
+            Some((from, begin)) if from < to => self.close(facts, from..to, begin, end),
+            _ => Ok(()),
+        }
+    }
+
+    /// The transaction that was open when the log began, if the first statement of the session about a transaction ends one.
+    fn torn(&self, facts: &SessionFacts<'_>) -> OpenTransaction {
+        if facts.is_whole {
+            return None;
+        }
+        let mut effects = facts.statements().map(|statement| self.effect(statement));
+        let first = effects.find(|effect| !matches!(effect, Effect::None | Effect::Runs));
+        let is_end = matches!(
+            first,
+            Some(
+                Effect::Commits
+                    | Effect::RollsBack
+                    | Effect::CommitsAndChains
+                    | Effect::RollsBackAndChains
+            )
+        );
+        is_end.then_some((0, TransactionBegin::BeforeLog))
+    }
+
+    fn effect(&self, statement: usize) -> Effect {
+        Effect::of_code(self.effects.u8(statement).unwrap_or_default())
+    }
+
+    fn is_data(&self, statement: usize) -> bool {
+        self.effect(statement) == Effect::Runs
+    }
+
+    /// True for a statement that changes settings or the default database.
+    fn is_setting(&self, statement: usize) -> bool {
+        let kind = self.kinds.u8(statement).map(usize::from);
+        let kind = kind.and_then(|kind| Kind::ALL.get(kind));
+        let protocol = self.protocols.u8(statement).unwrap_or_default();
+        matches!(kind, Some(Kind::Set | Kind::Use)) || SentAs::of_code(protocol).is_request()
+    }
+
+    /// Writes the transaction of the statements at these places of the session.
+    fn close(
+        &mut self,
+        facts: &SessionFacts<'_>,
+        within: std::ops::Range<usize>,
+        begin: TransactionBegin,
+        end: TransactionEnd,
+    ) -> io::Result<()> {
+        // As many as statements at most, which fit.
+        let number_of_it = (self.counts.all as u32).to_le_bytes();
+        let transaction = Transaction {
+            session: facts.session,
+            first: facts.first + within.start as u32,
+            count: within.len() as u32,
+            begin,
+            end,
+        };
+        self.transactions.push(&transaction.bytes())?;
+        self.counts.all += 1;
+        self.counts.explicit += u64::from(begin != TransactionBegin::Autocommit);
+        self.counts.torn += u64::from(!transaction.is_whole());
+        let column = self.transaction_of.bytes();
+        for statement in facts.statements().skip(within.start).take(within.len()) {
+            column[4 * statement..][..4].copy_from_slice(&number_of_it);
+        }
+        Ok(())
+    }
+}
+
+/// True for the outcome of a statement with which MySQL rolls back the transaction.
+fn is_rolled_back(outcome: u32) -> bool {
+    let code = |error: u16| outcome_code(Some(&Outcome::Number(error)));
+    is_error_code(outcome) && ROLLBACK_ERRORS.iter().any(|error| code(*error) == outcome)
+}

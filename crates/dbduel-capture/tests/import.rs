@@ -1,0 +1,438 @@
+//! Logs imported into captures, and captures read again.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use dbduel_capture::import::{ImportError, ImportOptions, ImportStage, import};
+use dbduel_capture::logs::LogProduct;
+use dbduel_capture::show::{class_detail, left_out_classes, overview};
+use dbduel_capture::store::manifest::LackName;
+use dbduel_capture::store::read::{SentAs, TransactionBegin, TransactionEnd};
+use dbduel_capture::store::{Capture, StoreError};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+/// `log_line_prefix` of the samples of stderr logs.
+fn prefix(name: &str) -> Option<&'static [u8]> {
+    match name {
+        _ if name.ends_with("stderr.log") => Some(b"%m [%p] %c %l %v %x %u@%d %a %h %e "),
+        _ if name.contains("-mode-") => Some(b"%c:%l %x "),
+        _ => None,
+    }
+}
+
+fn samples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
+}
+
+fn names() -> Vec<String> {
+    let entries = fs::read_dir(samples()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+/// What a user says about a sample.
+fn options(name: &str, logs: Vec<PathBuf>, target: PathBuf) -> ImportOptions {
+    ImportOptions {
+        logs,
+        target,
+        prefix: prefix(name).map(<[u8]>::to_vec),
+        ..ImportOptions::default()
+    }
+}
+
+struct Imported {
+    dir: TempDir,
+    capture: Capture,
+}
+
+impl Imported {
+    fn of(options: impl FnOnce(PathBuf) -> ImportOptions) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("a.cap");
+        import(&options(target.clone()), &mut |_| Ok(())).unwrap();
+        let capture = Capture::open(&target).unwrap();
+        Imported { dir, capture }
+    }
+
+    fn sample(name: &str) -> Self {
+        Self::of(|target| options(name, vec![samples().join(name)], target))
+    }
+
+    fn text(log: &str) -> Self {
+        let source = tempfile::tempdir().unwrap();
+        let path = source.path().join("log");
+        fs::write(&path, log).unwrap();
+        Self::of(|target| options("log", vec![path], target))
+    }
+
+    fn statement(&self, text: &str) -> usize {
+        let found = (0..self.capture.statements())
+            .find(|index| self.capture.text(*index) == Some(text.as_bytes()));
+        found.unwrap_or_else(|| panic!("no `{text}`"))
+    }
+}
+
+/// The order is a permutation by session and start, transactions are within their sessions, and statements name theirs.
+fn check_consistency(name: &str, capture: &Capture) {
+    let mut seen = vec![false; capture.statements()];
+    let mut transactions = 0;
+    for (number, session) in capture.sessions() {
+        let statements: Vec<usize> = capture.ordered(session.first, session.count).collect();
+        assert_eq!(statements.len(), session.count as usize, "{name}");
+        let mut last = i64::MIN;
+        for index in statements {
+            assert!(!seen[index], "{name}");
+            seen[index] = true;
+            let statement = capture.statement(index).unwrap();
+            assert_eq!(statement.session, number, "{name}");
+            if let Some(start) = statement.start {
+                assert!(start >= last.max(0), "{name}");
+                last = start;
+            }
+        }
+        assert!(session.settings_prefix <= session.count, "{name}");
+        transactions += session.transactions;
+        let mut next = session.first;
+        for place in session.first_transaction..session.first_transaction + session.transactions {
+            let transaction = capture.transaction(place).unwrap();
+            assert_eq!(transaction.session, number, "{name}");
+            assert!(transaction.first >= next && transaction.count > 0, "{name}");
+            next = transaction.first + transaction.count;
+            for index in capture.ordered(transaction.first, transaction.count) {
+                let statement = capture.statement(index).unwrap();
+                assert_eq!(statement.transaction, Some(place), "{name}");
+            }
+        }
+        assert!(next <= session.first + session.count, "{name}");
+    }
+    assert!(seen.into_iter().all(|seen| seen), "{name}");
+    assert_eq!(
+        u64::from(transactions),
+        capture.manifest().counts.transactions,
+        "{name}"
+    );
+    let statements: u64 = capture.classes().iter().map(|class| class.statements).sum();
+    assert_eq!(statements, capture.statements() as u64, "{name}");
+}
+
+#[test]
+fn every_sample_becomes_a_consistent_capture() {
+    for name in names() {
+        let imported = Imported::sample(&name);
+        let capture = &imported.capture;
+        check_consistency(&name, capture);
+        capture.verify(&mut || Ok(())).unwrap();
+        let overview = overview(capture, 5);
+        assert!(overview.classes.len() <= 5);
+        let share: f64 = overview.groups.iter().map(|group| group.share).sum();
+        assert!((share - 1.0).abs() < 1e-9, "{name}: {share}");
+        let entries = fs::read_dir(imported.dir.path()).unwrap();
+        assert_eq!(entries.count(), 1, "{name}: files beside the capture");
+    }
+}
+
+/// Counted by hand in the samples: statements, sessions, whole and ended ones, transactions, explicit ones.
+#[test]
+fn samples_have_the_counts_of_their_texts() {
+    for (name, expected) in [
+        ("general-mariadb-10.11.log", [36, 3, 3, 1, 22, 2]),
+        ("slow-use-mysql-8.0.log", [12, 5, 0, 2, 11, 0]),
+    ] {
+        let imported = Imported::sample(name);
+        let counts = &imported.capture.manifest().counts;
+        let found = [
+            counts.statements,
+            counts.sessions,
+            counts.whole_sessions,
+            counts.ended_sessions,
+            counts.transactions,
+            counts.explicit_transactions,
+        ];
+        assert_eq!(found, expected, "{name}");
+    }
+}
+
+/// A general log with one session that is open before it and one that begins in it.
+const GENERAL: &str = "\
+/usr/sbin/mysqld, Version: 8.0.33 (MySQL Community Server - GPL). started with:
+Tcp port: 0  Unix socket: SOCKET
+Time                 Id Command    Argument
+2026-11-28T00:00:01.000000Z\t    7 Query\tUPDATE t SET a = 1
+2026-11-28T00:00:01.500000Z\t    7 Query\tCOMMIT
+2026-11-28T00:00:02.000000Z\t    8 Connect\tapp@localhost on shop using Socket
+2026-11-28T00:00:02.000100Z\t    8 Query\tSET NAMES utf8mb4
+2026-11-28T00:00:02.000200Z\t    8 Query\tSELECT 1
+2026-11-28T00:00:02.000300Z\t    8 Query\tBEGIN
+2026-11-28T00:00:02.000400Z\t    8 Query\tINSERT INTO t VALUES (1)
+2026-11-28T00:00:02.000500Z\t    8 Query\tROLLBACK
+2026-11-28T00:00:02.000600Z\t    8 Query\tSET autocommit=0
+2026-11-28T00:00:02.000700Z\t    8 Query\tINSERT INTO t VALUES (2)
+2026-11-28T00:00:02.000800Z\t    8 Query\tCREATE TABLE u (a INT)
+2026-11-28T00:00:02.000900Z\t    8 Query\tINSERT INTO t VALUES (3)
+2026-11-28T00:00:02.001000Z\t    8 Query\tCOMMIT AND CHAIN
+2026-11-28T00:00:02.001100Z\t    8 Query\tSELECT 2
+2026-11-28T00:00:02.001200Z\t    8 Init DB\tother
+2026-11-28T00:00:02.001300Z\t    8 Query\tUSE `my``shop`
+2026-11-28T00:00:02.001400Z\t    8 Query\tSET GLOBAL max_connections = 5
+2026-11-28T00:00:02.001500Z\t    8 Quit\t
+";
+
+#[test]
+fn transactions_settings_and_default_databases_are_followed() {
+    let imported = Imported::text(GENERAL);
+    let capture = &imported.capture;
+    check_consistency("general", capture);
+    let manifest = capture.manifest();
+    assert_eq!(manifest.log.product, LogProduct::Mysql);
+    assert_eq!(manifest.counts.sessions, 2);
+    assert_eq!(manifest.counts.whole_sessions, 1);
+    assert_eq!(manifest.counts.ended_sessions, 1);
+    let of = |text: &str| {
+        let statement = capture.statement(imported.statement(text)).unwrap();
+        statement.transaction.map(|place| {
+            let transaction = capture.transaction(place).unwrap();
+            (transaction.begin, transaction.end, transaction.count)
+        })
+    };
+    use TransactionBegin::{Autocommit, BeforeLog, Explicit, Implied};
+    use TransactionEnd::{Commit, ImplicitCommit, Rollback, SessionEnd};
+    for (text, expected) in [
+        ("UPDATE t SET a = 1", Some((BeforeLog, Commit, 2))),
+        ("SET NAMES utf8mb4", None),
+        ("SELECT 1", Some((Autocommit, Commit, 1))),
+        ("BEGIN", Some((Explicit, Rollback, 3))),
+        ("INSERT INTO t VALUES (1)", Some((Explicit, Rollback, 3))),
+        ("SET autocommit=0", None),
+        (
+            "INSERT INTO t VALUES (2)",
+            Some((Implied, ImplicitCommit, 1)),
+        ),
+        ("CREATE TABLE u (a INT)", Some((Autocommit, Commit, 1))),
+        ("COMMIT AND CHAIN", Some((Implied, Commit, 2))),
+        ("SELECT 2", Some((Explicit, SessionEnd, 4))),
+    ] {
+        assert_eq!(of(text), expected, "{text}");
+    }
+    let counts = &manifest.counts;
+    assert_eq!(
+        (
+            counts.transactions,
+            counts.explicit_transactions,
+            counts.torn_transactions
+        ),
+        (7, 5, 1)
+    );
+    let (_, session) = capture
+        .sessions()
+        .find(|(_, session)| session.is_whole)
+        .unwrap();
+    assert_eq!(session.settings_prefix, 1);
+    assert_eq!(
+        (session.begin, session.end),
+        (Some(1_000_000_000), Some(1_001_500_000))
+    );
+    let schema = |text: &str| {
+        let statement = capture.statement(imported.statement(text)).unwrap();
+        statement
+            .schema
+            .map(|place| manifest.schemas[place as usize].as_str())
+    };
+    assert_eq!(schema("UPDATE t SET a = 1"), None);
+    assert_eq!(schema("SELECT 1"), Some("shop"));
+    assert_eq!(schema("USE `my``shop`"), Some("other"));
+    assert_eq!(schema("SET GLOBAL max_connections = 5"), Some("my`shop"));
+    let request = capture.statement(imported.statement("other")).unwrap();
+    assert_eq!(request.sent_as, SentAs::InitDb);
+}
+
+#[test]
+fn what_is_not_replayed_is_counted_with_its_reason() {
+    let imported = Imported::text(GENERAL);
+    let capture = &imported.capture;
+    let classes = left_out_classes(capture);
+    let global = classes
+        .iter()
+        .find(|class| class.class.text.contains("global"));
+    assert_eq!(global.unwrap().class.refused, 1);
+    let refused: u64 = classes.iter().map(|class| class.class.refused).sum();
+    assert_eq!(refused, capture.manifest().counts.refused);
+    let overview = overview(capture, 100);
+    let left_out: u64 = overview
+        .left_out
+        .iter()
+        .map(|refusal| refusal.statements)
+        .sum();
+    assert_eq!(left_out, refused);
+    assert!(!overview.is_by_time);
+    assert!(capture.manifest().lacks.contains(&LackName::Durations));
+    // The two inserts of one row are one class, whose examples have their lines.
+    let id = &overview.classes[0].class.id;
+    let detail = class_detail(capture, id).unwrap();
+    assert_eq!(detail.share.class.statements, 3);
+    assert!(detail.examples[0].position.ends_with(":10"), "{detail:?}");
+    assert!(class_detail(capture, "").is_err());
+    assert!(class_detail(capture, "zz").is_err());
+}
+
+#[test]
+fn pieces_and_compressed_pieces_are_one_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second) = GENERAL.split_at(GENERAL.find("2026-11-28T00:00:02.0005").unwrap());
+    let compressed = dir.path().join("log.1.gz");
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(first.as_bytes()).unwrap();
+    fs::write(&compressed, encoder.finish().unwrap()).unwrap();
+    let plain = dir.path().join("log");
+    fs::write(&plain, second).unwrap();
+    let pieces = Imported::of(|target| options("log", vec![compressed.clone(), plain], target));
+    let whole = Imported::text(GENERAL);
+    let (pieces, whole) = (&pieces.capture, &whole.capture);
+    assert_eq!(pieces.statements(), whole.statements());
+    for index in 0..whole.statements() {
+        assert_eq!(pieces.statement(index), whole.statement(index));
+    }
+    assert_eq!(pieces.manifest().counts, whole.manifest().counts);
+    let position = pieces.manifest().position(12);
+    assert_eq!(position, format!("{}:2", dir.path().join("log").display()));
+}
+
+#[test]
+fn an_import_that_fails_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let target = dir.path().join("a.cap");
+    let log = samples().join("general-mysql-8.0.log");
+    let options = options("log", vec![log], target.clone());
+    for stopped in [true, false] {
+        let mut observe = |stage| match stage {
+            ImportStage::Reading { .. } if stopped => Err(io::Error::other("stopped")),
+            ImportStage::Reading { .. } => Ok(()),
+            ImportStage::Ordering => Err(io::Error::other("stopped")),
+        };
+        let error = import(&options, &mut observe).unwrap_err();
+        assert!(error.to_string().contains("stopped"), "{error}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+    // Not even an empty directory is replaced.
+    fs::create_dir(&target).unwrap();
+    let error = import(&options, &mut |_| Ok(())).unwrap_err();
+    assert!(error.is_of_input() && error.to_string().contains("exists already"));
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    assert!(matches!(
+        Capture::open(&target),
+        Err(StoreError::NoCapture(_))
+    ));
+    assert!(Capture::open(&dir.path().join("none")).is_err());
+}
+
+#[test]
+fn a_log_without_statements_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("log");
+    let header: String = GENERAL
+        .lines()
+        .take(3)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    fs::write(&path, header).unwrap();
+    let options = options("log", vec![path], dir.path().join("a.cap"));
+    let error = import(&options, &mut |_| Ok(())).unwrap_err();
+    assert!(
+        matches!(error, ImportError::NoStatements { lines: 3, .. }),
+        "{error}"
+    );
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+/// All that can be asked of a capture.
+fn read_all(capture: &Capture) {
+    check_access(capture);
+    let _ = overview(capture, 1000);
+    let _ = left_out_classes(capture);
+    for class in capture.classes().iter().take(3) {
+        let _ = class_detail(capture, &class.id);
+    }
+}
+
+fn check_access(capture: &Capture) {
+    for index in 0..capture.statements() {
+        let _ = capture.statement(index);
+        let _ = capture.parameters(index).count();
+    }
+    for (_, session) in capture.sessions() {
+        let _ = capture.ordered(session.first, session.count).count();
+        let transactions = session.first_transaction..=u32::MAX;
+        for place in transactions.take(session.transactions.min(100) as usize) {
+            let _ = capture.transaction(place);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_damage_of_a_log_panics(
+        sample in any::<prop::sample::Index>(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let names = names();
+        let name = &names[sample.index(names.len())];
+        let mut text = fs::read(samples().join(name)).unwrap();
+        for (place, byte) in changes {
+            let place = place.index(text.len());
+            text[place] = byte;
+        }
+        text.remove(cut.index(text.len()));
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        fs::write(&path, text).unwrap();
+        let target = dir.path().join("a.cap");
+        if import(&options(name, vec![path], target.clone()), &mut |_| Ok(())).is_ok() {
+            let capture = Capture::open(&target).unwrap();
+            check_consistency(name, &capture);
+            read_all(&capture);
+        }
+    }
+
+    #[test]
+    fn no_damage_of_a_capture_panics(
+        sample in prop::sample::select(vec!["slow-mysql-8.0.log", "pg15.csv"]),
+        file in any::<prop::sample::Index>(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let imported = Imported::sample(sample);
+        let dir = imported.dir.path().join("a.cap");
+        let files = &imported.capture.manifest().files;
+        let mut names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+        names.push("capture.json");
+        let path = dir.join(names[file.index(names.len())]);
+        let before = fs::read(&path).unwrap();
+        prop_assume!(!before.is_empty());
+        let mut bytes = before.clone();
+        for (place, byte) in changes {
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        // Not in place: the capture that is open has the file mapped.
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, &bytes).unwrap();
+        if let Ok(capture) = Capture::open(&dir) {
+            read_all(&capture);
+            let is_stored = !path.ends_with("capture.json") && bytes != before;
+            prop_assert!(!is_stored || capture.verify(&mut || Ok(())).is_err());
+        }
+    }
+}

@@ -1,0 +1,577 @@
+//! Kinds of statements, and which of them a replay may run.
+//!
+//! A list of what is allowed, since a list of what is not would have gaps. It is not the only guard: a replay logs in to an
+//! account without the privileges for files, other accounts and the server's settings, on a server whose paths are confined.
+
+use super::lexer::{Lexer, Syntax, TokenKind};
+
+/// What a statement does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Returns rows and changes none; with `FOR UPDATE` it locks them.
+    Read,
+    /// Changes rows.
+    Write,
+    /// Changes the schema, or maintains tables. Ends a transaction in MySQL.
+    Definition,
+    /// Begins a transaction.
+    Begin,
+    /// Commits one.
+    Commit,
+    /// Rolls one back.
+    Rollback,
+    /// Sets, releases or rolls back to a savepoint.
+    Savepoint,
+    /// Changes the session's settings.
+    Set,
+    /// Chooses a default database.
+    Use,
+    /// Asks about the server or the schema.
+    Show,
+    /// Prepares a statement in SQL.
+    Prepare,
+    /// Executes one in SQL.
+    Execute,
+    /// Forgets one.
+    Deallocate,
+    /// Calls a procedure.
+    Call,
+    /// Locks or unlocks tables.
+    Lock,
+    /// Anything else.
+    Other,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 16] = [
+        Self::Read,
+        Self::Write,
+        Self::Definition,
+        Self::Begin,
+        Self::Commit,
+        Self::Rollback,
+        Self::Savepoint,
+        Self::Set,
+        Self::Use,
+        Self::Show,
+        Self::Prepare,
+        Self::Execute,
+        Self::Deallocate,
+        Self::Call,
+        Self::Lock,
+        Self::Other,
+    ];
+
+    /// Its name in files and tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Definition => "definition",
+            Self::Begin => "begin",
+            Self::Commit => "commit",
+            Self::Rollback => "rollback",
+            Self::Savepoint => "savepoint",
+            Self::Set => "set",
+            Self::Use => "use",
+            Self::Show => "show",
+            Self::Prepare => "prepare",
+            Self::Execute => "execute",
+            Self::Deallocate => "deallocate",
+            Self::Call => "call",
+            Self::Lock => "lock",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// Why a statement is not replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Refused {
+    /// A short noun phrase for a table: `SET GLOBAL`, `file of the server`.
+    pub what: &'static str,
+}
+
+/// What a statement does.
+#[must_use]
+pub fn kind_of(text: &[u8], syntax: Syntax) -> Kind {
+    Words::of(text, syntax).kind()
+}
+
+/// What a statement does, if a replay may run it.
+///
+/// # Errors
+/// Why it may not.
+pub fn replayable(text: &[u8], syntax: Syntax) -> Result<Kind, Refused> {
+    let words = Words::of(text, syntax);
+    let kind = words.kind();
+    match words.refused(kind) {
+        Some(what) => Err(Refused { what }),
+        None => Ok(kind),
+    }
+}
+
+/// Words of a statement that are looked at; one with more is not replayed.
+const WORDS_MAX: usize = 1 << 20;
+
+/// Functions that reach files, programs, other sessions or the server itself.
+const REFUSED_FUNCTIONS: [&str; 38] = [
+    "LOAD_FILE",
+    "SYS_EXEC",
+    "SYS_EVAL",
+    "MASTER_POS_WAIT",
+    "SOURCE_POS_WAIT",
+    "WAIT_FOR_EXECUTED_GTID_SET",
+    "PG_READ_FILE",
+    "PG_READ_BINARY_FILE",
+    "PG_LS_DIR",
+    "PG_LS_LOGDIR",
+    "PG_LS_WALDIR",
+    "PG_LS_TMPDIR",
+    "PG_LS_ARCHIVE_STATUSDIR",
+    "PG_STAT_FILE",
+    "PG_FILE_WRITE",
+    "PG_FILE_READ",
+    "PG_FILE_RENAME",
+    "PG_FILE_UNLINK",
+    "PG_FILE_SYNC",
+    "PG_LOGDIR_LS",
+    "PG_CURRENT_LOGFILE",
+    "LO_IMPORT",
+    "LO_EXPORT",
+    "PG_RELOAD_CONF",
+    "PG_ROTATE_LOGFILE",
+    "PG_TERMINATE_BACKEND",
+    "PG_CANCEL_BACKEND",
+    "PG_SWITCH_WAL",
+    "PG_SWITCH_XLOG",
+    "PG_PROMOTE",
+    "PG_START_BACKUP",
+    "PG_STOP_BACKUP",
+    "PG_BACKUP_START",
+    "PG_BACKUP_STOP",
+    "PG_CREATE_PHYSICAL_REPLICATION_SLOT",
+    "PG_CREATE_LOGICAL_REPLICATION_SLOT",
+    "PG_DROP_REPLICATION_SLOT",
+    "DBLINK",
+];
+/// Beginnings of names of functions that are refused.
+const REFUSED_PREFIXES: [&str; 3] = ["DBLINK_", "PG_LOGICAL_", "PG_REPLICATION_"];
+
+/// The words of a statement in capital letters, with what follows each.
+struct Words {
+    words: Vec<Word>,
+    syntax: Syntax,
+}
+
+struct Word {
+    text: String,
+    /// True before an opening parenthesis: a function, or a table's list of columns.
+    is_called: bool,
+    /// Parentheses around it.
+    depth: u32,
+}
+
+impl Words {
+    fn of(text: &[u8], syntax: Syntax) -> Self {
+        let mut found = Self {
+            words: Vec::new(),
+            syntax,
+        };
+        let mut depth = 0;
+        found.add(text, &mut depth, 0);
+        found
+    }
+
+    fn add(&mut self, text: &[u8], depth: &mut u32, nesting: u32) {
+        for token in Lexer::new(text, self.syntax) {
+            if self.words.len() >= WORDS_MAX {
+                return;
+            }
+            let bytes = token.of(text);
+            let word = match (token.kind, bytes) {
+                (TokenKind::Word, word) => word,
+                (TokenKind::Name, name) => name.get(1..name.len() - 1).unwrap_or_default(),
+                // The server executes it where it is.
+                (TokenKind::Executed, comment) => {
+                    // Such comments do not nest; text that pretends so is no statement.
+                    if nesting == 0 {
+                        self.add(executed(comment), depth, 1);
+                    }
+                    continue;
+                }
+                (TokenKind::Sign, b"(") => {
+                    if let Some(last) = self.words.last_mut() {
+                        last.is_called = true;
+                    }
+                    *depth += 1;
+                    continue;
+                }
+                (TokenKind::Sign, b")") => {
+                    *depth = depth.saturating_sub(1);
+                    continue;
+                }
+                _ => continue,
+            };
+            let text = String::from_utf8_lossy(word).to_ascii_uppercase();
+            self.words.push(Word {
+                text,
+                is_called: false,
+                depth: *depth,
+            });
+        }
+    }
+
+    fn at(&self, index: usize) -> &str {
+        self.words.get(index).map_or("", |word| word.text.as_str())
+    }
+
+    fn has(&self, wanted: &str) -> bool {
+        self.words.iter().any(|word| word.text == wanted)
+    }
+
+    fn kind(&self) -> Kind {
+        match self.at(0) {
+            "WITH" => self.kind_after_with(),
+            first => self.kind_of_word(first),
+        }
+    }
+
+    /// The statement after common table expressions: the first verb outside of their parentheses.
+    fn kind_after_with(&self) -> Kind {
+        let mut outer = self.words.iter().skip(1).filter(|word| word.depth == 0);
+        let is_write = |word: &Word| {
+            matches!(
+                word.text.as_str(),
+                "INSERT" | "UPDATE" | "DELETE" | "MERGE" | "REPLACE"
+            )
+        };
+        let verb = outer.find(|word| word.text == "SELECT" || is_write(word));
+        // PostgreSQL's expressions may write themselves.
+        let mut all = self.words.iter();
+        match verb.is_some_and(is_write)
+            || (self.syntax.is_postgresql && all.any(|word| is_write(word) && !word.is_called))
+        {
+            true => Kind::Write,
+            false => Kind::Read,
+        }
+    }
+
+    fn kind_of_word(&self, first: &str) -> Kind {
+        let second = self.at(1);
+        match first {
+            "SELECT" | "TABLE" | "VALUES" | "HANDLER" | "FETCH" | "MOVE" | "DECLARE" | "CLOSE" => {
+                Kind::Read
+            }
+            "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "MERGE" => Kind::Write,
+            "BEGIN" => Kind::Begin,
+            "START" if second == "TRANSACTION" => Kind::Begin,
+            "COMMIT" | "END" => Kind::Commit,
+            "ROLLBACK" if self.has("TO") => Kind::Savepoint,
+            "ROLLBACK" | "ABORT" => Kind::Rollback,
+            "SAVEPOINT" | "RELEASE" => Kind::Savepoint,
+            "SET" | "RESET" | "DISCARD" => Kind::Set,
+            "USE" => Kind::Use,
+            "SHOW" | "DESCRIBE" | "DESC" | "EXPLAIN" | "HELP" => Kind::Show,
+            "PREPARE" => Kind::Prepare,
+            "EXECUTE" => Kind::Execute,
+            "DEALLOCATE" => Kind::Deallocate,
+            "DROP" if second == "PREPARE" => Kind::Deallocate,
+            "CALL" => Kind::Call,
+            "LOCK" | "UNLOCK" => Kind::Lock,
+            "CREATE" | "ALTER" | "DROP" | "RENAME" | "TRUNCATE" | "COMMENT" | "GRANT"
+            | "REVOKE" | "ANALYZE" | "OPTIMIZE" | "VACUUM" | "REINDEX" | "CLUSTER" | "CHECK"
+            | "REPAIR" | "REFRESH" => Kind::Definition,
+            _ => Kind::Other,
+        }
+    }
+
+    /// Why a replay may not run the statement.
+    fn refused(&self, kind: Kind) -> Option<&'static str> {
+        if self.words.len() >= WORDS_MAX {
+            return Some("statement of more than a million words");
+        }
+        let functions = self.words.iter().filter(|word| word.is_called);
+        let reaches_out = |word: &Word| {
+            let name = word.text.as_str();
+            REFUSED_FUNCTIONS.contains(&name)
+                || REFUSED_PREFIXES
+                    .iter()
+                    .any(|prefix| name.starts_with(prefix))
+        };
+        if functions.into_iter().any(reaches_out) {
+            return Some("function that reaches files, programs or the server");
+        }
+        let is_into_file = |pair: &[Word]| {
+            pair[0].text == "INTO" && matches!(pair[1].text.as_str(), "OUTFILE" | "DUMPFILE")
+        };
+        if self.words.windows(2).any(is_into_file) {
+            return Some("INTO a file of the server");
+        }
+        match kind {
+            Kind::Read
+            | Kind::Write
+            | Kind::Begin
+            | Kind::Commit
+            | Kind::Rollback
+            | Kind::Savepoint
+            | Kind::Use
+            | Kind::Call => None,
+            Kind::Set => self.refused_set(),
+            Kind::Show => self.refused_show(),
+            Kind::Lock => match self.at(1) {
+                "INSTANCE" | "BINLOG" => Some("lock of the whole server"),
+                _ => None,
+            },
+            // A general log has each execution as such, too.
+            Kind::Prepare | Kind::Execute | Kind::Deallocate if self.syntax.is_mysql => {
+                Some("PREPARE in SQL (its executions are replayed)")
+            }
+            Kind::Prepare => match self.kind_of_prepared() {
+                Kind::Read | Kind::Write => None,
+                _ => Some("PREPARE of another statement than reads and writes"),
+            },
+            Kind::Execute | Kind::Deallocate => None,
+            Kind::Definition => self.refused_definition(),
+            Kind::Other => Some(self.other()),
+        }
+    }
+
+    /// PostgreSQL: `PREPARE name (types) AS statement`.
+    fn kind_of_prepared(&self) -> Kind {
+        let mut words = self
+            .words
+            .iter()
+            .skip_while(|word| word.text != "AS")
+            .skip(1);
+        words
+            .next()
+            .map_or(Kind::Other, |word| self.kind_of_word(&word.text))
+    }
+
+    fn refused_set(&self) -> Option<&'static str> {
+        let is_global = |word: &Word| {
+            matches!(word.text.as_str(), "GLOBAL" | "PERSIST" | "PERSIST_ONLY")
+                || ["@@GLOBAL.", "@@PERSIST"]
+                    .iter()
+                    .any(|scope| word.text.starts_with(scope))
+        };
+        if self.syntax.is_mysql && self.words.iter().any(is_global) {
+            return Some("SET GLOBAL");
+        }
+        match (self.at(1), self.at(2)) {
+            ("PASSWORD", _) => Some("password"),
+            ("ROLE", _) | ("DEFAULT", "ROLE") => Some("role"),
+            ("SESSION", "AUTHORIZATION") => Some("role"),
+            ("RESOURCE", "GROUP") => Some("resource group"),
+            _ => None,
+        }
+    }
+
+    fn refused_show(&self) -> Option<&'static str> {
+        match self.at(0) {
+            "EXPLAIN" | "DESCRIBE" | "DESC" if self.has("ANALYZE") || self.has("ANALYSE") => {
+                Some("EXPLAIN ANALYZE")
+            }
+            "SHOW"
+                if matches!(
+                    self.at(1),
+                    "GRANTS"
+                        | "BINLOG"
+                        | "BINARY"
+                        | "MASTER"
+                        | "SLAVE"
+                        | "REPLICA"
+                        | "REPLICAS"
+                        | "RELAYLOG"
+                ) =>
+            {
+                Some("SHOW of accounts or replication")
+            }
+            _ => None,
+        }
+    }
+
+    fn refused_definition(&self) -> Option<&'static str> {
+        let is_temporary = matches!(self.at(1), "TEMPORARY" | "TEMP")
+            || matches!(self.at(2), "TEMPORARY" | "TEMP");
+        let is_table = (1..4).any(|index| self.at(index) == "TABLE");
+        match self.at(0) {
+            "CREATE" | "DROP" if is_temporary && is_table => None,
+            "GRANT" | "REVOKE" => Some("accounts"),
+            "CREATE" | "ALTER" | "DROP" | "RENAME"
+                if matches!(self.at(1), "USER" | "ROLE" | "GROUP") =>
+            {
+                Some("accounts")
+            }
+            "ALTER" if matches!(self.at(1), "SYSTEM" | "INSTANCE") => Some("setting of the server"),
+            "ANALYZE" | "OPTIMIZE" | "VACUUM" | "REINDEX" | "CLUSTER" | "CHECK" | "REPAIR"
+            | "REFRESH" => Some("maintenance of tables"),
+            _ => Some("change of the schema"),
+        }
+    }
+
+    fn other(&self) -> &'static str {
+        match self.at(0) {
+            "SHUTDOWN" | "RESTART" => "end of the server",
+            "KILL" => "end of another session",
+            "LOAD" | "IMPORT" => "file of the client or the server",
+            "COPY" => "COPY (its data are not in the log)",
+            "DO" => "DO",
+            "LISTEN" | "NOTIFY" | "UNLISTEN" => "messages between sessions",
+            "XA" => "distributed transaction",
+            "FLUSH" | "PURGE" | "CACHE" | "CHECKPOINT" => "state of the server",
+            "CHANGE" | "STOP" | "START" | "BINLOG" => "replication",
+            "INSTALL" | "UNINSTALL" => "plugin",
+            _ => "statement that is not on the list",
+        }
+    }
+}
+
+/// What is inside of an executed comment, without its mark and its version.
+fn executed(comment: &[u8]) -> &[u8] {
+    let inner = comment.strip_prefix(b"/*").unwrap_or(comment);
+    let inner = inner.strip_suffix(b"*/").unwrap_or(inner);
+    let inner = inner.strip_prefix(b"M").unwrap_or(inner);
+    let inner = inner.strip_prefix(b"!").unwrap_or(inner);
+    let digits = inner
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
+    &inner[digits..]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn reads_and_writes_are_told_apart() {
+        for (sql, kind) in [
+            ("select 1", Kind::Read),
+            (" ( SELECT a FROM t ) UNION SELECT b FROM u", Kind::Read),
+            ("WITH x AS (SELECT 1) SELECT * FROM x", Kind::Read),
+            ("WITH x AS (SELECT 1) DELETE FROM t", Kind::Write),
+            ("insert into t values (1)", Kind::Write),
+            ("/*!50000 UPDATE */ t SET a = 1", Kind::Write),
+            ("BEGIN", Kind::Begin),
+            ("start transaction with consistent snapshot", Kind::Begin),
+            ("ROLLBACK TO a", Kind::Savepoint),
+            ("rollback", Kind::Rollback),
+            ("SET NAMES utf8", Kind::Set),
+            ("DROP PREPARE p", Kind::Deallocate),
+            ("DROP TABLE t", Kind::Definition),
+            ("KILL 5", Kind::Other),
+            ("", Kind::Other),
+        ] {
+            assert_eq!(kind_of(sql.as_bytes(), Syntax::MYSQL), kind, "{sql}");
+        }
+        let writing = "WITH gone AS (DELETE FROM t RETURNING a) SELECT a FROM gone";
+        assert_eq!(kind_of(writing.as_bytes(), Syntax::POSTGRESQL), Kind::Write);
+    }
+
+    #[test]
+    fn what_could_harm_is_never_replayed() {
+        for sql in [
+            "SHUTDOWN",
+            "kill 7",
+            "SET GLOBAL max_connections = 5",
+            "SET a = 1, @@global.max_connections = 5",
+            "SET PERSIST x = 1",
+            "/*!50000 SET GLOBAL*/ x = 1",
+            "/*M!100100 SET GLOBAL*/ x = 1",
+            "SELECT a INTO OUTFILE '/tmp/x' FROM t",
+            "SELECT LOAD_FILE('/etc/passwd')",
+            "SELECT `load_file`('/etc/passwd')",
+            "SELECT load_file/**/('/etc/passwd')",
+            "LOAD DATA INFILE 'x' INTO TABLE t",
+            "CREATE USER a",
+            "SET PASSWORD = 'x'",
+            "GRANT ALL ON *.* TO a",
+            "CREATE TABLE t (a INT)",
+            "DROP TABLE t",
+            "CREATE FUNCTION f RETURNS STRING SONAME 'x.so'",
+            "INSTALL PLUGIN a SONAME 'b'",
+            "CHANGE MASTER TO MASTER_HOST = 'a'",
+            "PREPARE p FROM 'SHUTDOWN'",
+            "DO SLEEP(5)",
+            "FLUSH TABLES WITH READ LOCK",
+            "EXPLAIN ANALYZE DELETE FROM t",
+            "nonsense",
+        ] {
+            assert!(replayable(sql.as_bytes(), Syntax::MYSQL).is_err(), "{sql}");
+        }
+        for sql in [
+            "SELECT pg_read_file('/etc/passwd')",
+            "SELECT pg_catalog.pg_read_file('/etc/passwd')",
+            "SELECT \"pg_read_file\" ('x')",
+            "COPY t TO PROGRAM 'x'",
+            "COPY t FROM STDIN",
+            "DO $$ begin end $$",
+            "ALTER SYSTEM SET x = 1",
+            "SET ROLE postgres",
+            "SET SESSION AUTHORIZATION postgres",
+            "VACUUM",
+            "LISTEN a",
+            "PREPARE p AS DROP TABLE t",
+            "SELECT dblink_exec('x')",
+            "SELECT lo_import('/etc/passwd')",
+        ] {
+            assert!(
+                replayable(sql.as_bytes(), Syntax::POSTGRESQL).is_err(),
+                "{sql}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_applications_send_is_replayed() {
+        for sql in [
+            "SELECT option_value FROM wp_options WHERE option_name = 'kill' LIMIT 1",
+            "SELECT `global` FROM t",
+            "INSERT INTO t (a) VALUES ('SHUTDOWN; SET GLOBAL x')",
+            "SET SESSION sql_mode = ''",
+            "SET NAMES utf8mb4",
+            "SET autocommit = 0",
+            "USE shop",
+            "SHOW FULL COLUMNS FROM t",
+            "LOCK TABLES t WRITE",
+            "CALL p(1)",
+            "CREATE TEMPORARY TABLE x (a INT)",
+            "DROP TEMPORARY TABLE x",
+            "COMMIT",
+        ] {
+            assert!(replayable(sql.as_bytes(), Syntax::MYSQL).is_ok(), "{sql}");
+        }
+        for sql in [
+            "PREPARE p (int) AS SELECT $1",
+            "EXECUTE p (1)",
+            "DECLARE c CURSOR FOR SELECT 1",
+            "FETCH 10 FROM c",
+            "CREATE TEMP TABLE x (a int)",
+            "SET search_path = shop",
+            "DISCARD ALL",
+        ] {
+            assert!(
+                replayable(sql.as_bytes(), Syntax::POSTGRESQL).is_ok(),
+                "{sql}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_have_a_kind(text in proptest::collection::vec(any::<u8>(), 0..200)) {
+            for syntax in [Syntax::MYSQL, Syntax::POSTGRESQL, Syntax::SQLITE] {
+                let kind = kind_of(&text, syntax);
+                if let Ok(replayed) = replayable(&text, syntax) {
+                    prop_assert_eq!(replayed, kind);
+                }
+            }
+        }
+    }
+}
