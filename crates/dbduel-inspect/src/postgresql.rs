@@ -152,7 +152,10 @@ pub fn is_option_file(lines: &[String]) -> bool {
             name.is_some_and(is_known) && line.contains('=')
         })
     };
-    let is_used = |line: &String| matches!(setting(line), Ok(Some(_)));
+    // Names and values with a tab between are the output of SHOW.
+    let is_used = |line: &String| {
+        matches!(setting(line), Ok(Some(_))) && (line.contains('=') || !line.contains('\t'))
+    };
     lines.iter().all(resembles_one) && names_one(&|name| IN_FILES.contains(&name))
         || lines.iter().all(is_valid)
             && (lines.iter().any(is_used) || names_one(&|name| is_setting(name)))
@@ -527,6 +530,7 @@ mod tests {
             "# a comment\n",
             "threads = 16\ntime = 60\n",
             "[mysqld]\nport = 1\n",
+            "max_connections\t151\n",
         ] {
             assert!(!is_option_file(&lines(text)), "{text}");
         }

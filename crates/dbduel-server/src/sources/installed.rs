@@ -113,6 +113,6 @@ mod tests {
         }
         let expected = ["15", "10", "9.10", "9.6"].map(|name| dir.path().join(name).join("bin"));
         assert_eq!(versions_below(dir.path()), expected);
-        assert!(versions_below(Path::new("/nonexistent")).is_empty());
+        assert!(versions_below(&dir.path().join("none")).is_empty());
     }
 }

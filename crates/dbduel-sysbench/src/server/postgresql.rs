@@ -200,7 +200,9 @@ mod tests {
     fn encryption_is_asked_for_as_by_libpq() {
         assert_eq!(tls("", "").unwrap(), TlsMode::Preferred);
         assert_eq!(tls("disable", "").unwrap(), TlsMode::Off);
-        assert_eq!(tls("require", "/nonexistent").unwrap(), TlsMode::Required);
+        let dir = tempfile::tempdir().unwrap();
+        let none = dir.path().join("none").display().to_string();
+        assert_eq!(tls("require", &none).unwrap(), TlsMode::Required);
         let ca = PathBuf::from("/ca.pem");
         assert_eq!(
             tls("verify-full", "/ca.pem").unwrap(),

@@ -219,8 +219,10 @@ fn examine(dir: &Path, width: usize) -> Result<Verification> {
         }
         // An edit that leaves no record to read is an edit all the same.
         Err(error) => {
+            let cause = std::error::Error::source(&error);
+            let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
             let why = format!(
-                "the reports were not derived again, because the record cannot be opened: {error}"
+                "the reports were not derived again, because the record cannot be opened: {error}{cause}"
             );
             if found.changed.is_empty() {
                 found.refused(dir, error)?;
