@@ -1,6 +1,6 @@
 //! What a statement does to the transaction of its session.
 
-use dbduel_sql::{Kind, Lexer, Syntax, TokenKind, statements};
+use dbduel_sql::{Kind, Lexer, Syntax, Token, TokenKind, statements};
 
 /// Words at the beginning of a statement that decide.
 const WORDS: usize = 4;
@@ -56,6 +56,18 @@ impl Effect {
         known.unwrap_or(Self::None)
     }
 
+    /// True where it ends the transaction that is open by `COMMIT` or `ROLLBACK`.
+    #[must_use]
+    pub fn is_end(self) -> bool {
+        matches!(
+            self,
+            Effect::Commits
+                | Effect::RollsBack
+                | Effect::CommitsAndChains
+                | Effect::RollsBackAndChains
+        )
+    }
+
     /// The effect of one statement of that kind.
     #[must_use]
     pub fn of(text: &[u8], syntax: Syntax, kind: Kind) -> Self {
@@ -96,6 +108,13 @@ impl Effect {
                 (sum, Effect::None) => sum,
                 // What it began is ended within the request.
                 (Effect::Begins, Effect::Commits | Effect::RollsBack) => Effect::Runs,
+                // It ends one transaction and begins the next.
+                (Effect::Commits | Effect::CommitsAndChains, Effect::Begins) => {
+                    Effect::CommitsAndChains
+                }
+                (Effect::RollsBack | Effect::RollsBackAndChains, Effect::Begins) => {
+                    Effect::RollsBackAndChains
+                }
                 (
                     control @ (Effect::Begins
                     | Effect::Commits
@@ -169,34 +188,62 @@ fn implicit(text: &[u8], syntax: Syntax, kind: Kind) -> Effect {
     }
 }
 
-/// `SET autocommit = …`, alone or among other settings.
+/// `SET autocommit = …`, alone or among other settings. A value such as `@@autocommit` does not count.
 fn autocommit(text: &[u8], syntax: Syntax) -> Effect {
-    let tokens: Vec<_> = Lexer::new(text, syntax).collect();
+    let mut tokens = Lexer::new(text, syntax).skip(1);
     let mut effect = Effect::None;
-    for (index, token) in tokens.iter().enumerate() {
-        if !matches!(token.kind, TokenKind::Word | TokenKind::Name) {
-            continue;
+    loop {
+        if sets_autocommit(&mut tokens, text) {
+            let mut value = tokens
+                .by_ref()
+                .map(|token| token.of(text))
+                .skip_while(|sign| matches!(*sign, b":" | b"=" | b":="));
+            let value = value.next().unwrap_or_default();
+            let value = value.strip_prefix(b"'").unwrap_or(value);
+            let value = value.strip_suffix(b"'").unwrap_or(value);
+            effect = match value.to_ascii_uppercase().as_slice() {
+                b"0" | b"OFF" | b"FALSE" => Effect::AutocommitOff,
+                _ => Effect::AutocommitOn,
+            };
         }
-        let before = index.checked_sub(1).map(|before| tokens[before].of(text));
-        let is_global = before.is_some_and(|word| {
-            word.eq_ignore_ascii_case(b"GLOBAL") || word.eq_ignore_ascii_case(b"PERSIST")
+        let mut depth = 0_usize;
+        let next = tokens.find(|token| {
+            match token.of(text) {
+                b"(" => depth += 1,
+                b")" => depth = depth.saturating_sub(1),
+                b"," => return depth == 0,
+                _ => {}
+            }
+            false
         });
-        if is_global || !names_autocommit(token.of(text)) {
-            continue;
+        if next.is_none() {
+            return effect;
         }
-        let mut value = tokens[index + 1..]
-            .iter()
-            .map(|token| token.of(text))
-            .skip_while(|sign| matches!(*sign, b":" | b"=" | b":="));
-        let value = value.next().unwrap_or_default();
-        let value = value.strip_prefix(b"'").unwrap_or(value);
-        let value = value.strip_suffix(b"'").unwrap_or(value);
-        effect = match value.to_ascii_uppercase().as_slice() {
-            b"0" | b"OFF" | b"FALSE" => Effect::AutocommitOff,
-            _ => Effect::AutocommitOn,
-        };
     }
-    effect
+}
+
+/// Reads the target of an assignment: true for the `autocommit` of the session.
+fn sets_autocommit(tokens: &mut impl Iterator<Item = Token>, text: &[u8]) -> bool {
+    let mut is_of_session = true;
+    for token in tokens {
+        if !matches!(token.kind, TokenKind::Word | TokenKind::Name) {
+            return false;
+        }
+        let word = token.of(text);
+        // A scope before a quoted name, as in @@session.`autocommit`, is a word of its own.
+        let scope = word.strip_prefix(b"@@").unwrap_or(word);
+        let scope = scope.strip_suffix(b".").unwrap_or(scope);
+        let is_one_of = |scopes: &[&str]| {
+            let mut scopes = scopes.iter();
+            scopes.any(|known| scope.eq_ignore_ascii_case(known.as_bytes()))
+        };
+        if is_one_of(&["GLOBAL", "PERSIST", "PERSIST_ONLY"]) {
+            is_of_session = false;
+        } else if !is_one_of(&["SESSION", "LOCAL"]) {
+            return is_of_session && names_autocommit(word);
+        }
+    }
+    false
 }
 
 /// `autocommit`, `@@autocommit`, `@@session.autocommit`, each with backquotes or without.
@@ -330,6 +377,13 @@ mod tests {
             ("set @autocommit = 0", None),
             ("set @x = 'autocommit=0'", None),
             ("set autocommit", AutocommitOn),
+            ("SET @old = @@autocommit", None),
+            ("SET @old = @@autocommit, autocommit = 0", AutocommitOff),
+            ("set autocommit = 0, @a = 1", AutocommitOff),
+            ("set @a = concat('x', autocommit, 1)", None),
+            ("set @@global.`autocommit` = 0", None),
+            ("set persist_only autocommit = 0", None),
+            ("set global a = 1, session autocommit = 0", AutocommitOff),
         ] {
             assert_eq!(effect(text, Syntax::MYSQL), expected, "{text}");
         }
@@ -342,7 +396,11 @@ mod tests {
             (&[Begins, Runs, Commits][..], Runs),
             (&[Begins, Runs], Begins),
             (&[Runs, Commits], Commits),
-            (&[Commits, Begins], Begins),
+            (&[Commits, Begins], CommitsAndChains),
+            (&[RollsBack, Begins, Runs], RollsBackAndChains),
+            (&[CommitsAndChains, Begins], CommitsAndChains),
+            (&[Commits, Begins, Runs, Commits], Commits),
+            (&[Runs, Begins], Begins),
             (&[None, Runs, None], Runs),
             (&[], None),
         ] {

@@ -28,7 +28,7 @@ pub struct Overview {
     pub length_s: f64,
     /// Resolution of starts, nanoseconds.
     pub step_ns: u32,
-    /// False where the log's times name no zone.
+    /// False where the log's times name no zone whose offset is known.
     pub names_zone: bool,
     /// Counts.
     pub counts: Counts,
@@ -425,6 +425,8 @@ fn concurrency(capture: &Capture) -> Vec<Concurrency> {
         }
     }
     let has_ends = !manifest.lacks.contains(&LackName::SessionEnds);
+    // Where no session is whole the log has no begins at all, as the slow logs of MySQL: sessions count from their first statement.
+    let is_open_before_log = has_ends && manifest.counts.whole_sessions > 0;
     let mut open = [0.0; PARTS];
     for (_, session) in capture.sessions() {
         let Some(begin) = session.begin else {
@@ -435,10 +437,9 @@ fn concurrency(capture: &Capture) -> Vec<Concurrency> {
             true => length,
             false => session.end.or(session.last).unwrap_or(begin) as f64,
         };
-        let begin = if session.is_whole || !has_ends {
-            begin as f64
-        } else {
-            0.0
+        let begin = match is_open_before_log && !session.is_whole {
+            true => 0.0,
+            false => begin as f64,
         };
         spread(&mut open, begin, end, part_ns);
     }

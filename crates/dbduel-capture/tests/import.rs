@@ -10,7 +10,7 @@ use dbduel_capture::import::{ImportError, ImportOptions, ImportStage, import};
 use dbduel_capture::logs::LogProduct;
 use dbduel_capture::show::{class_detail, left_out_classes, overview};
 use dbduel_capture::store::manifest::LackName;
-use dbduel_capture::store::read::{SentAs, TransactionBegin, TransactionEnd};
+use dbduel_capture::store::read::{SentAs, Transaction, TransactionBegin, TransactionEnd};
 use dbduel_capture::store::{Capture, StoreError};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -78,15 +78,29 @@ impl Imported {
             .find(|index| self.capture.text(*index) == Some(text.as_bytes()));
         found.unwrap_or_else(|| panic!("no `{text}`"))
     }
+
+    fn transaction(&self, text: &str) -> Option<Transaction> {
+        let statement = self.capture.statement(self.statement(text)).unwrap();
+        let place = statement.transaction?;
+        Some(self.capture.transaction(place).unwrap())
+    }
+
+    /// Begin, end and number of statements.
+    fn extent(&self, text: &str) -> Option<(TransactionBegin, TransactionEnd, u32)> {
+        let transaction = self.transaction(text)?;
+        Some((transaction.begin, transaction.end, transaction.count))
+    }
 }
 
-/// The order is a permutation by session and start, transactions are within their sessions, and statements name theirs.
+/// The order is a permutation by session in the order of the log, starts do not decrease within a session, transactions are within
+/// their sessions, and statements name theirs.
 fn check_consistency(name: &str, capture: &Capture) {
     let mut seen = vec![false; capture.statements()];
     let mut transactions = 0;
     for (number, session) in capture.sessions() {
         let statements: Vec<usize> = capture.ordered(session.first, session.count).collect();
         assert_eq!(statements.len(), session.count as usize, "{name}");
+        assert!(statements.is_sorted(), "{name}");
         let mut last = i64::MIN;
         for index in statements {
             assert!(!seen[index], "{name}");
@@ -195,13 +209,6 @@ fn transactions_settings_and_default_databases_are_followed() {
     assert_eq!(manifest.counts.sessions, 2);
     assert_eq!(manifest.counts.whole_sessions, 1);
     assert_eq!(manifest.counts.ended_sessions, 1);
-    let of = |text: &str| {
-        let statement = capture.statement(imported.statement(text)).unwrap();
-        statement.transaction.map(|place| {
-            let transaction = capture.transaction(place).unwrap();
-            (transaction.begin, transaction.end, transaction.count)
-        })
-    };
     use TransactionBegin::{Autocommit, BeforeLog, Explicit, Implied};
     use TransactionEnd::{Commit, ImplicitCommit, Rollback, SessionEnd};
     for (text, expected) in [
@@ -219,7 +226,7 @@ fn transactions_settings_and_default_databases_are_followed() {
         ("COMMIT AND CHAIN", Some((Implied, Commit, 2))),
         ("SELECT 2", Some((Explicit, SessionEnd, 4))),
     ] {
-        assert_eq!(of(text), expected, "{text}");
+        assert_eq!(imported.extent(text), expected, "{text}");
     }
     let counts = &manifest.counts;
     assert_eq!(
@@ -251,6 +258,98 @@ fn transactions_settings_and_default_databases_are_followed() {
     assert_eq!(schema("SET GLOBAL max_connections = 5"), Some("my`shop"));
     let request = capture.statement(imported.statement("other")).unwrap();
     assert_eq!(request.sent_as, SentAs::InitDb);
+}
+
+/// MySQL 5.6 has the second in which a statement ends: `SELECT SLEEP(1.1)` seems to begin before the transactions that precede it.
+#[test]
+fn a_session_keeps_the_order_of_its_log() {
+    use TransactionBegin::{Autocommit, Explicit};
+    use TransactionEnd::{Commit, Rollback};
+    let imported = Imported::sample("slow-mysql-5.6.log");
+    for (text, expected) in [
+        ("SELECT COUNT(*) FROM item", (Explicit, Commit, 3)),
+        (
+            "UPDATE item SET price = price + 1 WHERE id = 1",
+            (Explicit, Rollback, 3),
+        ),
+        ("SELECT SLEEP(1.1)", (Autocommit, Commit, 1)),
+    ] {
+        assert_eq!(imported.extent(text), Some(expected), "{text}");
+    }
+    let capture = &imported.capture;
+    let (before, sleep) = (
+        imported.statement("SELECT 2"),
+        imported.statement("SELECT SLEEP(1.1)"),
+    );
+    assert_eq!(capture.start(sleep), capture.start(before));
+    let session = capture.statement(sleep).unwrap().session;
+    let last = capture.session(session).unwrap().last.unwrap();
+    let end = capture.start(sleep).unwrap() + 1_100_202_000;
+    assert!(last >= end, "{last} {end}");
+    assert!(capture.manifest().span.length_ns >= end as u64);
+}
+
+#[test]
+fn a_commit_that_fails_ends_the_transaction_in_postgresql() {
+    use TransactionBegin::Explicit;
+    use TransactionEnd::{Aborted, Commit, Rollback};
+    let lines = [
+        "LOG:  statement: BEGIN",
+        "LOG:  statement: INSERT INTO t VALUES (1)",
+        "LOG:  statement: COMMIT",
+        "ERROR:  could not serialize access due to read/write dependencies among transactions",
+        "STATEMENT:  COMMIT",
+        "LOG:  statement: BEGIN",
+        "LOG:  statement: INSERT INTO t VALUES (2)",
+        "LOG:  statement: INSERT INTO t VALUES (x); COMMIT",
+        "ERROR:  column \"x\" does not exist",
+        "STATEMENT:  INSERT INTO t VALUES (x); COMMIT",
+        "LOG:  statement: ROLLBACK",
+        "LOG:  statement: BEGIN",
+        "LOG:  statement: INSERT INTO t VALUES (3)",
+        "LOG:  statement: COMMIT; BEGIN",
+        "LOG:  statement: INSERT INTO t VALUES (4)",
+        "LOG:  statement: ROLLBACK; BEGIN",
+        "LOG:  statement: INSERT INTO t VALUES (5)",
+        "LOG:  statement: COMMIT",
+    ];
+    let log: String = lines
+        .iter()
+        .map(|line| format!("2026-11-28 00:00:01.000 UTC [7] {line}\n"))
+        .collect();
+    let imported = Imported::text(&log);
+    check_consistency("postgresql", &imported.capture);
+    for (text, expected) in [
+        ("INSERT INTO t VALUES (1)", (Explicit, Aborted, 3)),
+        ("INSERT INTO t VALUES (2)", (Explicit, Rollback, 4)),
+        ("INSERT INTO t VALUES (3)", (Explicit, Commit, 3)),
+        ("INSERT INTO t VALUES (4)", (Explicit, Rollback, 2)),
+        ("INSERT INTO t VALUES (5)", (Explicit, Commit, 2)),
+    ] {
+        assert_eq!(imported.extent(text), Some(expected), "{text}");
+    }
+    assert_eq!(imported.capture.manifest().counts.transactions, 5);
+}
+
+#[test]
+fn sessions_are_open_from_the_start_only_where_the_log_has_begins() {
+    let open = |more: &str| {
+        let log = format!(
+            "2026-11-28T00:00:00.000000Z\t    7 Query\tSELECT 1\n{more}\
+             2026-11-28T00:00:09.000000Z\t    8 Query\tSELECT 2\n\
+             2026-11-28T00:00:09.500000Z\t    8 Quit\t\n\
+             2026-11-28T00:00:10.000000Z\t    7 Query\tSELECT 3\n\
+             2026-11-28T00:00:10.000000Z\t    7 Quit\t\n"
+        );
+        let imported = Imported::text(&log);
+        let parts = overview(&imported.capture, 0).concurrency;
+        [parts[0].open_sessions, parts[9].open_sessions]
+    };
+    assert_eq!(open(""), [1.0, 1.5]);
+    let whole = "2026-11-28T00:00:05.000000Z\t    9 Connect\tapp@localhost on shop using Socket\n\
+                 2026-11-28T00:00:05.000000Z\t    9 Query\tSELECT 4\n\
+                 2026-11-28T00:00:05.000000Z\t    9 Quit\t\n";
+    assert_eq!(open(whole), [2.0, 1.5]);
 }
 
 #[test]

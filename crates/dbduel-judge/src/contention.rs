@@ -3,9 +3,14 @@
 //!
 //! Turns alternate, so other programs disturb all contenders alike on average; but over few slices, or where they take
 //! what one contender leaves idle, they can disturb one more. A closed loop whose load threads wait for a share w of their
-//! time would commit at most 1 ÷ (1 − w) times as much without these waits: a bound, since servers go on meanwhile. So a
-//! verdict against the contender that waited more holds if it would hold with both rates corrected by that factor.
+//! time would commit 1 ÷ (1 − w) times as much if these waits were all that it lost. A verdict against the contender that
+//! waited more holds only if it holds with both rates corrected by that factor.
 
+use std::collections::BTreeSet;
+
+use dbduel_record::event::SliceId;
+use dbduel_record::plan::Arrival;
+use dbduel_record::rows::SliceRow;
 use dbduel_record::{Plan, Verdict};
 use dbduel_stats::stalls::{StallCount, compare_stalls};
 use dbduel_text::percent;
@@ -23,16 +28,21 @@ const STARVED_SHARE: f64 = 0.05;
 const PROCESSORS_MIN: f64 = 0.25;
 /// Share of waits from which a corrected rate would say nothing.
 const WAIT_SHARE_MAX: f64 = 0.99;
+/// Error probability of "one contender has more starved slices" from which a verdict is doubted. Larger than that of a
+/// finding: the fewest blocks of a duel show no smaller one.
+const UNEVEN_ALPHA: f64 = 0.1;
 
 /// Load threads of a level beside other programs.
 pub struct Contention {
     /// By index of contender.
     pub contenders: Vec<Waits>,
-    /// Processors in use by programs other than servers, load process and samplers, mean of the level's watched slices;
-    /// `None` where that was not recorded.
+    /// Processors in use by programs other than servers, load process and samplers, mean of the starved slices; `None`
+    /// where that was not recorded.
     pub others_processors: Option<f64>,
-    /// Error probability below which one contender is said to have more starved slices.
+    /// Error probability below which one contender is reported to have more starved slices.
     alpha: f64,
+    /// True where clients wait for replies before they go on, so that waits lower throughput.
+    is_closed_loop: bool,
 }
 
 /// Load threads of one contender at a level.
@@ -46,47 +56,51 @@ pub struct Waits {
 }
 
 impl Contention {
-    /// The waits in the complete blocks of a level; `None` where few slices are starved, or nobody else used the
-    /// processors.
+    /// The waits in the complete blocks of a level; `None` where few slices are starved, or no other program used the
+    /// processors in these.
     pub fn of(evidence: &Evidence<'_>, level: usize) -> Option<Self> {
         let plan = evidence.plan();
         let threads = f64::from(plan.load.threads.max(1));
-        let others_processors = others_processors(evidence, level);
-        if others_processors.is_some_and(|processors| processors < PROCESSORS_MIN) {
-            return None;
-        }
-        let of_contender = |contender| -> Vec<(f64, f64)> {
+        let of_contender = |contender| -> Vec<(&SliceRow, f64)> {
             let rows = evidence.levels[level].slices_of(contender);
             let waits = rows.filter_map(|row| {
                 let wait_s = evidence.reading(row.slice(), "load", "cpu_wait_s")?;
-                Some((wait_s / threads, row.measured_s))
+                Some((row, wait_s / threads))
             });
             waits.collect()
         };
-        let waits: Vec<Vec<(f64, f64)>> = (0..plan.contenders.len()).map(of_contender).collect();
-        let share = |&(wait_s, measured_s): &(f64, f64)| wait_s / measured_s;
+        let waits: Vec<Vec<(&SliceRow, f64)>> =
+            (0..plan.contenders.len()).map(of_contender).collect();
+        let share = |(row, wait_s): &(&SliceRow, f64)| wait_s / row.measured_s;
         let usual = lower_quartile(waits.iter().flatten().map(share).collect());
-        let contenders = waits.iter().map(|waits| {
+        let mut starved_slices = BTreeSet::new();
+        let mut contenders = Vec::new();
+        for waits in &waits {
             let starved = waits.iter().filter(|wait| share(wait) > usual + WAIT_SHARE);
-            let (wait_s, measured_s) = waits
-                .iter()
-                .fold((0.0, 0.0), |sum, wait| (sum.0 + wait.0, sum.1 + wait.1));
-            Waits {
+            let starved: Vec<SliceId> = starved.map(|(row, _)| row.slice()).collect();
+            let wait_s: f64 = waits.iter().map(|(_, wait_s)| wait_s).sum();
+            let measured_s: f64 = waits.iter().map(|(row, _)| row.measured_s).sum();
+            contenders.push(Waits {
                 slices: waits.len() as u64,
-                starved: starved.count() as u64,
+                starved: starved.len() as u64,
                 share: if measured_s > 0.0 {
                     wait_s / measured_s
                 } else {
                     0.0
                 },
-            }
-        });
+            });
+            starved_slices.extend(starved);
+        }
         let found = Self {
-            contenders: contenders.collect(),
-            others_processors,
+            contenders,
+            others_processors: others_processors(evidence, level, &starved_slices),
             alpha: 1.0 - plan.decision.confidence,
+            is_closed_loop: matches!(plan.levels[level].arrival, Arrival::Closed { .. }),
         };
-        (found.starved() as f64 > STARVED_SHARE * found.slices() as f64).then_some(found)
+        let is_loaded = found.starved() as f64 > STARVED_SHARE * found.slices() as f64;
+        let may_be_others =
+            (found.others_processors).is_none_or(|processors| processors >= PROCESSORS_MIN);
+        (is_loaded && may_be_others).then_some(found)
     }
 
     /// Starved slices of all contenders.
@@ -99,15 +113,19 @@ impl Contention {
         self.contenders.iter().map(|one| one.slices).sum()
     }
 
-    /// True when one of two contenders has more starved slices than chance explains (Przyborowski and Wilenski 1940).
-    pub fn is_uneven(&self, [one, other]: [usize; 2]) -> bool {
+    /// True when one of two contenders has more starved slices than chance explains.
+    pub fn is_uneven(&self, pair: [usize; 2]) -> bool {
+        self.same_rate_p(pair) < self.alpha
+    }
+
+    /// Probability of such different counts of starved slices by chance (Przyborowski and Wilenski 1940).
+    fn same_rate_p(&self, [one, other]: [usize; 2]) -> f64 {
         let count = |contender: usize| StallCount {
             stalls: self.contenders[contender].starved,
             lost: 0.0,
             active: self.contenders[contender].slices,
         };
-        compare_stalls(&count(one), &count(other))
-            .is_ok_and(|stalls| stalls.same_rate_p < self.alpha)
+        compare_stalls(&count(one), &count(other)).map_or(1.0, |stalls| stalls.same_rate_p)
     }
 
     /// Factor by which the ratio of two contenders could be larger without waits, at most.
@@ -128,7 +146,11 @@ impl Contention {
         let (low, high) = ratio.interval()?;
         let factor = self.factor(pair);
         let without = (low * factor.min(1.0), high * factor.max(1.0));
-        if !self.is_uneven(pair) || supports(without, verdict, plan.decision.horizon) {
+        let may_be_chance = self.same_rate_p(pair) >= UNEVEN_ALPHA;
+        if !self.is_closed_loop
+            || may_be_chance
+            || supports(without, verdict, plan.decision.horizon)
+        {
             return None;
         }
         let waited = pair.map(|one| {
@@ -183,13 +205,26 @@ impl Contention {
     }
 }
 
-/// Processors in use by programs outside of the contest: what the machine was busy with, stolen time included, without
-/// the server under load, the load process and the samplers. Contenders that cannot be frozen count as other programs.
-fn others_processors(evidence: &Evidence<'_>, level: usize) -> Option<f64> {
+/// Processors in use by programs outside of the contest in these slices: what the machine was busy with, stolen time
+/// included, without the server under load, the load process and the samplers. Contenders that cannot be frozen count as other
+/// programs. `None` where servers and load are on different machines.
+fn others_processors(
+    evidence: &Evidence<'_>,
+    level: usize,
+    slices: &BTreeSet<SliceId>,
+) -> Option<f64> {
+    let plan = evidence.plan();
+    let has_host = plan
+        .contenders
+        .iter()
+        .any(|contender| contender.host.is_some());
+    if has_host || plan.hosts.is_some() {
+        return None;
+    }
     let rows = evidence.levels[level].complete.iter();
     let rows = rows.flat_map(|block| &block.rows);
     let (mut used_s, mut measured_s) = (0.0, 0.0);
-    for row in rows {
+    for row in rows.filter(|row| slices.contains(&row.slice())) {
         let slice = row.slice();
         let of = |source, metric| evidence.used(slice, source, metric);
         let cpu_s = |source| Some(of(source, "cpu_user_s")? + of(source, "cpu_system_s")?);
@@ -220,12 +255,12 @@ mod tests {
 
     use super::*;
     use crate::summary::Duel;
-    use crate::{summarise, withheld};
+    use crate::{doubts, summarise};
 
     const BASELINE: &str = "baseline";
 
     /// A duel at one level against a contender of that speed. Load threads wait for half of the time of the slices that
-    /// `is_starved` picks, and other programs use that many processors; `None` records nothing about them.
+    /// `is_starved` picks, and other programs use that many processors in these slices; `None` records nothing about them.
     fn record(speed: f64, others: Option<f64>, is_starved: fn(&SliceRow) -> bool) -> Record {
         let sides = vec![Side::new(BASELINE, &[1.0]), Side::new("other", &[speed])];
         let clients = vec![16];
@@ -257,6 +292,7 @@ mod tests {
             let own_s: f64 = own.map(|own| own.value).sum();
             record.readings.push(reading("load", "cpu_wait_s", wait_s));
             if let Some(others) = others {
+                let others = if is_starved(row) { others } else { 0.0 };
                 let busy_s = own_s + others * row.measured_s;
                 record
                     .readings
@@ -308,6 +344,21 @@ mod tests {
     }
 
     #[test]
+    fn a_few_starved_slices_beside_a_program_are_reported() {
+        let (_, findings) = judged(&record(1.1, Some(1.0), |row| {
+            row.contender == BASELINE && row.block < 3
+        }));
+        assert_eq!(findings.len(), 1);
+    }
+
+    #[test]
+    fn what_other_programs_used_is_unknown_where_the_load_is_elsewhere() {
+        let mut record = record(0.8, Some(0.05), is_other);
+        record.plan.contenders[0].host = Some("db1".to_owned());
+        assert_eq!(judged(&record).1.len(), 1);
+    }
+
+    #[test]
     fn a_verdict_against_the_side_that_waited_holds_only_if_it_holds_without_the_waits() {
         // Waiting for half of the time halves throughput at most.
         for (speed, is_starved, verdict) in [
@@ -326,7 +377,7 @@ mod tests {
             assert_eq!(comparison.verdict, verdict, "{speed}: {comparison:?}");
             let is_withheld = verdict == Verdict::Undecided;
             assert_eq!(comparison.because.is_some(), is_withheld, "{speed}");
-            assert_eq!(!withheld(&record, 0).is_empty(), is_withheld, "{speed}");
+            assert_eq!(!doubts(&record, 0).is_empty(), is_withheld, "{speed}");
         }
     }
 }

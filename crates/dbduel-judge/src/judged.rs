@@ -84,7 +84,7 @@ impl Judged {
 /// Why a contest goes on at a level although its blocks decide: what in the record does not support the verdicts, or puts
 /// them in doubt. Empty where nothing does.
 #[must_use]
-pub fn withheld(record: &Record, level: usize) -> Vec<String> {
+pub fn doubts(record: &Record, level: usize) -> Vec<String> {
     let reduced = champions::judged_record(record);
     let evidence = Evidence::of(reduced.as_ref().unwrap_or(record));
     let (decision, ..) = verdicts(&evidence, level);

@@ -4,6 +4,7 @@
 //! statements are of one class when they differ in values, comments, blanks, the case of unquoted words, the quotes of names,
 //! the length of a list after `IN`, or the number of further rows after the first one of `VALUES`.
 
+use super::kind::executed;
 use super::lexer::{Lexer, Syntax, Token, TokenKind};
 
 /// Identity of a class: the first 64 bits of the BLAKE3 hash of its text.
@@ -73,6 +74,8 @@ struct Writer<'a> {
     syntax: Syntax,
     tokens: std::iter::Peekable<Lexer<'a>>,
     last: Last,
+    /// True inside of an executed comment; such comments do not nest.
+    is_inner: bool,
 }
 
 impl<'a> Writer<'a> {
@@ -83,6 +86,7 @@ impl<'a> Writer<'a> {
             syntax,
             tokens: Lexer::new(text, syntax).peekable(),
             last: Last::Nothing,
+            is_inner: false,
         }
     }
 
@@ -97,14 +101,26 @@ impl<'a> Writer<'a> {
                 }
                 TokenKind::Word => self.word(token.of(self.text)),
                 TokenKind::Name => self.name(token.of(self.text)),
-                TokenKind::Hint | TokenKind::Executed => {
-                    self.blank();
-                    self.out.extend_from_slice(token.of(self.text));
-                    self.last = Last::Word;
-                }
+                TokenKind::Hint | TokenKind::Executed => self.comment(token),
                 TokenKind::Sign => self.any_sign(token),
             }
         }
+    }
+
+    /// A comment that means something. What a server may execute is written without its values.
+    fn comment(&mut self, token: Token) {
+        self.blank();
+        let comment = token.of(self.text);
+        if token.kind == TokenKind::Executed && !self.is_inner {
+            self.out.extend_from_slice(b"/*!");
+            let mut writer = Writer::new(self.out, executed(comment), self.syntax);
+            (writer.last, writer.is_inner) = (Last::Word, true);
+            writer.write();
+            self.out.extend_from_slice(b" */");
+        } else {
+            self.out.extend_from_slice(comment);
+        }
+        self.last = Last::Word;
     }
 
     /// A blank before a word or a value, except after an opening parenthesis or a point.
@@ -256,36 +272,44 @@ impl<'a> Writer<'a> {
                 TokenKind::Word => self.word(token.of(self.text)),
                 TokenKind::Name => self.name(token.of(self.text)),
                 TokenKind::Sign | TokenKind::Terminator => self.any_sign_in_row(token),
-                TokenKind::Hint | TokenKind::Executed => {}
+                TokenKind::Hint | TokenKind::Executed => self.comment(token),
             }
         }
         let mut has_more = false;
-        loop {
-            let mut ahead = self.tokens.clone();
-            let begins_row = [b",", b"("].into_iter().all(|sign| {
-                let next = ahead.next();
-                next.is_some_and(|token| token.of(self.text) == sign)
-            });
-            if !begins_row {
-                break;
-            }
+        while self.plain_row() {
             has_more = true;
-            let mut depth = 1_usize;
-            while depth > 0
-                && let Some(token) = ahead.next()
-            {
-                match (token.kind, token.of(self.text)) {
-                    (TokenKind::Sign, b"(") => depth += 1,
-                    (TokenKind::Sign, b")") => depth -= 1,
-                    _ => {}
-                }
-            }
-            self.tokens = ahead;
         }
         if has_more {
             self.out.extend_from_slice(", …".as_bytes());
         }
         self.last = Last::Close;
+    }
+
+    /// Passes a further row if all of it are values; any other has parts that may decide what the statement does.
+    fn plain_row(&mut self) -> bool {
+        let mut ahead = self.tokens.clone();
+        let begins = [b",", b"("].into_iter().all(|sign| {
+            let next = ahead.next();
+            next.is_some_and(|token| token.of(self.text) == sign)
+        });
+        if !begins {
+            return false;
+        }
+        for token in ahead.by_ref() {
+            let word = token.of(self.text);
+            let is_keyword = |keyword: &[u8]| word.eq_ignore_ascii_case(keyword);
+            match token.kind {
+                TokenKind::String | TokenKind::Number | TokenKind::Parameter => {}
+                TokenKind::Word if is_keyword(b"NULL") || is_keyword(b"DEFAULT") => {}
+                TokenKind::Sign if matches!(word, b"," | b"-" | b"+") => {}
+                TokenKind::Sign if word == b")" => {
+                    self.tokens = ahead;
+                    return true;
+                }
+                _ => return false,
+            }
+        }
+        false
     }
 
     fn any_sign_in_row(&mut self, token: Token) {
@@ -336,9 +360,14 @@ mod tests {
                 "insert into t(a, b) values(?, ?)",
             ),
             (
-                "insert into t (a,b) values (1,now()), (2,')'), (3,f(1,2)) on duplicate key update a=values(a)",
+                "insert into t (a,b) values (1,now()), (2,')'), (-3,NULL) on duplicate key update a=values(a)",
                 "insert into t(a, b) values(?, now()), … on duplicate key update a = values(a)",
             ),
+            (
+                "insert into t values (1),(f(2))",
+                "insert into t values(?),(f(?))",
+            ),
+            ("select /*!50000 'secret', */ a", "select /*! ?, */ a"),
             (
                 "SELECT a FROM t WHERE b IS NOT NULL AND c <= 4 OR d<>0x1f",
                 "select a from t where b is not null and c <= ? or d <> ?",

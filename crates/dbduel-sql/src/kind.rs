@@ -105,20 +105,62 @@ pub fn kind_of(text: &[u8], syntax: Syntax) -> Kind {
 /// # Errors
 /// Why it may not.
 pub fn replayable(text: &[u8], syntax: Syntax) -> Result<Kind, Refused> {
-    let words = Words::of(text, syntax);
-    let kind = words.kind();
-    match words.refused(kind) {
+    // A statement that is one executed comment, as dumps have them, is what is in it.
+    if let Some(inner) = only_executed(text, syntax) {
+        return replayable(inner, syntax);
+    }
+    let kind = kind_of(text, syntax);
+    let mut refusals = readings(syntax).map(|syntax| {
+        let words = Words::of(text, syntax);
+        words.refused(words.kind())
+    });
+    match refusals.find_map(|refused| refused) {
         Some(what) => Err(Refused { what }),
         None => Ok(kind),
     }
+}
+
+/// How a server may read a text: sessions change what quotes and backslashes mean, and a capture may not have seen it.
+fn readings(syntax: Syntax) -> impl Iterator<Item = Syntax> {
+    let escapes = [syntax.backslash_escapes, !syntax.backslash_escapes];
+    let names = match syntax.is_mysql {
+        true => vec![syntax.double_quotes_name, !syntax.double_quotes_name],
+        false => vec![syntax.double_quotes_name],
+    };
+    escapes.into_iter().flat_map(move |backslash_escapes| {
+        let names = names.clone().into_iter();
+        names.map(move |double_quotes_name| Syntax {
+            backslash_escapes,
+            double_quotes_name,
+            ..syntax
+        })
+    })
+}
+
+/// The text in an executed comment that is all of a statement.
+fn only_executed(text: &[u8], syntax: Syntax) -> Option<&[u8]> {
+    let mut tokens = Lexer::new(text, syntax).filter(|token| token.kind != TokenKind::Terminator);
+    let only = tokens
+        .next()
+        .filter(|token| token.kind == TokenKind::Executed)?;
+    let inner = executed(only.of(text));
+    let has_another = Lexer::new(inner, syntax).any(|token| token.kind == TokenKind::Executed);
+    (tokens.next().is_none() && !has_another).then_some(inner)
 }
 
 /// Words of a statement that are looked at; one with more is not replayed.
 const WORDS_MAX: usize = 1 << 20;
 
 /// Functions that reach files, programs, other sessions or the server itself.
-const REFUSED_FUNCTIONS: [&str; 38] = [
+const REFUSED_FUNCTIONS: [&str; 40] = [
     "LOAD_FILE",
+    "SET_CONFIG",
+    "QUERY_TO_XML",
+    "QUERY_TO_XMLSCHEMA",
+    "QUERY_TO_XML_AND_XMLSCHEMA",
+    "CURSOR_TO_XML",
+    "DATABASE_TO_XML",
+    "TABLE_TO_XML",
     "SYS_EXEC",
     "SYS_EVAL",
     "MASTER_POS_WAIT",
@@ -126,11 +168,6 @@ const REFUSED_FUNCTIONS: [&str; 38] = [
     "WAIT_FOR_EXECUTED_GTID_SET",
     "PG_READ_FILE",
     "PG_READ_BINARY_FILE",
-    "PG_LS_DIR",
-    "PG_LS_LOGDIR",
-    "PG_LS_WALDIR",
-    "PG_LS_TMPDIR",
-    "PG_LS_ARCHIVE_STATUSDIR",
     "PG_STAT_FILE",
     "PG_FILE_WRITE",
     "PG_FILE_READ",
@@ -158,12 +195,23 @@ const REFUSED_FUNCTIONS: [&str; 38] = [
     "DBLINK",
 ];
 /// Beginnings of names of functions that are refused.
-const REFUSED_PREFIXES: [&str; 3] = ["DBLINK_", "PG_LOGICAL_", "PG_REPLICATION_"];
+const REFUSED_PREFIXES: [&str; 4] = ["DBLINK_", "PG_LOGICAL_", "PG_LS_", "PG_REPLICATION_"];
+/// What an executed comment may hold beside other words: hints that older servers do not know.
+const HARMLESS_COMMENTS: [&str; 4] = [
+    "SQL_NO_CACHE",
+    "SQL_CACHE",
+    "SQL_CALC_FOUND_ROWS",
+    "STRAIGHT_JOIN",
+];
+/// Words of a statement among which the table that it changes is looked for.
+const TARGET_WORDS: usize = 6;
 
 /// The words of a statement in capital letters, with what follows each.
 struct Words {
     words: Vec<Word>,
     syntax: Syntax,
+    /// Why the words do not say what the statement does.
+    unclear: Option<&'static str>,
 }
 
 struct Word {
@@ -179,6 +227,7 @@ impl Words {
         let mut found = Self {
             words: Vec::new(),
             syntax,
+            unclear: None,
         };
         let mut depth = 0;
         found.add(text, &mut depth, 0);
@@ -193,10 +242,23 @@ impl Words {
             let bytes = token.of(text);
             let word = match (token.kind, bytes) {
                 (TokenKind::Word, word) => word,
-                (TokenKind::Name, name) => name.get(1..name.len() - 1).unwrap_or_default(),
-                // The server executes it where it is.
+                (TokenKind::Name, name) => {
+                    if name[0] != b'"' && name[0] != b'`' && name.contains(&b'\\') {
+                        self.unclear = Some("name with escapes");
+                    }
+                    let open = name.iter().position(|byte| matches!(byte, b'"' | b'`'));
+                    let inner = open.and_then(|open| name.get(open + 1..name.len() - 1));
+                    inner.unwrap_or_default()
+                }
+                // Whether a server executes it depends on its product and version.
                 (TokenKind::Executed, comment) => {
-                    // Such comments do not nest; text that pretends so is no statement.
+                    let inner = executed(comment).trim_ascii().to_ascii_uppercase();
+                    let is_harmless = HARMLESS_COMMENTS
+                        .iter()
+                        .any(|word| word.as_bytes() == inner);
+                    if !is_harmless {
+                        self.unclear = Some("executed comment");
+                    }
                     if nesting == 0 {
                         self.add(executed(comment), depth, 1);
                     }
@@ -293,6 +355,9 @@ impl Words {
         if self.words.len() >= WORDS_MAX {
             return Some("statement of more than a million words");
         }
+        if self.unclear.is_some() {
+            return self.unclear;
+        }
         let functions = self.words.iter().filter(|word| word.is_called);
         let reaches_out = |word: &Word| {
             let name = word.text.as_str();
@@ -311,6 +376,16 @@ impl Words {
             return Some("INTO a file of the server");
         }
         match kind {
+            Kind::Write if self.changes_system() => Some("change of the server's own tables"),
+            Kind::Call if self.at(1) == "SYS" => Some("procedure of the server"),
+            Kind::Read if self.syntax.is_postgresql && self.selects_into() => Some("SELECT INTO"),
+            Kind::Begin
+                if self.syntax.is_mysql
+                    && self.at(0) == "BEGIN"
+                    && !matches!(self.at(1), "" | "WORK") =>
+            {
+                Some("compound statement")
+            }
             Kind::Read
             | Kind::Write
             | Kind::Begin
@@ -339,6 +414,24 @@ impl Words {
         }
     }
 
+    /// True when a table of the server itself is among the first words.
+    fn changes_system(&self) -> bool {
+        let mut first = self.words.iter().take(TARGET_WORDS);
+        first.any(|word| match self.syntax.is_mysql {
+            true => matches!(word.text.as_str(), "MYSQL" | "SYS" | "PERFORMANCE_SCHEMA"),
+            false => word.text.starts_with("PG_"),
+        })
+    }
+
+    /// PostgreSQL: `SELECT … INTO table`, which makes one.
+    fn selects_into(&self) -> bool {
+        self.at(0) != "FETCH"
+            && self
+                .words
+                .iter()
+                .any(|word| word.text == "INTO" && word.depth == 0)
+    }
+
     /// PostgreSQL: `PREPARE name (types) AS statement`.
     fn kind_of_prepared(&self) -> Kind {
         let mut words = self
@@ -354,18 +447,26 @@ impl Words {
     fn refused_set(&self) -> Option<&'static str> {
         let is_global = |word: &Word| {
             matches!(word.text.as_str(), "GLOBAL" | "PERSIST" | "PERSIST_ONLY")
-                || ["@@GLOBAL.", "@@PERSIST"]
+                || ["@@GLOBAL", "@@PERSIST"]
                     .iter()
                     .any(|scope| word.text.starts_with(scope))
         };
         if self.syntax.is_mysql && self.words.iter().any(is_global) {
             return Some("SET GLOBAL");
         }
-        match (self.at(1), self.at(2)) {
-            ("PASSWORD", _) => Some("password"),
-            ("ROLE", _) | ("DEFAULT", "ROLE") => Some("role"),
-            ("SESSION", "AUTHORIZATION") => Some("role"),
-            ("RESOURCE", "GROUP") => Some("resource group"),
+        if self.syntax.is_mysql && self.at(1) == "STATEMENT" {
+            return Some("SET STATEMENT");
+        }
+        let mut first = self.words.iter().skip(1).take(3);
+        let names_account = first.any(|word| {
+            matches!(
+                word.text.as_str(),
+                "PASSWORD" | "ROLE" | "AUTHORIZATION" | "SESSION_AUTHORIZATION"
+            )
+        });
+        match (names_account, self.at(1), self.at(2)) {
+            (true, ..) => Some("account or role"),
+            (_, "RESOURCE", "GROUP") => Some("resource group"),
             _ => None,
         }
     }
@@ -374,6 +475,9 @@ impl Words {
         match self.at(0) {
             "EXPLAIN" | "DESCRIBE" | "DESC" if self.has("ANALYZE") || self.has("ANALYSE") => {
                 Some("EXPLAIN ANALYZE")
+            }
+            "SHOW" if (self.at(1), self.at(2)) == ("CREATE", "USER") => {
+                Some("SHOW of accounts or replication")
             }
             "SHOW"
                 if matches!(
@@ -394,12 +498,17 @@ impl Words {
         }
     }
 
+    /// True for `CREATE [OR REPLACE] [GLOBAL | LOCAL] TEMPORARY TABLE` and `DROP TEMPORARY TABLE`.
+    fn is_of_temporary_table(&self) -> bool {
+        let mut words = self.words.iter().map(|word| word.text.as_str()).skip(1);
+        let modifiers = ["OR", "REPLACE", "GLOBAL", "LOCAL"];
+        let first = words.find(|word| !modifiers.contains(word));
+        matches!(first, Some("TEMPORARY" | "TEMP")) && words.next() == Some("TABLE")
+    }
+
     fn refused_definition(&self) -> Option<&'static str> {
-        let is_temporary = matches!(self.at(1), "TEMPORARY" | "TEMP")
-            || matches!(self.at(2), "TEMPORARY" | "TEMP");
-        let is_table = (1..4).any(|index| self.at(index) == "TABLE");
         match self.at(0) {
-            "CREATE" | "DROP" if is_temporary && is_table => None,
+            "CREATE" | "DROP" if self.is_of_temporary_table() => None,
             "GRANT" | "REVOKE" => Some("accounts"),
             "CREATE" | "ALTER" | "DROP" | "RENAME"
                 if matches!(self.at(1), "USER" | "ROLE" | "GROUP") =>
@@ -431,7 +540,7 @@ impl Words {
 }
 
 /// What is inside of an executed comment, without its mark and its version.
-fn executed(comment: &[u8]) -> &[u8] {
+pub(crate) fn executed(comment: &[u8]) -> &[u8] {
     let inner = comment.strip_prefix(b"/*").unwrap_or(comment);
     let inner = inner.strip_suffix(b"*/").unwrap_or(inner);
     let inner = inner.strip_prefix(b"M").unwrap_or(inner);
@@ -450,7 +559,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_and_writes_are_told_apart() {
+    fn reads_and_writes_are_distinguished() {
         for (sql, kind) in [
             ("select 1", Kind::Read),
             (" ( SELECT a FROM t ) UNION SELECT b FROM u", Kind::Read),
@@ -501,6 +610,24 @@ mod tests {
             "DO SLEEP(5)",
             "FLUSH TABLES WITH READ LOCK",
             "EXPLAIN ANALYZE DELETE FROM t",
+            "/*!99999 SELECT */ SHUTDOWN",
+            "DROP /*!99999 TEMPORARY */ TABLE t",
+            "SELECT a INTO /*!99999 x*/ OUTFILE '/x' FROM t",
+            "SELECT LOAD_FILE/*!99999 x*/('/x')",
+            "SELECT 1 /*!, '*/', LOAD_FILE('/x'), '*/' */",
+            "SET STATEMENT max_statement_time = 9 FOR DROP DATABASE shop",
+            "BEGIN NOT ATOMIC DROP TABLE t; END",
+            "DROP TABLE temp",
+            "CREATE TABLE temp (a INT)",
+            "SELECT 1.INTO OUTFILE '/tmp/x'",
+            r"SELECT @'a\'', LOAD_FILE('/etc/passwd'), '",
+            "SELECT 1 --\u{7f}\n, LOAD_FILE('/x')",
+            "SET @@GLOBAL .max_connections = 5",
+            "SHOW CREATE USER a",
+            r"SELECT 'a\' INTO OUTFILE '/tmp/x' -- '",
+            "SELECT \"load_file\"('/x')",
+            "CALL sys.execute_prepared_stmt('DROP DATABASE shop')",
+            "UPDATE mysql.user SET x = 1",
             "nonsense",
         ] {
             assert!(replayable(sql.as_bytes(), Syntax::MYSQL).is_err(), "{sql}");
@@ -520,6 +647,17 @@ mod tests {
             "PREPARE p AS DROP TABLE t",
             "SELECT dblink_exec('x')",
             "SELECT lo_import('/etc/passwd')",
+            "SELECT 1 --\r, pg_read_file('/etc/passwd')",
+            r#"SELECT U&"\0070g_read_file"('x')"#,
+            "SET LOCAL ROLE x",
+            "SET SESSION SESSION AUTHORIZATION x",
+            "SET session_authorization = x",
+            "SELECT set_config('role', 'x', false)",
+            "UPDATE pg_authid SET rolsuper = true",
+            "SELECT query_to_xml('select 1', true, true, '')",
+            "SELECT pg_ls_replslotdir()",
+            "SELECT * INTO new FROM t",
+            r"SELECT 'a\'' , pg_read_file('/x') --'",
         ] {
             assert!(
                 replayable(sql.as_bytes(), Syntax::POSTGRESQL).is_err(),
@@ -543,6 +681,9 @@ mod tests {
             "CALL p(1)",
             "CREATE TEMPORARY TABLE x (a INT)",
             "DROP TEMPORARY TABLE x",
+            "/*!40101 SET NAMES utf8 */",
+            "SELECT /*!40001 SQL_NO_CACHE */ a FROM t",
+            r"SELECT 'it\'s' FROM t",
             "COMMIT",
         ] {
             assert!(replayable(sql.as_bytes(), Syntax::MYSQL).is_ok(), "{sql}");

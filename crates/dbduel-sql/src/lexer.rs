@@ -134,12 +134,15 @@ impl<'a> Lexer<'a> {
 
     /// True at a blank or a control byte, and at the end.
     fn is_blank(&self, at: usize) -> bool {
-        self.text.get(at).is_none_or(|byte| *byte <= b' ')
+        let byte = self.text.get(at);
+        byte.is_none_or(|byte| *byte <= b' ' || *byte == 0x7f)
     }
 
+    /// Passes a comment that ends with its line; PostgreSQL ends lines at a carriage return, too.
     fn skip_line(&mut self) {
         let rest = &self.text[self.at..];
-        let line = rest.iter().position(|byte| *byte == b'\n');
+        let is_end = |byte: &u8| *byte == b'\n' || (self.syntax.is_postgresql && *byte == b'\r');
+        let line = rest.iter().position(is_end);
         self.at += line.map_or(rest.len(), |end| end + 1);
     }
 
@@ -202,27 +205,53 @@ impl<'a> Lexer<'a> {
         Some(self.text.len())
     }
 
-    /// The end of a number: digits with a point, an exponent, a base or underscores. What follows without a blank belongs to it, as
-    /// in `1e5` and `0x05`.
-    fn number_end(&self) -> usize {
-        let mut at = self.at;
-        while at < self.text.len() {
-            match self.text[at] {
-                b'.' => at += 1,
-                b'+' | b'-' if self.is_exponent(at) => at += 1,
-                byte if is_word_byte(byte) && byte < 0x80 => at += 1,
-                _ => break,
-            }
+    /// What begins with a digit, and its end: a number, or in MySQL a name such as `2fa_tokens`.
+    fn number_or_name(&self) -> (TokenKind, usize) {
+        let end = self.word_end(self.at);
+        let run = &self.text[self.at..end];
+        let digits = run.iter().take_while(|byte| is_digit(**byte)).count();
+        if digits == run.len() {
+            return (TokenKind::Number, self.fraction_end(end));
         }
-        at
+        let rest = &run[digits..];
+        let is_based = digits == 1
+            && run[0] == b'0'
+            && matches!(rest[0], b'x' | b'X' | b'b' | b'B' | b'o' | b'O')
+            && rest.len() > 1
+            && rest[1..]
+                .iter()
+                .all(|byte| byte.is_ascii_hexdigit() || *byte == b'_');
+        if is_based {
+            return (TokenKind::Number, end);
+        }
+        let after_digits = self.at + digits;
+        match self.exponent_end(after_digits) {
+            Some(exponent) if exponent >= end => (TokenKind::Number, exponent),
+            _ if self.syntax.is_mysql => (TokenKind::Word, end),
+            _ => (TokenKind::Number, after_digits),
+        }
     }
 
-    /// True for the sign of an exponent: `1e-5` and not `0xe-5`.
-    fn is_exponent(&self, at: usize) -> bool {
-        let is_hexadecimal = matches!(self.byte(self.at + 1), b'x' | b'X');
-        matches!(self.text[at - 1], b'e' | b'E')
-            && self.byte(at + 1).is_ascii_digit()
-            && !is_hexadecimal
+    /// The end of a number after its whole digits, which end at `at`: a point, digits, an exponent.
+    fn fraction_end(&self, mut at: usize) -> usize {
+        if self.byte(at) == b'.' {
+            at += 1;
+            while is_digit(self.byte(at)) {
+                at += 1;
+            }
+        }
+        self.exponent_end(at).unwrap_or(at)
+    }
+
+    /// The end of the exponent that begins at `at`.
+    fn exponent_end(&self, at: usize) -> Option<usize> {
+        let is_exponent = matches!(self.byte(at), b'e' | b'E');
+        let first = at + 1 + usize::from(matches!(self.byte(at + 1), b'+' | b'-'));
+        let mut end = first;
+        while is_digit(self.byte(end)) {
+            end += 1;
+        }
+        (is_exponent && end > first).then_some(end)
     }
 
     fn word_end(&self, from: usize) -> usize {
@@ -280,10 +309,22 @@ impl Iterator for Lexer<'_> {
                 Some(end) => (TokenKind::String, end),
                 None => (TokenKind::Sign, start + 1),
             },
-            b'0'..=b'9' => (TokenKind::Number, self.number_end()),
+            b'0'..=b'9' => self.number_or_name(),
             b'.' if second.is_ascii_digit() && !self.follows_name() => {
-                (TokenKind::Number, self.number_end())
+                (TokenKind::Number, self.fraction_end(start))
             }
+            // A name or a string with escapes.
+            b'u' | b'U'
+                if self.syntax.is_postgresql && second == b'&' && self.is_quote(start + 2) =>
+            {
+                let kind = match self.byte(start + 2) {
+                    b'"' => TokenKind::Name,
+                    _ => TokenKind::String,
+                };
+                (kind, self.quote_end(start + 2, false))
+            }
+            // Between the user and the host of an account, as in 'a'@'b'.
+            b'@' if self.follows_quote() => (TokenKind::Sign, start + 1),
             // A user variable or a system variable; its name may be quoted.
             b'@' if self.syntax.is_mysql => (TokenKind::Word, self.variable_end()),
             byte if is_word_byte(byte) => {
@@ -321,6 +362,16 @@ impl Lexer<'_> {
         is_word_byte(before) || matches!(before, b'`' | b'"')
     }
 
+    fn is_quote(&self, at: usize) -> bool {
+        matches!(self.byte(at), b'\'' | b'"')
+    }
+
+    /// True directly after a closing quote.
+    fn follows_quote(&self) -> bool {
+        let before = self.at.checked_sub(1).map(|before| self.text[before]);
+        before.is_some_and(|before| matches!(before, b'\'' | b'`' | b'"'))
+    }
+
     /// The end of `@name`, `@@global.name` or `` @`name` ``.
     fn variable_end(&self) -> usize {
         let mut at = self.at;
@@ -328,7 +379,8 @@ impl Lexer<'_> {
             at += 1;
         }
         match self.byte(at) {
-            b'`' | b'\'' | b'"' => self.quote_end(at, false),
+            b'`' => self.quote_end(at, false),
+            b'\'' | b'"' => self.quote_end(at, self.syntax.backslash_escapes),
             _ => {
                 let is_part = |byte: &u8| is_word_byte(*byte) || *byte == b'.';
                 let rest = &self.text[at..];
@@ -342,6 +394,11 @@ impl Lexer<'_> {
 /// True for a byte of an unquoted name: letters, digits, `_`, `$`, and bytes of other characters than ASCII.
 fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || byte >= 0x80
+}
+
+/// True for a digit, or an underscore between digits.
+fn is_digit(byte: u8) -> bool {
+    byte.is_ascii_digit() || byte == b'_'
 }
 
 fn position(bytes: &[u8], wanted: u8) -> Option<usize> {
@@ -387,7 +444,7 @@ mod tests {
 
     #[test]
     fn quotes_and_comments_follow_the_dialect() {
-        let mysql: [(&str, &[&str]); 10] = [
+        let mysql: [(&str, &[&str]); 15] = [
             (r"select 'it\'s'", &["select", r"'it\'s'"]),
             (r"select 'it''s', 1", &["select", "'it''s'", ",", "1"]),
             (
@@ -432,11 +489,33 @@ mod tests {
                 ],
             ),
             ("select 0xe-5", &["select", "0xe", "-", "5"]),
+            (
+                "select 1.into outfile",
+                &["select", "1.", "into", "outfile"],
+            ),
+            (
+                "select 1e5, 1e+5, 2fa_tokens, 2024_shop.t",
+                &[
+                    "select",
+                    "1e5",
+                    ",",
+                    "1e+5",
+                    ",",
+                    "2fa_tokens",
+                    ",",
+                    "2024_shop",
+                    ".",
+                    "t",
+                ],
+            ),
+            (r"select @'a\'', 1", &["select", r"@'a\''", ",", "1"]),
+            ("select 1 --\u{7f} x", &["select", "1"]),
+            ("drop user 'a'@'b'", &["drop", "user", "'a'", "@", "'b'"]),
         ];
         for (sql, expected) in mysql {
             assert_eq!(texts(sql, Syntax::MYSQL), expected, "{sql}");
         }
-        let postgresql: [(&str, &[&str]); 8] = [
+        let postgresql: [(&str, &[&str]); 10] = [
             (r"select 'a\', 1", &["select", r"'a\'", ",", "1"]),
             (r"select E'a\', 1'", &["select", r"E'a\', 1'"]),
             (
@@ -445,6 +524,11 @@ mod tests {
             ),
             ("/* a /* b */ c */ d", &["d"]),
             ("a--b\nc", &["a", "c"]),
+            ("a --\r, b", &["a", ",", "b"]),
+            (
+                r#"U&"\0061", u&'\0062', 123abc"#,
+                &[r#"U&"\0061""#, ",", r"u&'\0062'", ",", "123", "abc"],
+            ),
             ("/*! x */ y", &["y"]),
             (
                 "d @> '{}' and d ? 'k' # e",

@@ -41,10 +41,13 @@ impl Referee for Judge {
         !self.limits.is_empty()
     }
 
-    fn open_questions(&self, record: &Record, level: usize) -> Vec<String> {
-        let limits = judge::open_limits(record, level, &self.limits).into_iter();
-        let limits = limits.map(|limit| format!("the limit of {} is open", limit.name()));
-        limits.chain(judge::withheld(record, level)).collect()
+    fn open_limits(&self, record: &Record, level: usize) -> Vec<&'static str> {
+        let open = judge::open_limits(record, level, &self.limits);
+        open.into_iter().map(Limit::name).collect()
+    }
+
+    fn doubts(&self, record: &Record, level: usize) -> Vec<String> {
+        judge::doubts(record, level)
     }
 
     fn transactions_needed(&self) -> f64 {

@@ -49,7 +49,7 @@ pub enum ImportStage {
         /// All of them, where that is known.
         total: Option<u64>,
     },
-    /// The statements are sorted by session, and transactions found.
+    /// The statements are grouped by session, and transactions found.
     Ordering,
 }
 

@@ -2,13 +2,14 @@
 
 use memchr::memmem;
 
+use super::postgresql_csv::message::names_zone;
 use super::{LogFormat, LogProduct};
 
 /// Bytes of a log that are looked at.
 pub const HEAD_BYTES: usize = 64 << 10;
 /// Commas before the message of a row of PostgreSQL's csvlog, which is the first field that may have line breaks.
 const CSV_COMMAS: usize = 13;
-/// Levels of PostgreSQL's messages; translated ones need the prefix of the lines.
+/// Levels of PostgreSQL's messages, which must be in English.
 const LEVELS: [&[u8]; 9] = [
     b"LOG:  ",
     b"ERROR:  ",
@@ -32,7 +33,7 @@ pub struct Recognised {
     pub is_product_assumed: bool,
     /// The product's version, as the log has it.
     pub version: Option<String>,
-    /// False where times are local and name no zone.
+    /// False where times are local and name no zone, or one whose offset is unknown, such as CST.
     pub names_zone: bool,
 }
 
@@ -45,7 +46,8 @@ pub enum Unrecognised {
     /// No known format.
     #[error(
         "the format of the log is not recognised in its first 64 KiB: expected a general log, slow log or log table of MySQL or \
-         MariaDB, or a csvlog, jsonlog or stderr log of PostgreSQL; a stderr log with translated messages needs --prefix"
+         MariaDB, or a csvlog, jsonlog or stderr log of PostgreSQL; messages must be in English \
+         (lc_messages = 'C')"
     )]
     Format,
     /// The user named another product.
@@ -104,8 +106,11 @@ pub fn recognise(
         names_zone: match format {
             LogFormat::MysqlGeneral => lines(head).any(has_iso_time),
             LogFormat::MysqlTable => false,
-            // Of a slow log `SET timestamp` counts from 1970 in UTC.
-            _ => true,
+            // `SET timestamp` counts from 1970 in UTC.
+            LogFormat::MysqlSlow => true,
+            LogFormat::PostgresqlCsv | LogFormat::PostgresqlJson | LogFormat::PostgresqlStderr => {
+                lines(head).all(|line| has_known_zone(line, format))
+            }
         },
     })
 }
@@ -143,6 +148,27 @@ fn line_format(line: &[u8]) -> Option<LogFormat> {
             .any(|level| memmem::find(line, level).is_some())
     };
     has_level().then_some(LogFormat::PostgresqlStderr)
+}
+
+/// False for a line of PostgreSQL's logs whose time has a zone of unknown offset. Lines without a time say nothing.
+fn has_known_zone(line: &[u8], format: LogFormat) -> bool {
+    let key = b"\"timestamp\":\"";
+    let time = match format {
+        _ if line_format(line) != Some(format) => None,
+        LogFormat::PostgresqlJson => memmem::find(line, key).and_then(|at| {
+            let value = &line[at + key.len()..];
+            memchr::memchr(b'"', value).map(|end| &value[..end])
+        }),
+        LogFormat::PostgresqlStderr => {
+            let labels = LEVELS.iter().filter_map(|level| memmem::find(line, level));
+            let prefix = &line[..labels.min().unwrap_or(0)];
+            let mut starts = 0..prefix.len();
+            let start = starts.find(|start| starts_with_date(&prefix[*start..]));
+            start.map(|start| &prefix[start..])
+        }
+        _ => Some(line),
+    };
+    time.and_then(names_zone).unwrap_or(true)
 }
 
 /// `YYYY-MM-DD HH:MM:SS`, then something else.
@@ -311,6 +337,40 @@ mod tests {
     }
 
     #[test]
+    fn zones_of_unknown_offset_are_not_named() {
+        for zone in ["CST", "CDT", "PST", "IST", "BST"] {
+            for sample_name in ["pg15.csv", "pg15.json", "pg15-stderr.log"] {
+                let text = String::from_utf8_lossy(&sample(sample_name)).into_owned();
+                let known = recognise(text.as_bytes(), None, false).unwrap();
+                assert!(known.names_zone, "{sample_name}");
+                let text = text.replace(" UTC", &format!(" {zone}"));
+                let unknown = recognise(text.as_bytes(), None, false).unwrap();
+                assert!(!unknown.names_zone, "{sample_name}: {zone}");
+            }
+        }
+        for (line, expected) in [
+            ("2026-11-28 07:45:44 CST:[local]:u@d:[7]:LOG:  x\n", false),
+            ("2026-11-28 07:45:44:[local]:u@d:[7]:LOG:  x\n", false),
+            ("2026-11-28 07:45:44 +08:[local]:u@d:[7]:LOG:  x\n", true),
+            (
+                "[7] LOG:  statement: SELECT '2026-11-28 07:45:44 CST'\n",
+                true,
+            ),
+        ] {
+            let found = recognise(line.as_bytes(), None, true).unwrap();
+            assert_eq!(found.names_zone, expected, "{line}");
+        }
+        // The text that is recognised may end within a zone.
+        let json = sample("pg15.json");
+        let cut = json.iter().take_while(|byte| **byte != b'U').count() + 1;
+        let found = recognise(&[&json[..], &json[..cut]].concat(), None, false);
+        assert!(found.unwrap().names_zone);
+        // It has no times.
+        let found = recognise(&sample("pg15-mode-A.log"), None, true);
+        assert!(found.unwrap().names_zone);
+    }
+
+    #[test]
     fn other_texts_are_refused() {
         assert_eq!(recognise(b" \n", None, false), Err(Unrecognised::Empty));
         for text in [&b"hello\nworld\n"[..], b"\x00\xff\xfe", b"a,b,c\n1,2,3\n"] {
@@ -318,6 +378,8 @@ mod tests {
         }
         let german = b"2026-11-28 [1] FEHLER:  kaputt\n";
         assert!(recognise(german, None, false).is_err());
+        let said = recognise(german, None, false).unwrap_err().to_string();
+        assert!(said.contains("English (lc_messages = 'C')"), "{said}");
         let found = recognise(german, None, true).unwrap();
         assert_eq!(found.format, LogFormat::PostgresqlStderr);
         let wrong = recognise(&sample("pg15.csv"), Some(LogProduct::Mysql), false);

@@ -2,8 +2,8 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
 
 use memmap2::{Mmap, MmapMut};
 
@@ -11,6 +11,8 @@ use crate::entry::Outcome;
 
 /// Buffer of a column that is written, bytes.
 const BUFFER: usize = 64 << 10;
+/// Zeros that are written at once to a file that is mapped, bytes.
+const ZEROS: usize = 64 << 10;
 /// Mode of the files of a capture: statements hold what users entrust to a database.
 const MODE: u32 = 0o600;
 
@@ -25,7 +27,7 @@ pub const NO_PLACE: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Column {
-    /// Start, nanoseconds since the capture's start; [`NO_TIME`].
+    /// Start, nanoseconds since the capture's start, not before that of the session's previous statement; [`NO_TIME`].
     Start,
     /// Duration, nanoseconds; [`NO_NUMBER`].
     Duration,
@@ -175,6 +177,7 @@ pub(super) fn number<const N: usize>(bytes: &[u8], index: usize) -> Option<[u8; 
 /// A file of a capture that is being written, in memory, to be filled in any order.
 #[derive(Debug)]
 pub(super) struct FillableFile {
+    path: PathBuf,
     file: File,
     map: Option<MmapMut>,
 }
@@ -182,22 +185,56 @@ pub(super) struct FillableFile {
 impl FillableFile {
     /// A file of that length, filled with zeros.
     pub(super) fn create(path: &Path, length: u64) -> io::Result<Self> {
-        Self::of(create(path)?, length)
+        Self::of(path, create(path)?, length)
     }
 
-    fn of(file: File, length: u64) -> io::Result<Self> {
-        let mut fillable = FillableFile { file, map: None };
+    /// A complete file of the capture that is being written, to change it.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        let length = file.metadata()?.len();
+        Self::of(path, file, length)
+    }
+
+    fn of(path: &Path, file: File, length: u64) -> io::Result<Self> {
+        let mut fillable = FillableFile {
+            path: path.to_owned(),
+            file,
+            map: None,
+        };
         fillable.resize(length)?;
         Ok(fillable)
     }
 
     /// Changes the length; new bytes are zeros.
+    ///
+    /// # Errors
+    /// When the file system has no room; the error names the file.
     pub(super) fn resize(&mut self, length: u64) -> io::Result<()> {
         self.map = None;
-        self.file.set_len(length)?;
+        self.allocate(length).map_err(|error| {
+            let path = self.path.display();
+            let text = format!("could not make `{path}` {length} bytes long: {error}");
+            io::Error::new(error.kind(), text)
+        })?;
         if length > 0 {
             // SAFETY: this process made the file a moment ago in a directory that only its user may enter, and maps it once.
             self.map = Some(unsafe { MmapMut::map_mut(&self.file)? });
+        }
+        Ok(())
+    }
+
+    /// Cuts the file, or writes zeros at its end: bytes of a hole would need room when they are written through the map, where a full
+    /// disk ends the process with SIGBUS.
+    fn allocate(&self, length: u64) -> io::Result<()> {
+        let mut at = self.file.metadata()?.len();
+        if length < at {
+            return self.file.set_len(length);
+        }
+        let zeros = [0; ZEROS];
+        while at < length {
+            let left = usize::try_from(length - at).unwrap_or(ZEROS).min(ZEROS);
+            self.file.write_all_at(&zeros[..left], at)?;
+            at += left as u64;
         }
         Ok(())
     }
@@ -313,5 +350,19 @@ mod tests {
         fillable.bytes()[0] = 1;
         fillable.resize(8).unwrap();
         assert_eq!(fillable.bytes(), [1, 0, 0, 0, 0, 0, 0, 0]);
+        drop(fillable);
+        let mut fillable = FillableFile::open(&dir.path().join("b")).unwrap();
+        fillable.resize(2).unwrap();
+        assert_eq!(fillable.bytes(), [1, 0]);
+        assert_eq!(fillable.length(), 2);
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_that_names_the_file() {
+        let path = Path::new("/dev/full");
+        let file = OpenOptions::new().read(true).write(true).open(path);
+        let error = FillableFile::of(path, file.unwrap(), 4096).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert!(error.to_string().contains("`/dev/full`"), "{error}");
     }
 }

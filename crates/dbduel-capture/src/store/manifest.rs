@@ -88,7 +88,7 @@ pub struct Span {
     pub length_ns: u64,
     /// Resolution of starts, nanoseconds: the coarsest.
     pub step_ns: u32,
-    /// False where the log's times name no zone: they count as `options.timezone_offset_s`, or UTC.
+    /// False where the log's times name no zone whose offset is known: they count as `options.timezone_offset_s`, or UTC.
     pub names_zone: bool,
 }
 

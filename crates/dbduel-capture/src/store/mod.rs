@@ -4,7 +4,7 @@
 //! capture.json       the manifest: product, log, options, span, counts, what the log lacks, unreadable parts, checksums
 //! classes.jsonl      one line per class of statements
 //! NAME.TYPE          one column per property of a statement, little-endian, in the order of the log
-//! order.u32          the statements again, grouped by session and sorted by start within each
+//! order.u32          the statements again, grouped by session, in the order of the log within each
 //! sessions.bin       64 bytes per session; transactions.bin: 16 bytes per transaction, in the order of `order.u32`
 //! texts.bin          texts of statements, recent ones stored once
 //! parameters.bin     values of prepared statements

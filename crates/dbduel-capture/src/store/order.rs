@@ -1,4 +1,4 @@
-//! The statements by session and start, and the transactions that they make.
+//! The statements by session, and the transactions that they make.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -8,8 +8,8 @@ use std::path::Path;
 use dbduel_sql::Kind;
 
 use super::columns::{
-    Column, FillableFile, GrowingFile, MappedFile, NO_PLACE, NO_TIME, is_error_code, number,
-    outcome_code,
+    Column, FillableFile, GrowingFile, MappedFile, NO_NUMBER, NO_PLACE, NO_TIME, is_error_code,
+    number, outcome_code,
 };
 use super::sessions::{SessionTable, Transaction, TransactionBegin, TransactionEnd};
 use super::write::column_path;
@@ -33,6 +33,14 @@ pub(super) struct TransactionCounts {
     pub(super) all: u64,
     pub(super) explicit: u64,
     pub(super) torn: u64,
+}
+
+/// What the statements make when they are arranged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Arranged {
+    pub(super) transactions: TransactionCounts,
+    /// Latest end of the statements whose start was moved, since `base`.
+    pub(super) last_moved_end: Option<i64>,
 }
 
 /// Subtracts `base` from all known starts in the column.
@@ -64,7 +72,8 @@ fn relative(time: i64, base: i64) -> i64 {
     time.saturating_sub(base).max(NO_TIME + 1)
 }
 
-/// Writes the order of the statements, the transactions, and what sessions know of both. Times of sessions are shifted by `base`.
+/// Writes the order of the statements, the transactions, and what sessions know of both. Within a session the order is that of the
+/// log, and starts do not decrease. Times of sessions are shifted by `base`.
 pub(super) fn arrange(
     dir: &Path,
     statements: usize,
@@ -72,10 +81,11 @@ pub(super) fn arrange(
     base: i64,
     is_mysql: bool,
     check: &mut Check<'_>,
-) -> io::Result<TransactionCounts> {
+) -> io::Result<Arranged> {
     let open = |column| MappedFile::open(&column_path(dir, column));
     let session_of = open(Column::Session)?;
-    let starts = open(Column::Start)?;
+    let durations = open(Column::Duration)?;
+    let mut starts = FillableFile::open(&column_path(dir, Column::Start))?;
     let mut order = FillableFile::create(&dir.join("order.u32"), 4 * statements as u64)?;
     let firsts = group(&session_of, statements, sessions.count(), &mut order, check)?;
     let mut walk = Walk {
@@ -91,6 +101,7 @@ pub(super) fn arrange(
         counts: TransactionCounts::default(),
         is_mysql,
     };
+    let mut last_moved_end = None;
     let since_base = |time: &mut Option<i64>| *time = time.map(|time| relative(time, base));
     for session in 0..sessions.count() {
         if (session as usize).is_multiple_of(CHECK_EVERY) {
@@ -103,8 +114,9 @@ pub(super) fn arrange(
             firsts[session as usize] as usize,
             firsts[session as usize + 1] as usize,
         );
-        let places = &mut order.bytes()[4 * first..4 * end];
-        sort_by_start(places, &starts);
+        let places = &order.bytes()[4 * first..4 * end];
+        let moved_end = make_monotone(places, starts.bytes(), &durations);
+        last_moved_end = last_moved_end.max(moved_end);
         let first_transaction = walk.counts.all;
         let facts = SessionFacts {
             session,
@@ -125,10 +137,14 @@ pub(super) fn arrange(
             since_base(&mut known.begin);
             since_base(&mut known.end);
             since_base(&mut known.last);
+            known.last = known.last.max(moved_end);
         })?;
     }
     walk.transactions.finish()?;
-    Ok(walk.counts)
+    Ok(Arranged {
+        transactions: walk.counts,
+        last_moved_end,
+    })
 }
 
 /// Fills `order` with the statements of each session in the order of the log. Returns the place of each session's first statement,
@@ -165,38 +181,35 @@ fn group(
     Ok(firsts)
 }
 
-/// Sorts statements of a session by start. One without a time stays behind the one before it; equal ones keep their order.
-fn sort_by_start(places: &mut [u8], starts: &MappedFile) {
-    let statement = |bytes: &[u8], place| number(bytes, place).map_or(0, u32::from_le_bytes);
-    let start = |statement: u32| {
-        let start = starts.i64(statement as usize);
-        start.unwrap_or(NO_TIME)
-    };
-    let count = places.len() / 4;
+/// The statements of a part of `order.u32`.
+fn statements_at(places: &[u8]) -> impl Iterator<Item = usize> {
+    let places = places.chunks_exact(4);
+    places.map(|place| number(place, 0).map_or(0, u32::from_le_bytes) as usize)
+}
+
+/// Moves the start of each statement of a session that precedes the start before it to that one, and returns the latest end of the
+/// moved statements. The log has the statements of a session in order, and its times need not: MySQL 5.6 logs the second of the end,
+/// and clocks are set back.
+fn make_monotone(places: &[u8], starts: &mut [u8], durations: &MappedFile) -> Option<i64> {
     let mut last = NO_TIME;
-    let is_sorted = (0..count).all(|place| {
-        let now = start(statement(places, place));
-        let is_later = now >= last || now == NO_TIME;
-        last = last.max(now);
-        is_later
-    });
-    if is_sorted {
-        return;
-    }
-    let mut last = NO_TIME;
-    let keyed = (0..count).map(|place| {
-        let statement = statement(places, place);
-        let now = start(statement);
-        if now != NO_TIME {
-            last = now;
+    let mut moved_end = None;
+    for statement in statements_at(places) {
+        let value = &mut starts[8 * statement..][..8];
+        let start = number(value, 0).map_or(NO_TIME, i64::from_le_bytes);
+        if start == NO_TIME {
+            continue;
         }
-        (last, statement)
-    });
-    let mut keyed: Vec<(i64, u32)> = keyed.collect();
-    keyed.sort_by_key(|(start, _)| *start);
-    for (place, (_, statement)) in places.chunks_exact_mut(4).zip(keyed) {
-        place.copy_from_slice(&statement.to_le_bytes());
+        if start >= last {
+            last = start;
+            continue;
+        }
+        value.copy_from_slice(&last.to_le_bytes());
+        let duration = durations.u64(statement);
+        let duration = duration.filter(|duration| *duration != NO_NUMBER);
+        let end = last.saturating_add_unsigned(duration.unwrap_or(0));
+        moved_end = moved_end.max(Some(end));
     }
+    moved_end
 }
 
 /// What is known of a session before its statements are walked through.
@@ -211,8 +224,7 @@ struct SessionFacts<'a> {
 
 impl SessionFacts<'_> {
     fn statements(&self) -> impl Iterator<Item = usize> {
-        let places = self.places.chunks_exact(4);
-        places.map(|place| number(place, 0).map_or(0, u32::from_le_bytes) as usize)
+        statements_at(self.places)
     }
 }
 
@@ -244,9 +256,13 @@ impl Walk {
             }
             let outcome = self.outcomes.u32(statement).unwrap_or_default();
             let effect = match self.effect(statement) {
-                // Nothing began or ended.
-                _ if is_error_code(outcome) && !self.is_data(statement) => Effect::None,
-                effect => effect,
+                effect if !is_error_code(outcome) || effect == Effect::Runs => effect,
+                effect => {
+                    if self.aborts_where_it_fails(statement, effect) {
+                        self.end(facts, &mut open, place + 1, TransactionEnd::Aborted)?;
+                    }
+                    Effect::None
+                }
             };
             match effect {
                 Effect::None => {}
@@ -325,15 +341,7 @@ impl Walk {
         }
         let mut effects = facts.statements().map(|statement| self.effect(statement));
         let first = effects.find(|effect| !matches!(effect, Effect::None | Effect::Runs));
-        let is_end = matches!(
-            first,
-            Some(
-                Effect::Commits
-                    | Effect::RollsBack
-                    | Effect::CommitsAndChains
-                    | Effect::RollsBackAndChains
-            )
-        );
+        let is_end = first.is_some_and(Effect::is_end);
         is_end.then_some((0, TransactionBegin::BeforeLog))
     }
 
@@ -341,14 +349,23 @@ impl Walk {
         Effect::of_code(self.effects.u8(statement).unwrap_or_default())
     }
 
-    fn is_data(&self, statement: usize) -> bool {
-        self.effect(statement) == Effect::Runs
+    fn kind(&self, statement: usize) -> Option<Kind> {
+        let kind = self.kinds.u8(statement).map(usize::from);
+        kind.and_then(|kind| Kind::ALL.get(kind)).copied()
+    }
+
+    /// True for a statement whose failure ends the transaction: `COMMIT`, `ROLLBACK` and `PREPARE TRANSACTION` of PostgreSQL, as
+    /// after a serialization failure or with a deferred constraint. In a request with other statements one of those may have
+    /// failed, and then the transaction stays open.
+    fn aborts_where_it_fails(&self, statement: usize, effect: Effect) -> bool {
+        let kind = self.kind(statement);
+        let is_control = matches!(kind, Some(Kind::Commit | Kind::Rollback | Kind::Prepare));
+        !self.is_mysql && effect.is_end() && is_control
     }
 
     /// True for a statement that changes settings or the default database.
     fn is_setting(&self, statement: usize) -> bool {
-        let kind = self.kinds.u8(statement).map(usize::from);
-        let kind = kind.and_then(|kind| Kind::ALL.get(kind));
+        let kind = self.kind(statement);
         let protocol = self.protocols.u8(statement).unwrap_or_default();
         matches!(kind, Some(Kind::Set | Kind::Use)) || SentAs::of_code(protocol).is_request()
     }
@@ -375,7 +392,7 @@ impl Walk {
         self.counts.explicit += u64::from(begin != TransactionBegin::Autocommit);
         self.counts.torn += u64::from(!transaction.is_whole());
         let column = self.transaction_of.bytes();
-        for statement in facts.statements().skip(within.start).take(within.len()) {
+        for statement in statements_at(&facts.places[4 * within.start..4 * within.end]) {
             column[4 * statement..][..4].copy_from_slice(&number_of_it);
         }
         Ok(())

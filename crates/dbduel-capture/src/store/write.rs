@@ -63,7 +63,7 @@ pub struct Row<'a> {
     pub parameters: Option<&'a [Option<Cow<'a, [u8]>>]>,
 }
 
-/// A capture that is being written. Nothing remains of it unless it is finished.
+/// A capture that is being written. It is removed when it is dropped before it is finished.
 #[derive(Debug)]
 pub struct CaptureWriter {
     columns: Vec<Option<GrowingFile>>,
@@ -248,9 +248,11 @@ impl CaptureWriter {
             order::shift_starts(&path, base, check)?;
             let found = order::arrange(&path, statements, &mut sessions, base, is_mysql, check)?;
             let counts = &mut manifest.counts;
-            counts.transactions = found.all;
-            counts.explicit_transactions = found.explicit;
-            counts.torn_transactions = found.torn;
+            counts.transactions = found.transactions.all;
+            counts.explicit_transactions = found.transactions.explicit;
+            counts.torn_transactions = found.transactions.torn;
+            let last = found.last_moved_end.and_then(|end| u64::try_from(end).ok());
+            manifest.span.length_ns = manifest.span.length_ns.max(last.unwrap_or(0));
             for number in 0..sessions.count() {
                 let Some(session) = sessions.get(number) else {
                     continue;
@@ -457,12 +459,12 @@ mod tests {
     }
 
     #[test]
-    fn unknown_starts_stay_behind_the_statement_before_them() {
+    fn statements_of_a_session_keep_their_order_and_starts_do_not_decrease() {
         let dir = tempfile::tempdir().unwrap();
         let target = dir.path().join("a.cap");
         let mut writer = CaptureWriter::create(&target).unwrap();
         writer.change_session(0, |_, _| {}).unwrap();
-        // As in a slow log: in the order of ends.
+        // As in a slow log whose ends are whole seconds.
         for (start, text) in [
             (Some(50), "first"),
             (None, "second"),
@@ -470,19 +472,44 @@ mod tests {
             (Some(20), "fourth"),
             (None, "fifth"),
         ] {
-            let row = Row { start, ..row(0) };
+            let row = Row {
+                start,
+                duration_ns: Some(100),
+                ..row(0)
+            };
             writer.statement(&row, text.as_bytes(), analysis).unwrap();
         }
-        writer
+        let manifest = writer
             .finish(manifest(5), &[], false, &mut || Ok(()))
             .unwrap();
         let capture = Capture::open(&target).unwrap();
         let session = capture.session(0).unwrap();
         let texts = capture.ordered(session.first, session.count);
         let texts: Vec<&[u8]> = texts.filter_map(|index| capture.text(index)).collect();
-        let expected = ["third", "fourth", "fifth", "first", "second"];
+        let expected = ["first", "second", "third", "fourth", "fifth"];
         assert_eq!(texts, expected.map(str::as_bytes));
-        assert_eq!((capture.start(0), capture.start(2)), (Some(30), Some(0)));
-        assert_eq!(capture.start(1), None);
+        let starts: Vec<Option<i64>> = (0..5).map(|index| capture.start(index)).collect();
+        assert_eq!(starts, [Some(30), None, Some(30), Some(30), None]);
+        assert_eq!((session.last, manifest.span.length_ns), (Some(130), 130));
+    }
+
+    #[test]
+    fn a_long_session_is_arranged_in_linear_time() {
+        const STATEMENTS: u32 = 100_000;
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("a.cap");
+        let mut writer = CaptureWriter::create(&target).unwrap();
+        writer.change_session(0, |_, _| {}).unwrap();
+        for _ in 0..STATEMENTS {
+            writer.statement(&row(0), b"select 1", analysis).unwrap();
+        }
+        let manifest = manifest(u64::from(STATEMENTS));
+        writer.finish(manifest, &[], false, &mut || Ok(())).unwrap();
+        let capture = Capture::open(&target).unwrap();
+        // Each statement is a transaction of its own.
+        for place in 0..STATEMENTS {
+            let statement = capture.statement(place as usize).unwrap();
+            assert_eq!(statement.transaction, Some(place));
+        }
     }
 }

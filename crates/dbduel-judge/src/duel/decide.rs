@@ -129,6 +129,7 @@ impl<'a> Question<'a> {
             contender: self.plan.contenders[self.contender].name.clone(),
             verdict: Verdict::Undecided,
             because: None,
+            is_withheld: false,
             ratio: no_block(),
             is_within_horizon: false,
             alpha: self.alpha,

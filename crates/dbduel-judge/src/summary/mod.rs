@@ -435,6 +435,8 @@ pub struct Comparison {
     pub verdict: Verdict,
     /// Why the verdict is void, or why it is undecided when more blocks would not help.
     pub because: Option<String>,
+    /// True where the blocks gave a verdict that something else in the record does not support; `because` says what.
+    pub is_withheld: bool,
     /// Throughput, contender ÷ baseline: all committed transactions per time, compared block by block.
     pub ratio: Figure,
     /// True when the whole interval lies within the horizon. With `faster`: faster, by less than it.
@@ -476,6 +478,7 @@ pub struct Comparison {
 impl Comparison {
     /// Takes back a verdict that the blocks gave and that something else in the record does not support.
     pub(crate) fn withhold(&mut self, why: String) {
+        self.is_withheld = true;
         self.verdict = Verdict::Undecided;
         self.because = Some(why);
         (self.decided_at_block, self.paid_by) = (None, None);

@@ -19,8 +19,8 @@ use super::board::Phase;
 use super::continuity::{self, LongRounds};
 use super::drains::{self, Lengthened};
 use super::events::ContestEvent;
-use super::looks::Look;
 use super::phases::{self, Part};
+use super::questions::OpenQuestions;
 use super::slice::{SliceLabel, SliceSoFar};
 use super::turn::{Outcome, TurnPlace};
 use super::warm_up::workload_at;
@@ -59,8 +59,8 @@ pub struct Progress {
     reached: Option<SuitePhase>,
     /// Expected time to warm up all contenders: the longest warm-up so far of each, seconds.
     warm_ups_s: f64,
-    /// The last evaluation of the open limits of each level.
-    pub(super) looks: BTreeMap<usize, Look>,
+    /// What the last check of the record found open, by level.
+    pub(super) questions: BTreeMap<usize, OpenQuestions>,
 }
 
 impl Progress {
@@ -82,7 +82,7 @@ impl Progress {
             turns_s: BTreeMap::new(),
             reached: phases::reached(past),
             warm_ups_s: warm_ups_s(past),
-            looks: BTreeMap::new(),
+            questions: BTreeMap::new(),
         }
     }
 
@@ -125,7 +125,7 @@ impl Contest<'_, '_> {
             }
         }
         for decision in &decisions {
-            self.look(decision, true)?;
+            self.check_questions(decision, true)?;
         }
         Ok(self.ending(&decisions))
     }
@@ -141,7 +141,7 @@ impl Contest<'_, '_> {
     fn decide(&mut self, plan: &Plan, level: usize) -> Result<LevelStanding> {
         let rows = &self.progress.rows;
         let decision = self.referee.decide_level(plan, rows, level);
-        self.look(&decision, false)?;
+        self.check_questions(&decision, false)?;
         Ok(decision)
     }
 

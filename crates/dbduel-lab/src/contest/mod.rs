@@ -17,7 +17,6 @@ pub mod events;
 mod injector;
 mod journal;
 mod load;
-mod looks;
 mod measure;
 mod observers;
 mod phases;
@@ -26,6 +25,7 @@ pub mod prepare;
 #[cfg(feature = "crash-test")]
 mod prove;
 mod provider;
+mod questions;
 mod recover;
 mod referee;
 mod search;

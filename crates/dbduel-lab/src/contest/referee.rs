@@ -15,9 +15,12 @@ pub trait Referee: Debug {
     /// True when the contest has to decide limits besides its verdicts.
     fn has_limits(&self) -> bool;
 
-    /// Why to measure on at a level whose blocks decide: limits that more blocks may decide, and what else in the record
-    /// does not support a verdict. Each is a clause without a capital letter and a full stop.
-    fn open_questions(&self, record: &Record, level: usize) -> Vec<String>;
+    /// Names of the limits that more blocks of a level may decide.
+    fn open_limits(&self, record: &Record, level: usize) -> Vec<&'static str>;
+
+    /// What in the record does not support the verdicts that the blocks of a level decide, or puts them in doubt. Each is a
+    /// clause without a capital letter and a full stop.
+    fn doubts(&self, record: &Record, level: usize) -> Vec<String>;
 
     /// Transactions that each slice needs for its limits to be measured; 0 without a minimum.
     fn transactions_needed(&self) -> f64;

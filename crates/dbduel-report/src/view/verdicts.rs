@@ -1,7 +1,7 @@
 //! Verdicts as text.
 
 use dbduel_judge::Summary;
-use dbduel_judge::summary::{Comparison, Duel, PaidBy};
+use dbduel_judge::summary::{Comparison, Duel, Figure, How, PaidBy};
 use dbduel_record::Verdict;
 use serde::Serialize;
 
@@ -147,7 +147,14 @@ fn undecided_after(blocks: u32, planned: u32) -> String {
 
 fn checks(comparison: &Comparison, unit: RatioUnit) -> String {
     let mut checks = Vec::new();
-    if !comparison.blocks.is_empty() {
+    let is_of_totals = !matches!(
+        &comparison.ratio,
+        Figure::Estimated {
+            how: How::Epochs,
+            ..
+        }
+    );
+    if !comparison.blocks.is_empty() && is_of_totals {
         let [own, baseline] = comparison.totals_per_s();
         checks.push(format!(
             "all blocks {} ÷ {} transactions/s",

@@ -114,10 +114,15 @@ impl FailIf {
                         None => "; a larger budget may give one",
                     };
                 }
-                // In long turns the answer is another one, so none is known.
+                // In long turns, or without other programs, the answer may be another one, so none is known.
                 let answer = match &comparison.contradiction {
                     Some(_) => {
                         place += ", which long turns contradict";
+                        Answer::Undecided
+                    }
+                    None if comparison.is_withheld => {
+                        let why = comparison.because.as_deref().unwrap_or_default();
+                        place += &format!("; {why}");
                         Answer::Undecided
                     }
                     None => self.answer_of(ratio),

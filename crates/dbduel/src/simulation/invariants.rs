@@ -206,7 +206,9 @@ fn decided_as_judged(record: &Record, rules: &[FailIf]) -> Result<(), String> {
         let mut levels = 0..plan.levels.len();
         let is_settled = levels.all(|level| {
             judge.decide_level(plan, &record.slices, level).is_settled()
-                && (!has_questions || judge.open_questions(record, level).is_empty())
+                && (!has_questions
+                    || judge.open_limits(record, level).is_empty()
+                        && judge.doubts(record, level).is_empty())
         });
         match ended {
             Some(EndReason::Decided) => ensure!(is_settled, "it ended as decided and is not"),

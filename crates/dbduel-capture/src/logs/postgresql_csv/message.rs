@@ -136,21 +136,31 @@ fn hexadecimal(text: &[u8]) -> Option<u64> {
 
 /// Reads `YYYY-MM-DD HH:MM:SS[.mmm] ZONE`; also returns its length. `offset_s` is that of zones whose abbreviation is ambiguous.
 pub(in crate::logs) fn time(text: &[u8], offset_s: i32) -> Option<(LogTime, usize)> {
+    let (time, zone, length) = time_and_zone(text)?;
+    let offset_s = zone_offset_s(zone).unwrap_or(offset_s);
+    let at = time.at.checked_sub(i64::from(offset_s) * 1_000_000_000)?;
+    Some((LogTime { at, ..time }, length))
+}
+
+/// Whether the time at the beginning of a text has a zone whose offset is known; `None` where there is no time.
+pub(in crate::logs) fn names_zone(text: &[u8]) -> Option<bool> {
+    let (_, zone, _) = time_and_zone(text)?;
+    Some(zone_offset_s(zone).is_some())
+}
+
+/// The time at the beginning of a text as if it were UTC, its zone, which may be empty, and the length of both.
+fn time_and_zone(text: &[u8]) -> Option<(LogTime, &[u8], usize)> {
     let head = &text[..text.len().min(23)];
     let (time, end) = long_time(head, b' ', 0)?;
-    let mut zone = b"".as_slice();
-    let mut length = end;
     if text.get(end) == Some(&b' ') {
         let is_zone = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(**byte, b'+' | b'-');
         let count = text[end + 1..].iter().take(8).take_while(is_zone).count();
         if count > 0 {
-            zone = &text[end + 1..end + 1 + count];
-            length = end + 1 + count;
+            let length = end + 1 + count;
+            return Some((time, &text[end + 1..length], length));
         }
     }
-    let offset_s = zone_offset_s(zone).unwrap_or(offset_s);
-    let at = time.at.checked_sub(i64::from(offset_s) * 1_000_000_000)?;
-    Some((LogTime { at, ..time }, length))
+    Some((time, b"", end))
 }
 
 /// Seconds east of UTC of a zone. Abbreviations that mean several zones, as CST, IST and BST do, are unknown.

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use prefix::{Head, Prefix};
 
-use super::mysql::{CUT_OFF, LineRead, Lines, TOO_LONG, is_full, offset_s, without_line_end};
+use super::mysql::{CUT_OFF, LineRead, Lines, TOO_LONG, is_full, offset_s};
 use super::postgresql_csv::message::{Level, Message, SessionKey, is_client, sql_state};
 use super::postgresql_csv::sessions::Sessions;
 use super::{LogOptions, ReadError};
@@ -33,7 +33,7 @@ const USUAL_PREFIXES: [&[u8]; 13] = [
     b"%m [%p]: ",
     b"%m [%p] ",
 ];
-/// Bytes and lines of a log that a prefix is chosen by.
+/// Bytes of a log that its prefix and its line ends are recognised by, and lines for the prefix.
 const HEAD_BYTES: u64 = 64 << 10;
 const HEAD_LINES: usize = 500;
 
@@ -50,17 +50,29 @@ pub fn read(
     sink: &mut dyn Sink,
 ) -> Result<(), ReadError> {
     let unfit = |why: String| ReadError::Unfit { line: 1, why };
-    if let Some(pattern) = &options.line_prefix {
-        let prefix = Prefix::new(pattern).map_err(unfit)?;
-        return read_with(&prefix, input, options, sink);
-    }
     let mut head = Vec::new();
     (&mut *input).take(HEAD_BYTES).read_to_end(&mut head)?;
-    let prefix = usual_prefix(&head).ok_or_else(|| {
-        unfit("its log_line_prefix is none of the usual ones that name the session; give it with --prefix".to_owned())
-    })?;
+    let prefix = match &options.line_prefix {
+        Some(pattern) => Prefix::new(pattern).map_err(unfit)?,
+        None => usual_prefix(&head).ok_or_else(|| {
+            unfit("its log_line_prefix is none of the usual ones that name the session; give it with --prefix".to_owned())
+        })?,
+    };
+    let line_end = line_end(&head);
     let mut whole = head.as_slice().chain(input);
-    read_with(&prefix, &mut whole, options, sink)
+    read_with(&prefix, line_end, &mut whole, options, sink)
+}
+
+/// The line ends of a log: with a carriage return where each line has one, as on Windows. A line break within a literal may have one
+/// in any log, and then it belongs to the literal.
+fn line_end(head: &[u8]) -> &'static [u8] {
+    let mut ends = memchr::memchr_iter(b'\n', head).peekable();
+    let is_any = ends.peek().is_some();
+    let has_return = |end: usize| end > 0 && head[end - 1] == b'\r';
+    match is_any && ends.all(has_return) {
+        true => b"\r\n",
+        false => b"\n",
+    }
 }
 
 /// The usual prefix that most lines have; of equal ones the most exact.
@@ -83,6 +95,7 @@ fn usual_prefix(head: &[u8]) -> Option<Prefix> {
 
 fn read_with(
     prefix: &Prefix,
+    line_end: &[u8],
     input: &mut dyn BufRead,
     options: &LogOptions,
     sink: &mut dyn Sink,
@@ -104,7 +117,7 @@ fn read_with(
         };
         last = read;
         let is_cut = read == LineRead::Cut;
-        let text = without_line_end(&line);
+        let text = line.strip_suffix(line_end).unwrap_or(&line);
         if let Some(further) = text.strip_prefix(b"\t") {
             if reader.group.head.is_some() {
                 reader.group.add_line(further, is_cut);
@@ -489,6 +502,21 @@ mod tests {
         let mut input = PG_17;
         let read = read(&mut input, &options(), &mut Notes::default());
         assert!(matches!(read, Err(ReadError::Unfit { line: 1, .. })));
+    }
+
+    #[test]
+    fn carriage_returns_of_literals_are_kept() {
+        let log = "\
+[7] LOG:  statement: SELECT 'a\r
+\tb'
+[7] LOG:  statement: SELECT 1
+";
+        let notes = notes_of(log.as_bytes(), "[%p] ");
+        assert_eq!(notes.texts, [&b"SELECT 'a\r\nb'"[..], b"SELECT 1"]);
+        let windows = log.replace('\n', "\r\n");
+        let notes = notes_of(windows.as_bytes(), "[%p] ");
+        assert_eq!(notes.texts, [&b"SELECT 'a\r\nb'"[..], b"SELECT 1"]);
+        assert_eq!(line_end(b"no end"), b"\n");
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub fn begun_cells(dir: &Path) -> Result<Vec<(String, PathBuf)>> {
         (cell.name, record)
     });
     let is_begun = |record: &Path| {
-        [PLAN, MANIFEST]
+        [PLAN, MANIFEST, "events.jsonl", "slices.csv"]
             .iter()
             .any(|file| record.join(file).exists())
     };
