@@ -138,7 +138,9 @@ fn time_line(overview: &Overview) -> Option<String> {
     let start = overview.start.as_deref()?;
     let zone = match overview.names_zone {
         true => "",
-        false => "; the log does not say its time zone for certain (--timezone at import, default UTC)",
+        false => {
+            "; the log does not say its time zone for certain (--timezone at import, default UTC)"
+        }
     };
     Some(format!(
         "From {start}, {}, starts to {}{zone}",
