@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
+
 /// Instant in nanoseconds since 1970-01-01 UTC.
 pub type UnixNs = i64;
 
@@ -103,7 +105,8 @@ pub enum Outcome {
 }
 
 /// What a log cannot say, whatever was run. The manifest of a capture lists them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Lack {
     /// How long statements took.
     Durations,
@@ -127,6 +130,32 @@ pub enum Lack {
     Sampled,
     /// Statements whose values were cut.
     CutValues,
+}
+
+impl Lack {
+    /// What is missing, and what follows from that.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Lack::Durations => {
+                "durations of statements: shares are by count, think times are unknown"
+            }
+            Lack::Errors => "errors: a statement that failed looks like one that did not",
+            Lack::Rows => "rows returned and changed",
+            Lack::FractionsOfSeconds => {
+                "times below a second: statements of one second keep the order of the log"
+            }
+            Lack::SyntaxErrors => "statements with syntax errors",
+            Lack::PreparedText => "texts of statements prepared by SQL",
+            Lack::ParameterTypes => "types of the values of prepared statements",
+            Lack::Schemas => "the default database of each session",
+            Lack::SessionEnds => "ends of sessions",
+            Lack::Sampled => {
+                "part of the statements: the log is a sample, so transactions are torn"
+            }
+            Lack::CutValues => "values that the server cut",
+        }
+    }
 }
 
 /// Takes what a reader finds, in the order of the log.

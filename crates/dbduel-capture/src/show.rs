@@ -4,10 +4,10 @@ use dbduel_sql::Kind;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::entry::Outcome;
+use crate::entry::{Lack, Outcome};
 use crate::store::Capture;
 use crate::store::manifest::{
-    ClassRow, Counts, LackName, LogDescription, Manifest, Refusal, Unreadable, escaped,
+    ClassRow, Counts, LogDescription, Manifest, Refusal, Unreadable, escaped,
 };
 
 /// Parts of the span for which concurrency is given.
@@ -52,7 +52,7 @@ pub struct Overview {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LackText {
     /// Its name.
-    pub name: LackName,
+    pub name: Lack,
     /// In words.
     pub text: &'static str,
 }
@@ -424,7 +424,7 @@ fn concurrency(capture: &Capture) -> Vec<Concurrency> {
             spread(&mut running, start, start + duration as f64, part_ns);
         }
     }
-    let has_ends = !manifest.lacks.contains(&LackName::SessionEnds);
+    let has_ends = !manifest.lacks.contains(&Lack::SessionEnds);
     // Where no session is whole the log has no begins at all, as the slow logs of MySQL: sessions count from their first statement.
     let is_open_before_log = has_ends && manifest.counts.whole_sessions > 0;
     let mut open = [0.0; PARTS];

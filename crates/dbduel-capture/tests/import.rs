@@ -6,10 +6,11 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use dbduel_capture::entry::{Entry, Lack, Sink};
 use dbduel_capture::import::{ImportError, ImportOptions, ImportStage, import};
-use dbduel_capture::logs::LogProduct;
+use dbduel_capture::logs::recognise::{HEAD_BYTES, recognise};
+use dbduel_capture::logs::{LogFormat, LogOptions, LogProduct};
 use dbduel_capture::show::{class_detail, left_out_classes, overview};
-use dbduel_capture::store::manifest::LackName;
 use dbduel_capture::store::read::{SentAs, Transaction, TransactionBegin, TransactionEnd};
 use dbduel_capture::store::{Capture, StoreError};
 use flate2::Compression;
@@ -144,6 +145,9 @@ fn every_sample_becomes_a_consistent_capture() {
         let capture = &imported.capture;
         check_consistency(&name, capture);
         capture.verify(&mut || Ok(())).unwrap();
+        let mut reasons = capture.manifest().refusals.iter();
+        let calls = reasons.find(|refusal| refusal.what.starts_with("calls the function"));
+        assert_eq!(calls, None, "{name}: harmless functions are known");
         let overview = overview(capture, 5);
         assert!(overview.classes.len() <= 5);
         let share: f64 = overview.groups.iter().map(|group| group.share).sum();
@@ -260,6 +264,74 @@ fn transactions_settings_and_default_databases_are_followed() {
     assert_eq!(request.sent_as, SentAs::InitDb);
 }
 
+#[test]
+fn autocommit_of_open_sessions_is_what_they_show() {
+    use TransactionBegin::{Autocommit, BeforeLog, Explicit, Implied};
+    use TransactionEnd::{Commit, ImplicitCommit, LogEnd};
+    // What an open session sends, and the transactions that it makes.
+    type Extent = (TransactionBegin, TransactionEnd, u32);
+    let cases: [(&[&str], &[Extent]); 7] = [
+        // No sign: each statement commits by itself.
+        (&["SELECT 1", "SELECT 2"], &[(Autocommit, Commit, 1); 2]),
+        (
+            &["SELECT 1", "BEGIN", "SELECT 2", "COMMIT", "SELECT 3"],
+            &[
+                (Autocommit, Commit, 1),
+                (Explicit, Commit, 3),
+                (Autocommit, Commit, 1),
+            ],
+        ),
+        // One end may be that of a BEGIN before the log.
+        (
+            &["SELECT 1", "COMMIT", "SELECT 2"],
+            &[(BeforeLog, Commit, 2), (Autocommit, Commit, 1)],
+        ),
+        // A second one is not.
+        (
+            &["SELECT 1", "COMMIT", "SELECT 2", "COMMIT", "SELECT 3"],
+            &[
+                (BeforeLog, Commit, 2),
+                (Implied, Commit, 2),
+                (Implied, LogEnd, 1),
+            ],
+        ),
+        (
+            &[
+                "SELECT 1", "BEGIN", "SELECT 2", "COMMIT", "SELECT 3", "ROLLBACK", "SELECT 4",
+            ],
+            &[
+                (BeforeLog, ImplicitCommit, 1),
+                (Explicit, Commit, 3),
+                (Implied, TransactionEnd::Rollback, 2),
+                (Implied, LogEnd, 1),
+            ],
+        ),
+        // As a pool does when it takes a connection back, and when it gives one out.
+        (
+            &["SELECT 1", "SELECT 2", "SET autocommit=1", "SELECT 3"],
+            &[(BeforeLog, ImplicitCommit, 3), (Autocommit, Commit, 1)],
+        ),
+        (
+            &["SELECT 1", "SET autocommit=0", "SELECT 2", "COMMIT"],
+            &[(Autocommit, Commit, 1), (Implied, Commit, 2)],
+        ),
+    ];
+    for (texts, expected) in cases {
+        let entries = texts.iter().enumerate().map(|(second, text)| {
+            format!("2026-11-28T00:00:{second:02}.000000Z\t    7 Query\t{text}\n")
+        });
+        let imported = Imported::text(&entries.collect::<String>());
+        let capture = &imported.capture;
+        check_consistency("open session", capture);
+        let count = capture.manifest().counts.transactions as u32;
+        let found: Vec<_> = (0..count)
+            .map(|place| capture.transaction(place).unwrap())
+            .map(|transaction| (transaction.begin, transaction.end, transaction.count))
+            .collect();
+        assert_eq!(found, expected, "{texts:?}");
+    }
+}
+
 /// MySQL 5.6 has the second in which a statement ends: `SELECT SLEEP(1.1)` seems to begin before the transactions that precede it.
 #[test]
 fn a_session_keeps_the_order_of_its_log() {
@@ -371,7 +443,7 @@ fn what_is_not_replayed_is_counted_with_its_reason() {
         .sum();
     assert_eq!(left_out, refused);
     assert!(!overview.is_by_time);
-    assert!(capture.manifest().lacks.contains(&LackName::Durations));
+    assert!(capture.manifest().lacks.contains(&Lack::Durations));
     // The two inserts of one row are one class, whose examples have their lines.
     let id = &overview.classes[0].class.id;
     let detail = class_detail(capture, id).unwrap();
@@ -474,33 +546,173 @@ fn check_access(capture: &Capture) {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+/// What a reader says about a log: statements, and parts that it does not understand.
+#[derive(Debug, Default)]
+struct Census {
+    statements: u64,
+    /// First line and number of lines.
+    unreadable: Vec<(u64, u64)>,
+    statement_lines: Vec<u64>,
+}
 
-    #[test]
-    fn no_damage_of_a_log_panics(
-        sample in any::<prop::sample::Index>(),
-        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20),
-        cut in any::<prop::sample::Index>(),
-    ) {
-        let names = names();
-        let name = &names[sample.index(names.len())];
-        let mut text = fs::read(samples().join(name)).unwrap();
-        for (place, byte) in changes {
-            let place = place.index(text.len());
-            text[place] = byte;
+impl Sink for Census {
+    fn entry(&mut self, entry: Entry<'_>) -> io::Result<()> {
+        if let Entry::Statement(statement) = entry {
+            self.statements += 1;
+            self.statement_lines.push(statement.line);
         }
-        text.remove(cut.index(text.len()));
+        Ok(())
+    }
+
+    fn unreadable(&mut self, line: u64, lines: u64, _why: &str) {
+        self.unreadable.push((line, lines));
+    }
+
+    fn lacks(&mut self, _lack: Lack) {}
+}
+
+/// Numbers that follow from a seed (Steele and others, "Fast Splittable Pseudorandom Number Generators").
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) as usize % limit.max(1)
+    }
+}
+
+/// A log with some bytes changed, parts removed, repeated and taken from another log, and perhaps its end cut off.
+fn mutated(seed: u64, logs: &[Vec<u8>], which: usize) -> Vec<u8> {
+    let mut numbers = Numbers(seed);
+    let mut log = logs[which].clone();
+    for _ in 0..=numbers.below(8) {
+        let at = numbers.below(log.len());
+        let end = (at + 1 + numbers.below(200)).min(log.len());
+        match numbers.below(6) {
+            0 => log[at] = numbers.below(256) as u8,
+            1 => log[at] = b"\n\t\"'\\;#`, 0"[numbers.below(11)],
+            2 => drop(log.drain(at..end)),
+            3 => {
+                let part = log[at..end].to_vec();
+                log.splice(at..at, part);
+            }
+            4 => {
+                let other = &logs[numbers.below(logs.len())];
+                let from = numbers.below(other.len());
+                let to = (from + numbers.below(2000)).min(other.len());
+                log.splice(at..at, other[from..to].iter().copied());
+            }
+            _ => log.truncate(log.len() - numbers.below(log.len() / 4)),
+        }
+        if log.is_empty() {
+            log.push(b'x');
+        }
+    }
+    log
+}
+
+/// No damage of a log panics; each part that is not understood is counted with lines of the log that are in no other part and are
+/// the beginning of no statement; and the capture has the counts of the reader.
+#[test]
+fn damaged_logs_keep_their_counts() {
+    const MUTATIONS: u64 = 2_000;
+    /// Captures are synced to the disk, so that few are written.
+    const WRITTEN_EVERY: u64 = 40;
+    let names = names();
+    let logs = names
+        .iter()
+        .map(|name| fs::read(samples().join(name)).unwrap());
+    let logs: Vec<Vec<u8>> = logs.collect();
+    let (mut read, mut damaged, mut written) = (0, 0, 0);
+    for seed in 0..MUTATIONS {
+        let which = seed as usize % names.len();
+        let (name, log) = (&names[which], mutated(seed, &logs, which));
+        let head = &log[..log.len().min(HEAD_BYTES)];
+        let Ok(recognised) = recognise(head, None, prefix(name).is_some()) else {
+            continue;
+        };
+        let options_of_log = LogOptions {
+            line_prefix: prefix(name).map(<[u8]>::to_vec),
+            ..LogOptions::default()
+        };
+        let mut census = Census::default();
+        let result = recognised
+            .format
+            .read(&mut log.as_slice(), &options_of_log, &mut census);
+        let lines = log.split_inclusive(|byte| *byte == b'\n').count() as u64;
+        let mut parts = census.unreadable.clone();
+        parts.sort_unstable();
+        let sum: u64 = parts.iter().map(|(_, count)| count).sum();
+        assert!(
+            sum <= lines,
+            "{name}, seed {seed}: {parts:?} of {lines} lines"
+        );
+        // In a stderr log lines of other programs may stand between those of a message.
+        let is_contiguous = recognised.format != LogFormat::PostgresqlStderr;
+        let length = |count: u64| if is_contiguous { count } else { 1 };
+        let mut next = 1;
+        for (line, count) in &parts {
+            assert!(
+                *line >= next && *count > 0,
+                "{name}, seed {seed}: {parts:?}"
+            );
+            next = line + length(*count);
+        }
+        assert!(
+            next <= lines + 1,
+            "{name}, seed {seed}: {parts:?} of {lines} lines"
+        );
+        for line in &census.statement_lines {
+            let is_in =
+                |(first, count): &(u64, u64)| (*first..first + length(*count)).contains(line);
+            assert!(
+                !parts.iter().any(is_in),
+                "{name}, seed {seed}: line {line}, {parts:?}"
+            );
+        }
+        damaged += u64::from(!parts.is_empty());
+        read += 1;
+        if !seed.is_multiple_of(WRITTEN_EVERY) {
+            continue;
+        }
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
-        fs::write(&path, text).unwrap();
+        fs::write(&path, &log).unwrap();
         let target = dir.path().join("a.cap");
-        if import(&options(name, vec![path], target.clone()), &mut |_| Ok(())).is_ok() {
+        let imported = import(&options(name, vec![path], target.clone()), &mut |_| Ok(()));
+        assert_eq!(
+            imported.is_ok(),
+            result.is_ok() && census.statements > 0,
+            "{name}, seed {seed}"
+        );
+        if let Ok(manifest) = imported {
+            assert_eq!(
+                manifest.counts.statements, census.statements,
+                "{name}, seed {seed}"
+            );
+            assert_eq!(
+                manifest.unreadable.parts,
+                parts.len() as u64,
+                "{name}, seed {seed}"
+            );
+            assert_eq!(manifest.unreadable.lines, sum, "{name}, seed {seed}");
             let capture = Capture::open(&target).unwrap();
             check_consistency(name, &capture);
             read_all(&capture);
+            written += 1;
         }
     }
+    // Most mutations leave a log that is one, and many a part that is none.
+    assert!(
+        read > 1_500 && damaged > 500 && written > 20,
+        "{read} {damaged} {written}"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
     fn no_damage_of_a_capture_panics(

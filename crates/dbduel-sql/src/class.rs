@@ -11,6 +11,17 @@ use super::lexer::{Lexer, Syntax, Token, TokenKind};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClassId(pub u64);
 
+impl ClassId {
+    /// The identity of the class with this text.
+    #[must_use]
+    pub fn of(text: &[u8]) -> Self {
+        let hash = blake3::hash(text);
+        let mut first = [0; 8];
+        first.copy_from_slice(&hash.as_bytes()[..8]);
+        ClassId(u64::from_le_bytes(first))
+    }
+}
+
 impl std::fmt::Display for ClassId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:016x}", self.0)
@@ -30,20 +41,18 @@ impl Class {
     /// The class of a statement.
     #[must_use]
     pub fn of(text: &[u8], syntax: Syntax) -> Self {
-        let mut out = Vec::with_capacity(text.len());
-        let id = Self::id_into(&mut out, text, syntax);
-        Self { id, text: out }
+        let mut class = Vec::with_capacity(text.len());
+        Self::text_into(&mut class, text, syntax);
+        Self {
+            id: ClassId::of(&class),
+            text: class,
+        }
     }
 
-    /// The identity of a statement's class; `buffer` has the text of the class afterwards. Allocates nothing once the buffer is
-    /// long enough.
-    pub fn id_into(buffer: &mut Vec<u8>, text: &[u8], syntax: Syntax) -> ClassId {
+    /// Replaces what is in `buffer` by the text of a statement's class. Allocates nothing once the buffer is long enough.
+    pub fn text_into(buffer: &mut Vec<u8>, text: &[u8], syntax: Syntax) {
         buffer.clear();
         Writer::new(buffer, text, syntax).write();
-        let hash = blake3::hash(buffer);
-        let mut first = [0; 8];
-        first.copy_from_slice(&hash.as_bytes()[..8]);
-        ClassId(u64::from_le_bytes(first))
     }
 }
 
@@ -188,17 +197,20 @@ impl<'a> Writer<'a> {
     fn any_sign(&mut self, token: Token) {
         let byte = self.text[token.start];
         match byte {
-            b'(' if self.last == Last::In && self.list() => {
-                self.out.extend_from_slice(b"(?+)");
-                self.last = Last::Close;
-            }
+            b'(' if self.list() => {}
             b'(' if self.last == Last::Values => {
                 self.sign(b'(');
                 self.rows();
             }
+            byte => self.sign_of_expression(byte),
+        }
+    }
+
+    fn sign_of_expression(&mut self, byte: u8) {
+        match byte {
             // The sign of a number belongs to it.
             b'-' | b'+' if self.is_before_value() && self.is_number_next() => {}
-            _ => self.sign(byte),
+            byte => self.sign(byte),
         }
     }
 
@@ -230,9 +242,12 @@ impl<'a> Writer<'a> {
         next.is_some_and(|next| matches!(next.kind, TokenKind::Number | TokenKind::Parameter))
     }
 
-    /// Passes the rest of a list of values after its opening parenthesis. Returns false, with nothing passed, where the list has
-    /// anything else.
+    /// Writes a list of values after `IN` and its opening parenthesis, and passes it. Returns false, with nothing done, where no `IN`
+    /// precedes or the list has anything else.
     fn list(&mut self) -> bool {
+        if self.last != Last::In {
+            return false;
+        }
         let mut ahead = self.tokens.clone();
         let mut expects_value = true;
         for token in ahead.by_ref() {
@@ -246,6 +261,8 @@ impl<'a> Writer<'a> {
                 TokenKind::Sign if matches!(word, b"-" | b"+") && expects_value => {}
                 TokenKind::Sign if word == b")" && !expects_value => {
                     self.tokens = ahead;
+                    self.out.extend_from_slice(b"(?+)");
+                    self.last = Last::Close;
                     return true;
                 }
                 _ => return false,
@@ -261,6 +278,7 @@ impl<'a> Writer<'a> {
             && let Some(token) = self.tokens.next()
         {
             match token.of(self.text) {
+                b"(" if self.list() => continue,
                 b"(" => depth += 1,
                 b")" => depth -= 1,
                 _ => {}
@@ -271,7 +289,9 @@ impl<'a> Writer<'a> {
                 }
                 TokenKind::Word => self.word(token.of(self.text)),
                 TokenKind::Name => self.name(token.of(self.text)),
-                TokenKind::Sign | TokenKind::Terminator => self.any_sign_in_row(token),
+                TokenKind::Sign | TokenKind::Terminator => {
+                    self.sign_of_expression(self.text[token.start]);
+                }
                 TokenKind::Hint | TokenKind::Executed => self.comment(token),
             }
         }
@@ -310,14 +330,6 @@ impl<'a> Writer<'a> {
             }
         }
         false
-    }
-
-    fn any_sign_in_row(&mut self, token: Token) {
-        let sign = self.text[token.start];
-        match sign {
-            b'-' | b'+' if self.is_before_value() && self.is_number_next() => {}
-            byte => self.sign(byte),
-        }
     }
 }
 
@@ -366,6 +378,10 @@ mod tests {
             (
                 "insert into t values (1),(f(2))",
                 "insert into t values(?),(f(?))",
+            ),
+            (
+                "insert into t values (1, a in (1, 2, (3)), b in (4, 5), (select 1 from u where c in (6))), (2, 3, 4, 5)",
+                "insert into t values(?, a in(?, ?,(?)), b in(?+),(select ? from u where c in(?+))), …",
             ),
             ("select /*!50000 'secret', */ a", "select /*! ?, */ a"),
             (

@@ -3,6 +3,9 @@
 //! A list of what is allowed, since a list of what is not would have gaps. It is not the only guard: a replay logs in to an
 //! account without the privileges for files, other accounts and the server's settings, on a server whose paths are confined.
 
+use std::borrow::Cow;
+
+use super::functions::{unknown_call, unquoted};
 use super::lexer::{Lexer, Syntax, TokenKind};
 
 /// What a statement does.
@@ -88,10 +91,10 @@ impl Kind {
 }
 
 /// Why a statement is not replayed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Refused {
-    /// A short noun phrase for a table: `SET GLOBAL`, `file of the server`.
-    pub what: &'static str,
+    /// A short phrase for a table: `SET GLOBAL`, ``calls the function `f`, which is not known to be harmless``.
+    pub what: Cow<'static, str>,
 }
 
 /// What a statement does.
@@ -110,11 +113,16 @@ pub fn replayable(text: &[u8], syntax: Syntax) -> Result<Kind, Refused> {
         return replayable(inner, syntax);
     }
     let kind = kind_of(text, syntax);
-    let mut refusals = readings(syntax).map(|syntax| {
+    let refused = |syntax| {
         let words = Words::of(text, syntax);
-        words.refused(words.kind())
-    });
-    match refusals.find_map(|refused| refused) {
+        if let Some(what) = words.refused(words.kind()) {
+            return Some(Cow::Borrowed(what));
+        }
+        let name = unknown_call(text, syntax)?;
+        let what = format!("calls the function `{name}`, which is not known to be harmless");
+        Some(Cow::Owned(what))
+    };
+    match readings(syntax).find_map(refused) {
         Some(what) => Err(Refused { what }),
         None => Ok(kind),
     }
@@ -151,51 +159,6 @@ fn only_executed(text: &[u8], syntax: Syntax) -> Option<&[u8]> {
 /// Words of a statement that are looked at; one with more is not replayed.
 const WORDS_MAX: usize = 1 << 20;
 
-/// Functions that reach files, programs, other sessions or the server itself.
-const REFUSED_FUNCTIONS: [&str; 40] = [
-    "LOAD_FILE",
-    "SET_CONFIG",
-    "QUERY_TO_XML",
-    "QUERY_TO_XMLSCHEMA",
-    "QUERY_TO_XML_AND_XMLSCHEMA",
-    "CURSOR_TO_XML",
-    "DATABASE_TO_XML",
-    "TABLE_TO_XML",
-    "SYS_EXEC",
-    "SYS_EVAL",
-    "MASTER_POS_WAIT",
-    "SOURCE_POS_WAIT",
-    "WAIT_FOR_EXECUTED_GTID_SET",
-    "PG_READ_FILE",
-    "PG_READ_BINARY_FILE",
-    "PG_STAT_FILE",
-    "PG_FILE_WRITE",
-    "PG_FILE_READ",
-    "PG_FILE_RENAME",
-    "PG_FILE_UNLINK",
-    "PG_FILE_SYNC",
-    "PG_LOGDIR_LS",
-    "PG_CURRENT_LOGFILE",
-    "LO_IMPORT",
-    "LO_EXPORT",
-    "PG_RELOAD_CONF",
-    "PG_ROTATE_LOGFILE",
-    "PG_TERMINATE_BACKEND",
-    "PG_CANCEL_BACKEND",
-    "PG_SWITCH_WAL",
-    "PG_SWITCH_XLOG",
-    "PG_PROMOTE",
-    "PG_START_BACKUP",
-    "PG_STOP_BACKUP",
-    "PG_BACKUP_START",
-    "PG_BACKUP_STOP",
-    "PG_CREATE_PHYSICAL_REPLICATION_SLOT",
-    "PG_CREATE_LOGICAL_REPLICATION_SLOT",
-    "PG_DROP_REPLICATION_SLOT",
-    "DBLINK",
-];
-/// Beginnings of names of functions that are refused.
-const REFUSED_PREFIXES: [&str; 4] = ["DBLINK_", "PG_LOGICAL_", "PG_LS_", "PG_REPLICATION_"];
 /// What an executed comment may hold beside other words: hints that older servers do not know.
 const HARMLESS_COMMENTS: [&str; 4] = [
     "SQL_NO_CACHE",
@@ -246,9 +209,7 @@ impl Words {
                     if name[0] != b'"' && name[0] != b'`' && name.contains(&b'\\') {
                         self.unclear = Some("name with escapes");
                     }
-                    let open = name.iter().position(|byte| matches!(byte, b'"' | b'`'));
-                    let inner = open.and_then(|open| name.get(open + 1..name.len() - 1));
-                    inner.unwrap_or_default()
+                    unquoted(name)
                 }
                 // Whether a server executes it depends on its product and version.
                 (TokenKind::Executed, comment) => {
@@ -358,17 +319,6 @@ impl Words {
         if self.unclear.is_some() {
             return self.unclear;
         }
-        let functions = self.words.iter().filter(|word| word.is_called);
-        let reaches_out = |word: &Word| {
-            let name = word.text.as_str();
-            REFUSED_FUNCTIONS.contains(&name)
-                || REFUSED_PREFIXES
-                    .iter()
-                    .any(|prefix| name.starts_with(prefix))
-        };
-        if functions.into_iter().any(reaches_out) {
-            return Some("function that reaches files, programs or the server");
-        }
         let is_into_file = |pair: &[Word]| {
             pair[0].text == "INTO" && matches!(pair[1].text.as_str(), "OUTFILE" | "DUMPFILE")
         };
@@ -377,7 +327,8 @@ impl Words {
         }
         match kind {
             Kind::Write if self.changes_system() => Some("change of the server's own tables"),
-            Kind::Call if self.at(1) == "SYS" => Some("procedure of the server"),
+            // What it does is not in the log.
+            Kind::Call => Some("calls a procedure"),
             Kind::Read if self.syntax.is_postgresql && self.selects_into() => Some("SELECT INTO"),
             Kind::Begin
                 if self.syntax.is_mysql
@@ -392,8 +343,7 @@ impl Words {
             | Kind::Commit
             | Kind::Rollback
             | Kind::Savepoint
-            | Kind::Use
-            | Kind::Call => None,
+            | Kind::Use => None,
             Kind::Set => self.refused_set(),
             Kind::Show => self.refused_show(),
             Kind::Lock => match self.at(1) {
@@ -628,6 +578,11 @@ mod tests {
             "SELECT \"load_file\"('/x')",
             "CALL sys.execute_prepared_stmt('DROP DATABASE shop')",
             "UPDATE mysql.user SET x = 1",
+            "CALL p(1)",
+            "SELECT shop_total(5)",
+            "SELECT shop.total(5)",
+            "SELECT sys_exec('x')",
+            "SELECT BENCHMARK(1000000, MD5('a'))",
             "nonsense",
         ] {
             assert!(replayable(sql.as_bytes(), Syntax::MYSQL).is_err(), "{sql}");
@@ -647,6 +602,10 @@ mod tests {
             "PREPARE p AS DROP TABLE t",
             "SELECT dblink_exec('x')",
             "SELECT lo_import('/etc/passwd')",
+            "SELECT pg_ls_dir('/')",
+            "SELECT DISTINCT ON (a) pg_read_file(a) FROM t",
+            "SELECT shop_total(5)",
+            "SELECT public.lower('x')",
             "SELECT 1 --\r, pg_read_file('/etc/passwd')",
             r#"SELECT U&"\0070g_read_file"('x')"#,
             "SET LOCAL ROLE x",
@@ -678,7 +637,6 @@ mod tests {
             "USE shop",
             "SHOW FULL COLUMNS FROM t",
             "LOCK TABLES t WRITE",
-            "CALL p(1)",
             "CREATE TEMPORARY TABLE x (a INT)",
             "DROP TEMPORARY TABLE x",
             "/*!40101 SET NAMES utf8 */",

@@ -5,6 +5,7 @@
 //! missing in a capture.
 
 pub mod class;
+mod functions;
 pub mod kind;
 pub mod lexer;
 

@@ -1,11 +1,13 @@
 //! Classes of statements during an import, and what follows from a statement's text.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use dbduel_sql::{Class, ClassId, Kind, Lexer, Syntax, TokenKind, kind_of, replayable, statements};
 
 use crate::effect::{Effect, kind_of_several};
 use crate::store::manifest::{ClassRow, Refusal, escaped};
+use crate::store::texts::hash;
 use crate::store::write::Analysis;
 
 /// Classes of a capture; the statements of further ones are of one class together.
@@ -29,15 +31,51 @@ const ROUTINES: [&str; 6] = [
     "PACKAGE",
     "ATOMIC",
 ];
+/// The reason for statements with another one beyond [`REFUSALS_MAX`].
+const FURTHER_REFUSALS: &str = "further reasons";
 /// Text of the class for statements beyond [`CLASSES_MAX`].
 const FURTHER_CLASSES: &str = "(statements of further classes)";
 
+/// Places for recent classes; a power of two.
+const RECENT: usize = 1 << 10;
+/// Longer texts of classes are not compared with recent ones, bytes.
+const RECENT_TEXT_MAX: usize = 4 << 10;
+
+/// Recent classes by their texts: identities are slow hashes, and most statements are of few classes. A table without chains, as that
+/// of recent texts.
+#[derive(Debug)]
+struct RecentClasses(Vec<(Vec<u8>, u32)>);
+
+impl RecentClasses {
+    fn new() -> Self {
+        RecentClasses(vec![(Vec::new(), 0); RECENT])
+    }
+
+    fn slot(text: &[u8]) -> usize {
+        hash(text) as usize % RECENT
+    }
+
+    fn find(&self, text: &[u8]) -> Option<u32> {
+        let (known, place) = &self.0[Self::slot(text)];
+        (known == text && !text.is_empty()).then_some(*place)
+    }
+
+    fn keep(&mut self, text: &[u8], place: u32) {
+        if text.len() <= RECENT_TEXT_MAX {
+            let (known, known_place) = &mut self.0[Self::slot(text)];
+            known.clear();
+            known.extend_from_slice(text);
+            *known_place = place;
+        }
+    }
+}
+
 /// What a text says about its statement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Judged {
     kind: Kind,
     effect: Effect,
-    refused: Option<&'static str>,
+    refused: Option<Cow<'static, str>>,
     /// True where statements of the class may differ in it, because it is in a value.
     depends_on_values: bool,
 }
@@ -74,10 +112,11 @@ pub(super) struct Counted {
 pub(super) struct Classes {
     syntax: Syntax,
     buffer: Vec<u8>,
+    recent: RecentClasses,
     places: HashMap<ClassId, u32>,
     rows: Vec<ClassStats>,
     text_bytes: usize,
-    refusals: Vec<(&'static str, u64)>,
+    refusals: Vec<(Cow<'static, str>, u64)>,
     further: Option<u32>,
 }
 
@@ -86,6 +125,7 @@ impl Classes {
         Classes {
             syntax,
             buffer: Vec::new(),
+            recent: RecentClasses::new(),
             places: HashMap::new(),
             rows: Vec::new(),
             text_bytes: 0,
@@ -101,23 +141,23 @@ impl Classes {
 
     /// What follows from a statement's text; a new class is added.
     pub(super) fn analyse(&mut self, text: &[u8]) -> Analysis {
-        let id = Class::id_into(&mut self.buffer, text, self.syntax);
+        Class::text_into(&mut self.buffer, text, self.syntax);
+        if let Some(place) = self.recent.find(&self.buffer) {
+            return self.of_class(place, text);
+        }
+        let id = ClassId::of(&self.buffer);
         let known = self.places.get(&id).copied().or_else(|| {
             let is_full = self.rows.len() >= CLASSES_MAX;
             self.further.filter(|_| is_full)
         });
         if let Some(place) = known {
-            let row = &self.rows[place as usize];
-            if !row.depends_on_values {
-                return row.analysis;
-            }
-            let judged = judge(text, self.syntax);
-            return self.analysis(place, &judged);
+            self.recent.keep(&self.buffer, place);
+            return self.of_class(place, text);
         }
         let judged = judge(text, self.syntax);
         if self.rows.len() < CLASSES_MAX {
             let text = self.class_text();
-            let place = self.add(id, text, &judged);
+            let place = self.add(id, text, judged);
             self.places.insert(id, place);
             self.rows[place as usize].analysis
         } else {
@@ -125,9 +165,18 @@ impl Classes {
                 depends_on_values: true,
                 ..judged
             };
-            let place = self.add(ClassId(0), FURTHER_CLASSES.to_owned(), &all);
+            let place = self.add(ClassId(0), FURTHER_CLASSES.to_owned(), all);
             self.further = Some(place);
-            self.analysis(place, &judged)
+            self.rows[place as usize].analysis
+        }
+    }
+
+    /// What follows from the text of a statement of a known class.
+    fn of_class(&mut self, place: u32, text: &[u8]) -> Analysis {
+        let row = &self.rows[place as usize];
+        match row.depends_on_values {
+            true => self.analysis(place, judge(text, self.syntax)),
+            false => row.analysis,
         }
     }
 
@@ -150,7 +199,7 @@ impl Classes {
             refused: None,
             depends_on_values: false,
         };
-        let place = self.add(id, text.to_owned(), &judged);
+        let place = self.add(id, text.to_owned(), judged);
         self.places.insert(id, place);
         self.rows[place as usize].analysis
     }
@@ -173,15 +222,16 @@ impl Classes {
         text
     }
 
-    fn add(&mut self, id: ClassId, text: String, judged: &Judged) -> u32 {
+    fn add(&mut self, id: ClassId, text: String, judged: Judged) -> u32 {
         let place = self.rows.len() as u32;
+        let (kind, depends_on_values) = (judged.kind, judged.depends_on_values);
         let analysis = self.analysis(place, judged);
         self.rows.push(ClassStats {
             id,
             text,
-            kind: judged.kind,
+            kind,
             analysis,
-            depends_on_values: judged.depends_on_values,
+            depends_on_values,
             statements: 0,
             with_duration: 0,
             duration_ns: 0,
@@ -194,7 +244,7 @@ impl Classes {
         place
     }
 
-    fn analysis(&mut self, class: u32, judged: &Judged) -> Analysis {
+    fn analysis(&mut self, class: u32, judged: Judged) -> Analysis {
         Analysis {
             class,
             kind: judged.kind as u8,
@@ -203,11 +253,13 @@ impl Classes {
         }
     }
 
-    fn refusal(&mut self, why: &'static str) -> u8 {
+    fn refusal(&mut self, why: Cow<'static, str>) -> u8 {
         let known = self.refusals.iter().position(|(known, _)| *known == why);
         let place = known.unwrap_or_else(|| {
-            if self.refusals.len() < REFUSALS_MAX {
-                self.refusals.push((why, 0));
+            match self.refusals.len() + 1 {
+                next if next < REFUSALS_MAX => self.refusals.push((why, 0)),
+                REFUSALS_MAX => self.refusals.push((FURTHER_REFUSALS.into(), 0)),
+                _ => {}
             }
             self.refusals.len() - 1
         });
@@ -242,7 +294,7 @@ impl Classes {
         let why = |place: u8| {
             let place = place.checked_sub(1)?;
             let (what, _) = self.refusals.get(usize::from(place))?;
-            Some((*what).to_owned())
+            Some(what.clone().into_owned())
         };
         let rows = self.rows.iter().map(|row| ClassRow {
             id: row.id.to_string(),
@@ -257,11 +309,12 @@ impl Classes {
             first_statement: row.first_statement,
             first_line: row.first_line,
         });
-        let refusals = self.refusals.iter().map(|(what, statements)| Refusal {
-            what: (*what).to_owned(),
-            statements: *statements,
+        let rows = rows.collect();
+        let refusals = self.refusals.into_iter().map(|(what, statements)| Refusal {
+            what: what.into_owned(),
+            statements,
         });
-        (rows.collect(), refusals.collect())
+        (rows, refusals.collect())
     }
 }
 
@@ -371,6 +424,31 @@ mod tests {
         assert_eq!(refusals.len(), 1);
         assert_eq!(refusals[0].statements, 2);
         assert_eq!(rows[1].refused_why.as_ref(), Some(&refusals[0].what));
+    }
+
+    #[test]
+    fn reasons_beyond_the_limit_are_one() {
+        let mut classes = Classes::new(Syntax::MYSQL);
+        for function in 0..300 {
+            let analysis = classes.analyse(format!("SELECT f{function}()").as_bytes());
+            classes.count(&Counted {
+                analysis,
+                duration_ns: None,
+                is_failed: false,
+                statement: 0,
+                line: 1,
+            });
+        }
+        let (rows, refusals) = classes.finish();
+        assert_eq!(refusals.len(), REFUSALS_MAX);
+        let last = refusals.last().unwrap();
+        assert_eq!(
+            (last.what.as_str(), last.statements),
+            (FURTHER_REFUSALS, 47)
+        );
+        let first = "calls the function `f0`, which is not known to be harmless";
+        assert_eq!(rows[0].refused_why.as_deref(), Some(first));
+        assert_eq!(rows[299].refused_why.as_deref(), Some(FURTHER_REFUSALS));
     }
 
     #[test]

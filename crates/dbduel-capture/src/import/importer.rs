@@ -10,7 +10,7 @@ use super::classes::{Classes, Counted};
 use super::names::Names;
 use crate::effect::{Effect, used_schema};
 use crate::entry::{Entry, Lack, Outcome, Protocol, Request, Sink, Statement, UnixNs};
-use crate::store::manifest::{LISTED_MAX, LackName, Manifest, Unreadable, UnreadablePart};
+use crate::store::manifest::{LISTED_MAX, Manifest, Unreadable, UnreadablePart};
 use crate::store::read::SentAs;
 use crate::store::write::{CaptureWriter, Row};
 
@@ -24,7 +24,7 @@ pub(super) struct Importer {
     users: Names,
     /// Default database of sessions whose log does not say it.
     given_schema: Option<u32>,
-    lacks: BTreeSet<LackName>,
+    lacks: BTreeSet<Lack>,
     unreadable: Unreadable,
     latest: Option<UnixNs>,
     step_ns: u32,
@@ -269,6 +269,6 @@ impl Sink for Importer {
     }
 
     fn lacks(&mut self, lack: Lack) {
-        self.lacks.insert(lack.into());
+        self.lacks.insert(lack);
     }
 }

@@ -37,6 +37,17 @@ pub struct ImportOptions {
     pub schema: Option<Vec<u8>>,
     /// Product, where the log does not say it.
     pub product: Option<LogProduct>,
+    /// Where the log comes from, if the files are none of the user's.
+    pub source: Option<LogSource>,
+}
+
+/// A running server whose log table was written to a file for the import.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogSource {
+    /// Stands for the file in the capture.
+    pub name: String,
+    /// Version of the server.
+    pub version: String,
 }
 
 /// How far an import is.
@@ -123,14 +134,13 @@ pub fn import(
     let log_options = LogOptions {
         timezone_offset_s: options.timezone_offset_s,
         line_prefix: options.prefix.clone(),
-        first_session: 0,
         product: Some(recognised.product).filter(|_| !recognised.is_product_assumed),
     };
     let mut buffered = BufReader::with_capacity(BUFFER, &mut input);
     let read = recognised
         .format
         .read(&mut buffered, &log_options, &mut importer);
-    let pieces = log_files(input.pieces());
+    let pieces = log_files(input.pieces(), options.source.as_ref());
     let mut manifest = manifest_of(options, &recognised, pieces);
     manifest.log.bytes = input.bytes_read();
     manifest.log.lines = input.lines_read();
@@ -150,9 +160,12 @@ pub fn import(
     importer.finish(manifest, &mut check)
 }
 
-fn log_files(pieces: &[Piece]) -> Vec<LogFile> {
+fn log_files(pieces: &[Piece], source: Option<&LogSource>) -> Vec<LogFile> {
     let files = pieces.iter().map(|piece| LogFile {
-        path: piece.path.to_string_lossy().into_owned(),
+        path: match source {
+            Some(source) => source.name.clone(),
+            None => piece.path.to_string_lossy().into_owned(),
+        },
         first_line: piece.first_line,
     });
     files.collect()
@@ -167,7 +180,10 @@ fn manifest_of(options: &ImportOptions, recognised: &Recognised, files: Vec<LogF
         log: LogDescription {
             product: recognised.product,
             is_product_assumed: recognised.is_product_assumed,
-            version: recognised.version.clone(),
+            version: match &options.source {
+                Some(source) => Some(source.version.clone()),
+                None => recognised.version.clone(),
+            },
             format: recognised.format,
             files,
             bytes: 0,

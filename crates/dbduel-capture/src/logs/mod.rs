@@ -1,7 +1,7 @@
 //! Logs of servers: their formats, how a format is recognised, how files are opened.
 
-mod mysql;
 pub mod mysql_general;
+mod mysql_header;
 mod mysql_sessions;
 pub mod mysql_slow;
 mod mysql_slow_head;
@@ -11,6 +11,9 @@ pub mod postgresql_csv;
 pub mod postgresql_json;
 pub mod postgresql_stderr;
 pub mod recognise;
+#[cfg(test)]
+mod testing;
+mod text;
 
 use std::io::{self, BufRead};
 
@@ -58,8 +61,6 @@ pub struct LogOptions {
     pub timezone_offset_s: Option<i32>,
     /// PostgreSQL's `log_line_prefix`; `None` where the user did not give it.
     pub line_prefix: Option<Vec<u8>>,
-    /// Number of the first session of this log.
-    pub first_session: u32,
     /// Product, as the user or the beginning of the log says; `None` where neither does. A header in the log is more exact.
     pub product: Option<LogProduct>,
 }

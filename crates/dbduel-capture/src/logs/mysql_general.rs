@@ -6,11 +6,12 @@
 
 use std::io::BufRead;
 
-use super::mysql::{
-    CUT_OFF, HeaderFinder, Lacks, LineRead, Lines, LogServer, LogTime, TOO_LONG, is_full,
-    long_time, number, offset_s, short_time,
-};
+use super::mysql_header::{HeaderFinder, LogServer};
 use super::mysql_sessions::{Command, LoggedCommand, Sessions};
+use super::text::{
+    CUT_OFF, Lacks, LineRead, Lines, LogTime, TOO_LONG, is_full, long_time, number, offset_s,
+    short_time,
+};
 use super::{LogOptions, LogProduct, ReadError};
 use crate::entry::{Lack, Sink};
 
@@ -28,14 +29,12 @@ pub fn read(
 ) -> Result<(), ReadError> {
     let mut reader = Reader {
         sink,
-        sessions: Sessions::new(options),
+        sessions: Sessions::default(),
         lacks: Lacks::default(),
         product: options.product,
         offset_s: offset_s(options),
         time: None,
         form: None,
-        highest_id: 0,
-        is_after_header: false,
     };
     reader.read(&mut Lines::new(input))
 }
@@ -50,10 +49,6 @@ struct Reader<'s> {
     time: Option<LogTime>,
     /// Form of the times since the last header.
     form: Option<TimeForm>,
-    /// Highest id so far.
-    highest_id: u64,
-    /// Whether no connection was opened since the last header.
-    is_after_header: bool,
 }
 
 /// How a server writes times.
@@ -136,7 +131,7 @@ impl Reader<'_> {
                 }
                 strays = (lines.number() + 1, 0);
                 is_fit = true;
-                self.open_header(server);
+                self.open_header(server)?;
                 continue;
             }
             match &mut entry {
@@ -186,11 +181,11 @@ impl Reader<'_> {
         }
     }
 
-    /// A server opened the log here: after its start, or for FLUSH LOGS, after which open sessions stay.
-    fn open_header(&mut self, server: LogServer) {
+    /// A server opened the log here.
+    fn open_header(&mut self, server: LogServer) -> Result<(), ReadError> {
         self.product = Some(server.product);
         self.form = None;
-        self.is_after_header = true;
+        self.sessions.log_opened(server, &mut *self.sink)
     }
 
     /// Takes an entry that is complete; the next one begins at line `next`.
@@ -206,10 +201,6 @@ impl Reader<'_> {
             return Ok(());
         };
         self.note_lacks(head.time);
-        if command == Command::Connect {
-            self.note_connect(head.id)?;
-        }
-        self.highest_id = self.highest_id.max(head.id);
         let logged = LoggedCommand {
             id: head.id,
             at: head.time.map(|time| time.at),
@@ -221,17 +212,6 @@ impl Reader<'_> {
         };
         self.sessions
             .command(&logged, &mut self.lacks, &mut *self.sink)
-    }
-
-    /// After a start all ids begin again; after FLUSH LOGS an id that is open cannot connect, and new ids are higher than all before.
-    fn note_connect(&mut self, id: u64) -> Result<(), ReadError> {
-        let is_start = std::mem::take(&mut self.is_after_header)
-            && (self.sessions.is_open(id) || id < self.highest_id / 2);
-        if is_start {
-            self.highest_id = 0;
-            self.sessions.end_all(&mut *self.sink)?;
-        }
-        Ok(())
     }
 
     fn note_lacks(&mut self, time: Option<LogTime>) {
@@ -292,9 +272,9 @@ fn entry_head(
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
-    use super::super::mysql::testing::{Notes, options};
+    use super::super::testing::{
+        MYSQL_TEXTS, Notes, assert_buffer_changes_nothing, assert_is_unfit,
+    };
     use super::*;
 
     const MYSQL_5_6: &[u8] = include_bytes!("../../tests/data/general-mysql-5.6.log");
@@ -307,10 +287,7 @@ mod tests {
         include_bytes!("../../tests/data/general-forged-mariadb-10.11.log");
 
     fn notes_of(log: &[u8]) -> Notes {
-        let mut notes = Notes::default();
-        let mut input = log;
-        read(&mut input, &options(), &mut notes).unwrap();
-        notes
+        Notes::of(read, log, &LogOptions::default())
     }
 
     #[test]
@@ -332,15 +309,12 @@ mod tests {
     #[test]
     fn statements_are_as_the_client_sent_them() {
         for log in [MYSQL_5_6, MYSQL_8_0, MYSQL_9_7, MARIADB_10_11, MARIADB_11_8] {
-            let texts = notes_of(log).texts;
-            for expected in [
-                &b"/* leading comment */ SELECT *\n\tFROM item\n WHERE name = 'two\nlines'   -- trailing"[..],
-                b"SELECT LAST_INSERT_ID(), 'tab\there', 'it''s', 'back\\\\slash', '\xc3\xbcn\xc3\xaf', x'00ff0a'",
+            let notes = notes_of(log);
+            notes.assert_has(&MYSQL_TEXTS);
+            notes.assert_has(&[
                 b"INSERT INTO item (name, blobby) VALUES ('bin', '\\0\x01\xff\\n\\r\\'\\\\')",
                 b"INSERT INTO item (name, blobby) VALUES ('raw', _binary'\xff\xfe\x01raw')",
-            ] {
-                assert!(texts.iter().any(|text| text == expected), "{}", expected.escape_ascii());
-            }
+            ]);
         }
     }
 
@@ -501,35 +475,11 @@ mod tests {
 
     #[test]
     fn what_is_no_general_log_is_refused() {
-        let mut input = &b"one\ntwo\n"[..];
-        let read = read(&mut input, &options(), &mut Notes::default());
-        assert!(matches!(read, Err(ReadError::Unfit { line: 1, .. })));
+        assert_is_unfit(read, b"one\ntwo\n", &LogOptions::default());
     }
 
     #[test]
     fn a_small_buffer_changes_nothing() {
-        let mut notes = Notes::default();
-        let mut input = std::io::BufReader::with_capacity(7, MYSQL_9_7);
-        read(&mut input, &options(), &mut notes).unwrap();
-        let whole = notes_of(MYSQL_9_7);
-        assert_eq!((notes.entries, notes.texts), (whole.entries, whole.texts));
-    }
-
-    proptest! {
-        #[test]
-        fn damage_does_no_harm(
-            which in 0..3usize,
-            places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..40),
-            cut in any::<prop::sample::Index>(),
-        ) {
-            let mut log = [MYSQL_5_6, MYSQL_9_7, FORGED_MARIADB][which].to_vec();
-            for (place, byte) in places {
-                let at = place.index(log.len());
-                log[at] = byte;
-            }
-            log.truncate(cut.index(log.len()));
-            let mut input = &log[..];
-            let _ = read(&mut input, &options(), &mut Notes::default());
-        }
+        assert_buffer_changes_nothing(read, MYSQL_9_7, &LogOptions::default());
     }
 }

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::mysql::{Lacks, find};
-use super::{LogOptions, ReadError};
+use super::ReadError;
+use super::mysql_header::LogServer;
+use super::text::{Lacks, find};
 use crate::entry::{
     Entry, Lack, Outcome, Protocol, Request, SessionNumber, Sink, Statement, UnixNs,
 };
@@ -12,6 +13,9 @@ use crate::entry::{
 /// Sessions that are followed at a time. Above it the half that was silent longest counts as ended: not every end is logged.
 /// The servers' own limit is 100,000.
 const OPEN_MAX: usize = 1 << 17;
+
+/// Entries since its last one after which a session counts as silent.
+pub(super) const RECENT_ENTRIES: u64 = 10_000;
 
 /// Longest user or database name that is believed, bytes. The servers' limit is 128 characters.
 const NAME_BYTES_MAX: usize = 512;
@@ -107,25 +111,58 @@ struct Login {
 }
 
 /// The sessions of a log.
+#[derive(Default)]
 pub(super) struct Sessions {
     /// By id. A log may have ids that collide in a hash without a secret.
     open: HashMap<u64, Session>,
     next: u32,
     entries: u64,
+    /// Version of the server that opened the log last.
+    version: Option<(u32, u32, u32)>,
+    /// Whether the log was opened again and no entry has shown yet whether the server was started again.
+    is_log_opened: bool,
+    /// Highest id since the server's start.
+    highest_id: u64,
 }
 
 impl Sessions {
-    pub(super) fn new(options: &LogOptions) -> Self {
-        Self {
-            open: HashMap::default(),
-            next: options.first_session,
-            entries: 0,
+    /// A server opened the log: after its start, when ids begin again, or for FLUSH LOGS, after which sessions stay open. The header
+    /// that it writes is the same in both cases; another version in it shows a start, otherwise the next entries do.
+    pub(super) fn log_opened(
+        &mut self,
+        server: LogServer,
+        sink: &mut dyn Sink,
+    ) -> Result<(), ReadError> {
+        let before = self.version.replace(server.version);
+        self.is_log_opened = true;
+        match before.is_some_and(|before| before != server.version) {
+            true => self.end_all(sink),
+            false => Ok(()),
         }
     }
 
-    /// Whether a session has this id now.
-    pub(super) fn is_open(&self, id: u64) -> bool {
-        self.open.contains_key(&id)
+    /// Ends all sessions if this entry of a general log, which has logins, shows that the server was started again: after FLUSH LOGS
+    /// an id that is open cannot connect, and new ids are higher than all before.
+    fn note_login(&mut self, id: u64, sink: &mut dyn Sink) -> Result<(), ReadError> {
+        let is_open = self.open.contains_key(&id);
+        match std::mem::take(&mut self.is_log_opened) && (is_open || id < self.highest_id / 2) {
+            true => self.end_all(sink),
+            false => Ok(()),
+        }
+    }
+
+    /// Ends all sessions if this entry of a slow log, which has no logins, shows that the server was started again: after FLUSH LOGS
+    /// its id is a new one, higher than all before, or that of a session that is open. MariaDB does not log ends, so that the session
+    /// must not have been silent for long.
+    fn note_statement(&mut self, id: u64, sink: &mut dyn Sink) -> Result<(), ReadError> {
+        if !std::mem::take(&mut self.is_log_opened) || id > self.highest_id {
+            return Ok(());
+        }
+        let is_recent = |session: &Session| self.entries - session.last_used <= RECENT_ENTRIES;
+        match self.open.get(&id).is_some_and(is_recent) {
+            true => Ok(()),
+            false => self.end_all(sink),
+        }
     }
 
     /// An entry of a general log.
@@ -135,6 +172,10 @@ impl Sessions {
         lacks: &mut Lacks,
         sink: &mut dyn Sink,
     ) -> Result<(), ReadError> {
+        if logged.command == Command::Connect {
+            self.note_login(logged.id, sink)?;
+        }
+        self.highest_id = self.highest_id.max(logged.id);
         let text = logged.argument;
         match logged.command {
             Command::Connect => self.connect(logged, sink),
@@ -243,6 +284,8 @@ impl Sessions {
         lacks: &mut Lacks,
         sink: &mut dyn Sink,
     ) -> Result<(), ReadError> {
+        self.note_statement(logged.id, sink)?;
+        self.highest_id = self.highest_id.max(logged.id);
         let (protocol, text) = match logged.command {
             None => (Protocol::Text, logged.text),
             Some(Command::Quit) => {
@@ -354,7 +397,8 @@ impl Sessions {
     }
 
     /// Ends all sessions: the server has started again.
-    pub(super) fn end_all(&mut self, sink: &mut dyn Sink) -> Result<(), ReadError> {
+    fn end_all(&mut self, sink: &mut dyn Sink) -> Result<(), ReadError> {
+        self.highest_id = 0;
         self.end_until(u64::MAX, sink)
     }
 
@@ -470,7 +514,7 @@ fn is_empty(text: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::mysql::testing::{Notes, options};
+    use super::super::testing::Notes;
     use super::*;
 
     fn logged(id: u64, command: Command, argument: &'static str) -> LoggedCommand<'static> {
@@ -487,7 +531,7 @@ mod tests {
 
     fn entries_of(commands: &[(u64, Command, &'static str)]) -> Notes {
         let mut notes = Notes::default();
-        let mut sessions = Sessions::new(&options());
+        let mut sessions = Sessions::default();
         let mut lacks = Lacks::default();
         for (id, command, argument) in commands {
             let logged = logged(*id, *command, argument);
@@ -621,14 +665,14 @@ mod tests {
     #[test]
     fn sessions_without_an_end_are_forgotten() {
         let mut notes = Notes::default();
-        let mut sessions = Sessions::new(&options());
+        let mut sessions = Sessions::default();
         let mut lacks = Lacks::default();
         for id in 0..OPEN_MAX as u64 + 10 {
             let logged = logged(id, Command::Query, "SELECT 1");
             sessions.command(&logged, &mut lacks, &mut notes).unwrap();
         }
         assert!(sessions.open.len() < OPEN_MAX);
-        assert!(sessions.is_open(OPEN_MAX as u64) && !sessions.is_open(0));
+        assert!(sessions.open.contains_key(&(OPEN_MAX as u64)) && !sessions.open.contains_key(&0));
         assert!(notes.entries.contains(&"1 ended".to_owned()));
     }
 }

@@ -6,11 +6,10 @@
 
 use std::io::BufRead;
 
-use super::mysql::{
-    CUT_OFF, HeaderFinder, Lacks, LineRead, Lines, LogServer, LogTime, TOO_LONG, is_full, offset_s,
-};
+use super::mysql_header::{HeaderFinder, LogServer};
 use super::mysql_sessions::{Command, LoggedStatement, Sessions};
 use super::mysql_slow_head::{Head, HeadLine, SchemaName};
+use super::text::{CUT_OFF, Lacks, LineRead, Lines, LogTime, TOO_LONG, is_full, offset_s};
 use super::{LogOptions, LogProduct, ReadError};
 use crate::entry::{Lack, Outcome, Sink};
 
@@ -34,7 +33,7 @@ pub fn read(
 ) -> Result<(), ReadError> {
     let mut reader = Reader {
         sink,
-        sessions: Sessions::new(options),
+        sessions: Sessions::default(),
         lacks: Lacks::default(),
         product: options.product,
         version: None,
@@ -199,14 +198,13 @@ impl Reader<'_> {
         }
     }
 
-    /// A server opened the log here. Ids may begin again, and this log does not say whether they do: it has no logins. A session
-    /// that stayed open over FLUSH LOGS becomes two.
+    /// A server opened the log here.
     fn open_header(&mut self, server: LogServer) -> Result<(), ReadError> {
         self.product = Some(server.product);
         self.version = Some(server.version);
         self.schema.is_known = false;
         self.time = None;
-        self.sessions.end_all(self.sink)
+        self.sessions.log_opened(server, self.sink)
     }
 
     /// Keeps what a head says about the entries after it.
@@ -410,9 +408,10 @@ fn next_candidate(
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
-    use super::super::mysql::testing::{Notes, options};
+    use super::super::mysql_sessions::RECENT_ENTRIES;
+    use super::super::testing::{
+        MYSQL_TEXTS, Notes, assert_buffer_changes_nothing, assert_is_unfit,
+    };
     use super::*;
 
     const MYSQL_5_6: &[u8] = include_bytes!("../../tests/data/slow-mysql-5.6.log");
@@ -425,10 +424,7 @@ mod tests {
     const SECOND_NS: i64 = 1_000_000_000;
 
     fn notes_of(log: &[u8]) -> Notes {
-        let mut notes = Notes::default();
-        let mut input = log;
-        read(&mut input, &options(), &mut notes).unwrap();
-        notes
+        Notes::of(read, log, &LogOptions::default())
     }
 
     fn count(log: &[u8], what: &[u8]) -> usize {
@@ -455,14 +451,11 @@ mod tests {
     #[test]
     fn statements_are_as_the_client_sent_them() {
         for log in [MYSQL_5_6, MYSQL_8_0, MYSQL_9_7, MARIADB_10_11, MARIADB_11_8] {
-            let texts = notes_of(log).texts;
-            for expected in [
-                &b"/* leading comment */ SELECT *\n\tFROM item\n WHERE name = 'two\nlines'   -- trailing"[..],
-                b"SELECT LAST_INSERT_ID(), 'tab\there', 'it''s', 'back\\\\slash', '\xc3\xbcn\xc3\xaf', x'00ff0a'",
+            let notes = notes_of(log);
+            notes.assert_has(&MYSQL_TEXTS);
+            notes.assert_has(&[
                 b"INSERT INTO item (name, blobby) VALUES ('bin', '\\0\x01\xff\\n\\r\\'\\\\')",
-            ] {
-                assert!(texts.iter().any(|text| text == expected), "{}", expected.escape_ascii());
-            }
+            ]);
         }
     }
 
@@ -587,13 +580,56 @@ mod tests {
     }
 
     #[test]
-    fn a_header_within_a_log_ends_its_sessions() {
-        let log = [USE, USE].concat();
-        let notes = notes_of(&log);
-        assert_eq!(notes.sessions(), 10);
+    fn sessions_survive_flush_logs_and_end_at_a_start() {
+        let header = |version: &str| {
+            format!(
+                "mysqld, Version: {version} (MySQL). started with:\nTcp port: 0  Unix socket: S\nTime                 Id Command    Argument\n"
+            )
+        };
+        let entry = |id: u32, text: &str| {
+            format!(
+                "# User@Host: a[a] @ b []  Id: {id}\n# Query_time: 0.1\nSET timestamp=1;\n{text};\n"
+            )
+        };
+        let quit = entry(10, "# administrator command: Quit");
+        let log = [
+            &header("8.0.33"),
+            &entry(8, "SELECT 1"),
+            &entry(10, "SELECT 2"),
+            &quit,
+            // FLUSH LOGS: an id that is open, then one that is new.
+            &header("8.0.33"),
+            &entry(8, "SELECT 3"),
+            &header("8.0.33"),
+            &entry(11, "SELECT 4"),
+            // A start: an id that is neither.
+            &header("8.0.33"),
+            &entry(10, "SELECT 5"),
+            // Another version.
+            &header("8.0.34"),
+            &entry(10, "SELECT 6"),
+        ];
+        let notes = notes_of(log.map(String::as_str).concat().as_bytes());
         assert!(notes.unreadable.is_empty(), "{:?}", notes.unreadable);
-        assert_eq!(*notes.of_session(3).last().unwrap(), "ended");
-        // The last entry before it was cut off.
+        assert_eq!(notes.of_session(1)[1..], ["SELECT 1", "SELECT 3", "ended"]);
+        assert_eq!(notes.of_session(2)[1..], ["SELECT 2", "ends"]);
+        assert_eq!(notes.of_session(3)[1..], ["SELECT 4", "ended"]);
+        assert_eq!(notes.of_session(4)[1..], ["SELECT 5", "ended"]);
+        assert_eq!(notes.of_session(5)[1..], ["SELECT 6"]);
+        // MariaDB logs no end: an id is taken for another session where the one that had it has long been silent.
+        let many = entry(20_000, "SELECT 7").repeat(RECENT_ENTRIES as usize + 1);
+        let log = [
+            header("10.11.19-MariaDB"),
+            entry(8, "SELECT 1"),
+            many,
+            header("10.11.19-MariaDB"),
+            entry(8, "SELECT 2"),
+        ];
+        assert_eq!(notes_of(log.concat().as_bytes()).sessions(), 3);
+    }
+
+    #[test]
+    fn an_entry_that_a_header_cuts_off_is_unreadable() {
         let log = [MYSQL_9_7, b"\n", USE].concat();
         let notes = notes_of(&log);
         assert_eq!(notes.unreadable.len(), 1);
@@ -635,35 +671,11 @@ mod tests {
 
     #[test]
     fn what_is_no_slow_log_is_refused() {
-        let mut input = &b"one\n# Time: two\n"[..];
-        let read = read(&mut input, &options(), &mut Notes::default());
-        assert!(matches!(read, Err(ReadError::Unfit { line: 1, .. })));
+        assert_is_unfit(read, b"one\n# Time: two\n", &LogOptions::default());
     }
 
     #[test]
     fn a_small_buffer_changes_nothing() {
-        let mut notes = Notes::default();
-        let mut input = std::io::BufReader::with_capacity(7, MARIADB_10_11);
-        read(&mut input, &options(), &mut notes).unwrap();
-        let whole = notes_of(MARIADB_10_11);
-        assert_eq!((notes.entries, notes.texts), (whole.entries, whole.texts));
-    }
-
-    proptest! {
-        #[test]
-        fn damage_does_no_harm(
-            which in 0..4usize,
-            places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..40),
-            cut in any::<prop::sample::Index>(),
-        ) {
-            let mut log = [MYSQL_5_6, MYSQL_8_0, MARIADB_11_8, USE][which].to_vec();
-            for (place, byte) in places {
-                let at = place.index(log.len());
-                log[at] = byte;
-            }
-            log.truncate(cut.index(log.len()));
-            let mut input = &log[..];
-            let _ = read(&mut input, &options(), &mut Notes::default());
-        }
+        assert_buffer_changes_nothing(read, MARIADB_10_11, &LogOptions::default());
     }
 }

@@ -1,8 +1,7 @@
 //! What stands before a statement in the slow log of MySQL, Percona Server and MariaDB.
 
-use super::mysql::{
-    LogTime, find, login_name, long_time, number, seconds_ns, short_time, without_line_end,
-};
+use super::mysql_header::login_name;
+use super::text::{LogTime, find, long_time, number, seconds_ns, short_time, without_line_end};
 
 /// The lines before a statement. Buffers are used again for the next entry.
 #[derive(Debug, Default)]

@@ -3,11 +3,11 @@
 use std::io::BufRead;
 use std::ops::Range;
 
-use super::mysql::{CUT_OFF, LineRead, Lines, TOO_LONG, number, offset_s, without_line_end};
 use super::postgresql_csv::message::{
     Level, Message, SessionKey, is_client, session_key, sql_state, time,
 };
 use super::postgresql_csv::sessions::Sessions;
+use super::text::{CUT_OFF, LineRead, Lines, TOO_LONG, number, offset_s, without_line_end};
 use super::{LogOptions, ReadError};
 use crate::entry::Sink;
 
@@ -44,7 +44,7 @@ pub fn read(
     options: &LogOptions,
     sink: &mut dyn Sink,
 ) -> Result<(), ReadError> {
-    let mut sessions = Sessions::new(options, sink);
+    let mut sessions = Sessions::new(sink);
     let offset_s = offset_s(options);
     let mut lines = Lines::new(input);
     let mut buffer = Vec::new();
@@ -243,8 +243,8 @@ fn code_unit(text: &[u8], at: usize) -> Option<u32> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::mysql::testing::{Notes, options};
     use super::super::postgresql_csv;
+    use super::super::testing::{Notes, assert_is_unfit};
     use super::*;
 
     const PG_15: &[u8] = include_bytes!("../../tests/data/pg15.json");
@@ -253,19 +253,14 @@ mod tests {
     const CSV_17: &[u8] = include_bytes!("../../tests/data/pg17.csv");
 
     fn notes_of(log: &[u8]) -> Notes {
-        let mut notes = Notes::default();
-        let mut input = log;
-        read(&mut input, &options(), &mut notes).unwrap();
-        notes
+        Notes::of(read, log, &LogOptions::default())
     }
 
     #[test]
     fn it_says_what_the_csvlog_of_the_same_server_says() {
         for (log, csv, statements) in [(PG_15, CSV_15, [7, 10]), (PG_17, CSV_17, [6, 9])] {
             let notes = notes_of(log);
-            let mut expected = Notes::default();
-            let mut input = csv;
-            postgresql_csv::read(&mut input, &options(), &mut expected).unwrap();
+            let expected = Notes::of(postgresql_csv::read, csv, &LogOptions::default());
             assert!(notes.unreadable.is_empty(), "{:?}", notes.unreadable);
             // The samples have the beginning of what the csvlogs have: so many statements of either session.
             for (session, statements) in [1, 2].into_iter().zip(statements) {
@@ -330,28 +325,11 @@ mod tests {
     #[test]
     fn what_is_no_jsonlog_is_refused() {
         for log in [&b""[..], b"{\"a\":1}\n"] {
-            let mut input = log;
-            let read = read(&mut input, &options(), &mut Notes::default());
-            assert!(matches!(read, Err(ReadError::Unfit { line: 1, .. })));
+            assert_is_unfit(read, log, &LogOptions::default());
         }
     }
 
     proptest! {
-        #[test]
-        fn damage_does_no_harm(
-            places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..40),
-            cut in any::<prop::sample::Index>(),
-        ) {
-            let mut log = PG_17.to_vec();
-            for (place, byte) in places {
-                let at = place.index(log.len());
-                log[at] = byte;
-            }
-            log.truncate(cut.index(log.len()));
-            let mut input = &log[..];
-            let _ = read(&mut input, &options(), &mut Notes::default());
-        }
-
         #[test]
         fn any_string_is_read(text in any::<String>()) {
             let json = serde_json::json!({ "message": text }).to_string();

@@ -105,7 +105,7 @@ pub fn recognise(
         version,
         names_zone: match format {
             LogFormat::MysqlGeneral => lines(head).any(has_iso_time),
-            LogFormat::MysqlTable => false,
+            LogFormat::MysqlTable => lines(head).any(has_utc_time),
             // `SET timestamp` counts from 1970 in UTC.
             LogFormat::MysqlSlow => true,
             LogFormat::PostgresqlCsv | LogFormat::PostgresqlJson | LogFormat::PostgresqlStderr => {
@@ -187,6 +187,13 @@ fn starts_with_date(line: &[u8]) -> bool {
 fn has_iso_time(line: &[u8]) -> bool {
     let is_date = line.len() > 20 && line[4] == b'-' && line[10] == b'T';
     is_date && line[..4].iter().all(u8::is_ascii_digit)
+}
+
+/// A row of a log table whose time ends in `Z`, as dbduel writes the rows that it reads from a server.
+fn has_utc_time(line: &[u8]) -> bool {
+    let value = line.strip_prefix(b"\"").unwrap_or_default();
+    let end = memchr::memchr(b'"', value);
+    starts_with_date(value) && end.is_some_and(|end| value[..end].ends_with(b"Z"))
 }
 
 /// `TIME⇥ID COMMAND⇥ARGUMENT`; the time may be missing, with a second tab in its place.

@@ -27,7 +27,7 @@ pub struct Manifest {
     /// Counts.
     pub counts: Counts,
     /// What the log cannot say.
-    pub lacks: Vec<LackName>,
+    pub lacks: Vec<Lack>,
     /// What was not understood.
     pub unreadable: Unreadable,
     /// Why statements are not replayed; the column `refused` has 1 + the place in this list, or 0.
@@ -190,78 +190,6 @@ pub struct ClassRow {
     pub first_statement: u64,
     /// Its line in the log.
     pub first_line: u64,
-}
-
-/// A [`Lack`] by its name in the manifest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LackName {
-    /// See [`Lack::Durations`].
-    Durations,
-    /// See [`Lack::Errors`].
-    Errors,
-    /// See [`Lack::Rows`].
-    Rows,
-    /// See [`Lack::FractionsOfSeconds`].
-    FractionsOfSeconds,
-    /// See [`Lack::SyntaxErrors`].
-    SyntaxErrors,
-    /// See [`Lack::PreparedText`].
-    PreparedText,
-    /// See [`Lack::ParameterTypes`].
-    ParameterTypes,
-    /// See [`Lack::Schemas`].
-    Schemas,
-    /// See [`Lack::SessionEnds`].
-    SessionEnds,
-    /// See [`Lack::Sampled`].
-    Sampled,
-    /// See [`Lack::CutValues`].
-    CutValues,
-}
-
-impl From<Lack> for LackName {
-    fn from(lack: Lack) -> Self {
-        match lack {
-            Lack::Durations => LackName::Durations,
-            Lack::Errors => LackName::Errors,
-            Lack::Rows => LackName::Rows,
-            Lack::FractionsOfSeconds => LackName::FractionsOfSeconds,
-            Lack::SyntaxErrors => LackName::SyntaxErrors,
-            Lack::PreparedText => LackName::PreparedText,
-            Lack::ParameterTypes => LackName::ParameterTypes,
-            Lack::Schemas => LackName::Schemas,
-            Lack::SessionEnds => LackName::SessionEnds,
-            Lack::Sampled => LackName::Sampled,
-            Lack::CutValues => LackName::CutValues,
-        }
-    }
-}
-
-impl LackName {
-    /// What is missing, and what follows from that.
-    #[must_use]
-    pub fn text(self) -> &'static str {
-        match self {
-            LackName::Durations => {
-                "durations of statements: shares are by count, think times are unknown"
-            }
-            LackName::Errors => "errors: a statement that failed looks like one that did not",
-            LackName::Rows => "rows returned and changed",
-            LackName::FractionsOfSeconds => {
-                "times below a second: statements of one second keep the order of the log"
-            }
-            LackName::SyntaxErrors => "statements with syntax errors",
-            LackName::PreparedText => "texts of statements prepared by SQL",
-            LackName::ParameterTypes => "types of the values of prepared statements",
-            LackName::Schemas => "the default database of each session",
-            LackName::SessionEnds => "ends of sessions",
-            LackName::Sampled => {
-                "part of the statements: the log is a sample, so transactions are torn"
-            }
-            LackName::CutValues => "values that the server cut",
-        }
-    }
 }
 
 impl Manifest {

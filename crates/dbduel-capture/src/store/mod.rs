@@ -18,7 +18,7 @@ pub mod manifest;
 mod order;
 pub mod read;
 mod sessions;
-mod texts;
+pub(crate) mod texts;
 pub mod write;
 
 use std::io;

@@ -246,8 +246,12 @@ impl Walk {
     /// Finds the transactions of a session. Returns the length of its prefix of settings.
     fn session(&mut self, facts: &SessionFacts<'_>) -> io::Result<u32> {
         let mut prefix = None;
-        let mut open = self.torn(facts);
-        let mut autocommit = true;
+        let mut autocommit = self.begins_with_autocommit(facts);
+        let mut open = match autocommit {
+            true => self.torn(facts),
+            // Whether its first statement begins a transaction is in the log of before.
+            false => Some((0, TransactionBegin::BeforeLog)),
+        };
         for (place, statement) in facts.statements().enumerate() {
             let transaction = &mut self.transaction_of.bytes()[4 * statement..][..4];
             transaction.copy_from_slice(&NO_PLACE.to_le_bytes());
@@ -343,6 +347,39 @@ impl Walk {
         let first = effects.find(|effect| !matches!(effect, Effect::None | Effect::Runs));
         let is_end = first.is_some_and(Effect::is_end);
         is_end.then_some((0, TransactionBegin::BeforeLog))
+    }
+
+    /// False for a session of MySQL that was open before the log began and shows that its statements did not commit by themselves
+    /// then: a second time it ends a transaction that no `BEGIN` began, or it sets `autocommit=1` after statements of a transaction
+    /// that nothing else ends. Without such a sign statements commit by themselves, which is the servers' default; so a log without
+    /// logins, as the slow log is, keeps the transactions of one statement.
+    fn begins_with_autocommit(&self, facts: &SessionFacts<'_>) -> bool {
+        if facts.is_whole || !self.is_mysql {
+            return true;
+        }
+        let (mut is_begun, mut runs, mut has_ended) = (false, false, false);
+        for statement in facts.statements() {
+            let effect = self.effect(statement);
+            match effect {
+                Effect::None => {}
+                Effect::Runs => runs = true,
+                Effect::AutocommitOff | Effect::Resets => return true,
+                Effect::AutocommitOn => return is_begun || !runs,
+                _ => {
+                    if effect.is_end() && !is_begun && runs && has_ended {
+                        return false;
+                    }
+                    // The first one may end what was begun before the log.
+                    has_ended |= effect.is_end();
+                    runs = false;
+                    is_begun = matches!(
+                        effect,
+                        Effect::Begins | Effect::CommitsAndChains | Effect::RollsBackAndChains
+                    );
+                }
+            }
+        }
+        true
     }
 
     fn effect(&self, statement: usize) -> Effect {

@@ -9,8 +9,8 @@ use rustc_hash::FxHasher;
 
 use super::columns::create;
 
-/// Places of recent texts; a power of two.
-const PLACES: usize = 1 << 16;
+/// Places of recent texts; a power of two. So few stay in a processor's cache.
+const PLACES: usize = 1 << 14;
 /// Bytes of texts that are kept for comparison, twice: those being written and those before them.
 const WINDOW: usize = 8 << 20;
 /// Longer texts are written without a comparison.
@@ -131,7 +131,8 @@ impl<T: Copy> TextWriter<T> {
     }
 }
 
-fn hash(text: &[u8]) -> u64 {
+/// A fast hash, for texts that are compared afterwards.
+pub(crate) fn hash(text: &[u8]) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write(text);
     // Lengths are no part of what the hasher mixes of zeros.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use dbduel_sql::{Lexer, Syntax, TokenKind};
 
-use super::super::mysql::{LogTime, find, long_time, number};
+use super::super::text::{LogTime, find, long_time, number};
 
 /// Identity of a session in a log: second of its start since 1970, and process id. Where a log has the process id alone, the start
 /// is 0 and the id recurs.

@@ -12,7 +12,7 @@ use std::io::BufRead;
 use message::{Level, Message, is_client, session_key, sql_state, time};
 use sessions::Sessions;
 
-use super::mysql::{
+use super::text::{
     CUT_OFF, LineRead, Lines, TOO_LONG, is_full, number, offset_s, without_line_end,
 };
 use super::{LogOptions, ReadError};
@@ -51,7 +51,7 @@ pub fn read(
     sink: &mut dyn Sink,
 ) -> Result<(), ReadError> {
     let mut reader = Reader {
-        sessions: Sessions::new(options, sink),
+        sessions: Sessions::new(sink),
         offset_s: offset_s(options),
         has_records: false,
     };
@@ -272,9 +272,7 @@ fn is_record_begin(line: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
-    use super::super::mysql::testing::{Notes, options};
+    use super::super::testing::{Notes, assert_buffer_changes_nothing, assert_is_unfit};
     use super::*;
     use crate::entry::{Lack, Outcome};
 
@@ -288,10 +286,7 @@ mod tests {
     const PG_18: &[u8] = include_bytes!("../../../tests/data/pg18.csv");
 
     fn notes_of(log: &[u8]) -> Notes {
-        let mut notes = Notes::default();
-        let mut input = log;
-        read(&mut input, &options(), &mut notes).unwrap();
-        notes
+        Notes::of(read, log, &LogOptions::default())
     }
 
     /// A record of a session that began in 1970 with process 7.
@@ -493,35 +488,12 @@ mod tests {
     #[test]
     fn what_is_no_csvlog_is_refused() {
         for log in [&b"one,two\n"[..], b"", b"\"\n"] {
-            let mut input = log;
-            let read = read(&mut input, &options(), &mut Notes::default());
-            assert!(matches!(read, Err(ReadError::Unfit { line: 1, .. })));
+            assert_is_unfit(read, log, &LogOptions::default());
         }
     }
 
     #[test]
     fn a_small_buffer_changes_nothing() {
-        let mut notes = Notes::default();
-        let mut input = std::io::BufReader::with_capacity(7, PG_17);
-        read(&mut input, &options(), &mut notes).unwrap();
-        assert_eq!(notes.entries, notes_of(PG_17).entries);
-    }
-
-    proptest! {
-        #[test]
-        fn damage_does_no_harm(
-            which in 0..2usize,
-            places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..40),
-            cut in any::<prop::sample::Index>(),
-        ) {
-            let mut log = [PG_9_6, PG_17][which].to_vec();
-            for (place, byte) in places {
-                let at = place.index(log.len());
-                log[at] = byte;
-            }
-            log.truncate(cut.index(log.len()));
-            let mut input = &log[..];
-            let _ = read(&mut input, &options(), &mut Notes::default());
-        }
+        assert_buffer_changes_nothing(read, PG_17, &LogOptions::default());
     }
 }

@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::super::mysql::{Lacks, LogTime, find};
-use super::super::{LogOptions, ReadError};
+use super::super::ReadError;
+use super::super::text::{Lacks, LogTime, find};
 use super::message::{Event, Level, Message, SessionKey, Step, Values, event, has_places, values};
 use crate::entry::{Entry, Lack, Outcome, Protocol, SessionNumber, Sink, Statement, UnixNs};
 
@@ -76,7 +76,6 @@ pub(in crate::logs) struct Sessions<'s> {
     lacks: Lacks,
     /// A log may have keys that collide in a hash without a secret.
     open: HashMap<SessionKey, Session>,
-    first: u32,
     next: u32,
     messages: u64,
     waiting_bytes: usize,
@@ -86,13 +85,12 @@ pub(in crate::logs) struct Sessions<'s> {
 }
 
 impl<'s> Sessions<'s> {
-    pub(in crate::logs) fn new(options: &LogOptions, sink: &'s mut dyn Sink) -> Self {
+    pub(in crate::logs) fn new(sink: &'s mut dyn Sink) -> Self {
         Self {
             sink,
             lacks: Lacks::default(),
             open: HashMap::default(),
-            first: options.first_session,
-            next: options.first_session,
+            next: 0,
             messages: 0,
             waiting_bytes: 0,
             complete_from: None,
@@ -136,7 +134,7 @@ impl<'s> Sessions<'s> {
         for key in self.keys_by_line() {
             self.complete(key, None, None)?;
         }
-        if self.next != self.first && !self.has_ends {
+        if self.next > 0 && !self.has_ends {
             self.lacks.report(Lack::SessionEnds, &mut *self.sink);
         }
         Ok(())

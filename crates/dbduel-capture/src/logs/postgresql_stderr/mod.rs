@@ -11,9 +11,9 @@ use std::ops::Range;
 
 use prefix::{Head, Prefix};
 
-use super::mysql::{CUT_OFF, LineRead, Lines, TOO_LONG, is_full, offset_s};
 use super::postgresql_csv::message::{Level, Message, SessionKey, is_client, sql_state};
 use super::postgresql_csv::sessions::Sessions;
+use super::text::{CUT_OFF, LineRead, Lines, LogTime, TOO_LONG, is_full, offset_s};
 use super::{LogOptions, ReadError};
 use crate::entry::Sink;
 
@@ -101,7 +101,7 @@ fn read_with(
     sink: &mut dyn Sink,
 ) -> Result<(), ReadError> {
     let mut reader = Reader {
-        sessions: Sessions::new(options, sink),
+        sessions: Sessions::new(sink),
         group: Group::default(),
         strays: (0, 0),
         has_levels: false,
@@ -181,7 +181,7 @@ impl Section {
 #[derive(Debug, Clone, Copy)]
 struct GroupHead {
     key: SessionKey,
-    time: Option<super::mysql::LogTime>,
+    time: Option<LogTime>,
     is_client: bool,
     place: Option<u64>,
     state: Option<[u8; 5]>,
@@ -362,8 +362,8 @@ fn keep(place: &mut Option<Vec<u8>>, value: Option<&[u8]>) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::mysql::testing::{Notes, options};
     use super::super::postgresql_csv;
+    use super::super::testing::{Notes, assert_buffer_changes_nothing, assert_is_unfit};
     use super::*;
     use crate::entry::{Lack, Outcome};
 
@@ -381,24 +381,19 @@ mod tests {
     fn with_prefix(prefix: &str) -> LogOptions {
         LogOptions {
             line_prefix: Some(prefix.as_bytes().to_vec()),
-            ..options()
+            ..LogOptions::default()
         }
     }
 
     fn notes_of(log: &[u8], prefix: &str) -> Notes {
-        let mut notes = Notes::default();
-        let mut input = log;
-        read(&mut input, &with_prefix(prefix), &mut notes).unwrap();
-        notes
+        Notes::of(read, log, &with_prefix(prefix))
     }
 
     #[test]
     fn it_says_what_the_csvlog_of_the_same_server_says() {
         for (log, csv) in [(PG_15, CSV_15), (PG_17, CSV_17)] {
             let notes = notes_of(log, SAMPLE_PREFIX);
-            let mut expected = Notes::default();
-            let mut input = csv;
-            postgresql_csv::read(&mut input, &options(), &mut expected).unwrap();
+            let expected = Notes::of(postgresql_csv::read, csv, &LogOptions::default());
             assert!(notes.unreadable.is_empty(), "{:?}", notes.unreadable);
             assert_eq!(notes.entries, expected.entries);
             assert_eq!(notes.outcomes, expected.outcomes);
@@ -488,9 +483,7 @@ mod tests {
 \t1
 2026-11-27 23:45:46.041 CET [8] u@d LOG:  duration: 2.5 ms
 ";
-        let mut notes = Notes::default();
-        let mut input = log.as_bytes();
-        read(&mut input, &options(), &mut notes).unwrap();
+        let notes = Notes::of(read, log.as_bytes(), &LogOptions::default());
         assert_eq!(
             notes.of_session(1),
             ["begins u on d open before", "SELECT\\n1"]
@@ -499,9 +492,7 @@ mod tests {
             notes.times,
             [(Some(1_795_819_545_041_000_000), 1_000_000, Some(2_500_000))]
         );
-        let mut input = PG_17;
-        let read = read(&mut input, &options(), &mut Notes::default());
-        assert!(matches!(read, Err(ReadError::Unfit { line: 1, .. })));
+        assert_is_unfit(read, PG_17, &LogOptions::default());
     }
 
     #[test]
@@ -606,43 +597,20 @@ archived
             ("[7] FEHLER:  x\n", "[%p] "),
             ("x\n", "%m "),
         ] {
-            let mut input = log.as_bytes();
-            let read = read(&mut input, &with_prefix(prefix), &mut Notes::default());
-            assert!(matches!(read, Err(ReadError::Unfit { line: 1, .. })));
+            assert_is_unfit(read, log.as_bytes(), &with_prefix(prefix));
         }
     }
 
     #[test]
     fn a_small_buffer_changes_nothing() {
-        let mut notes = Notes::default();
-        let mut input = std::io::BufReader::with_capacity(7, PG_17);
-        read(&mut input, &with_prefix(SAMPLE_PREFIX), &mut notes).unwrap();
-        assert_eq!(notes.entries, notes_of(PG_17, SAMPLE_PREFIX).entries);
+        assert_buffer_changes_nothing(read, PG_17, &with_prefix(SAMPLE_PREFIX));
     }
 
     proptest! {
         #[test]
-        fn damage_does_no_harm(
-            which in 0..2usize,
-            places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..40),
-            cut in any::<prop::sample::Index>(),
-        ) {
-            let (log, prefix) = [(PG_17, SAMPLE_PREFIX), (BOTH, MODE_PREFIX)][which];
-            let mut log = log.to_vec();
-            for (place, byte) in places {
-                let at = place.index(log.len());
-                log[at] = byte;
-            }
-            log.truncate(cut.index(log.len()));
-            let mut input = &log[..];
-            let _ = read(&mut input, &with_prefix(prefix), &mut Notes::default());
-        }
-
-        #[test]
         fn any_prefix_does_no_harm(prefix in "[%a-zA-Z0-9@: \\[\\]-]{0,20}", line in "\\PC{0,80}") {
             let log = format!("{line}\n7 LOG:  {line}\n");
-            let mut input = log.as_bytes();
-            let _ = read(&mut input, &with_prefix(&prefix), &mut Notes::default());
+            let _ = Notes::try_of(read, log.as_bytes(), &with_prefix(&prefix));
         }
     }
 }

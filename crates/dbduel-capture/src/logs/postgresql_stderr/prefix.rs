@@ -1,7 +1,7 @@
 //! PostgreSQL's `log_line_prefix`: reads it, and reads the lines that begin with it.
 
-use super::super::mysql::{LogTime, number};
 use super::super::postgresql_csv::message::{SessionKey, session_key, sql_state, time};
+use super::super::text::{LogTime, number};
 
 /// Longest prefix of a line, bytes.
 const PREFIX_BYTES_MAX: usize = 1024;

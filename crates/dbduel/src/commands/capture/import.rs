@@ -6,25 +6,48 @@ use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use dbduel_capture::import::{ImportOptions, ImportStage, import as import_log};
 use dbduel_capture::logs::LogProduct;
 use dbduel_capture::show::overview;
 use dbduel_capture::store::Capture;
-use dbduel_machine::interrupt;
+use dbduel_machine::interrupt::{self, Interrupted};
 use dbduel_server::{Progress as _, ProgressUnit};
 
-use super::show;
+use super::{from_server, show};
+use crate::commands::connection::{Tls, TlsUse};
 use crate::console::{self, Console};
 use crate::exit::Exit;
+
+/// Longest time for which the log of a server is on, minutes: a week.
+const MINUTES_MAX: f64 = 7.0 * 24.0 * 60.0;
 
 /// Options of `dbduel capture import`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The log: one file, or its pieces from the oldest to the newest, plain or compressed with gzip; - is standard input.
-    #[arg(required = true, value_name = "LOG")]
+    #[arg(
+        required_unless_present = "from",
+        conflicts_with = "from",
+        value_name = "LOG"
+    )]
     pub logs: Vec<PathBuf>,
+    /// Turn on the general log of this running MySQL or MariaDB for --minutes and import it: tcp://user@host:3306 or
+    /// unix:/path/to/socket. Without --yes only says what it would do and what it costs.
+    #[arg(long, value_name = "ADDRESS", requires = "minutes")]
+    pub from: Option<String>,
+    /// How long the log of --from is on.
+    #[arg(long, value_name = "N", value_parser = minutes, requires = "from")]
+    pub minutes: Option<f64>,
+    /// Agree to what --from does.
+    #[arg(long, requires = "from")]
+    pub yes: bool,
+    /// File whose first line is the password for --from [default: $DBDUEL_PASSWORD or $MYSQL_PWD].
+    #[arg(long, value_name = "FILE", requires = "from")]
+    pub password_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub tls: Tls,
     /// Directory of the capture; must not exist.
     #[arg(long, short, value_name = "DIR")]
     pub output: PathBuf,
@@ -46,22 +69,45 @@ pub struct Arguments {
 ///
 /// # Errors
 /// When the log cannot be read or the capture not be written; nothing of the capture remains then.
-pub fn import(arguments: &Arguments) -> Result<Exit> {
+pub fn import(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
+    if let Some(address) = &arguments.from {
+        return from_server::import_from(home, address, arguments);
+    }
+    if arguments.tls.mode != TlsUse::Off {
+        bail!("--tls applies to the connection of --from, and the log comes from files");
+    }
+    from_server::warn_of_leftovers(home);
     interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
+    run(&options(arguments))?;
+    Ok(Exit::Done)
+}
+
+/// What the user says about the log and the capture.
+pub fn options(arguments: &Arguments) -> ImportOptions {
     let bytes = |text: &OsString| text.clone().into_vec();
-    let options = ImportOptions {
+    ImportOptions {
         logs: arguments.logs.clone(),
         target: arguments.output.clone(),
         prefix: arguments.prefix.as_ref().map(bytes),
         timezone_offset_s: arguments.timezone,
         schema: arguments.schema.as_ref().map(bytes),
         product: arguments.product,
-    };
+        source: None,
+    }
+}
+
+/// Imports a log and prints what the capture holds.
+///
+/// # Errors
+/// As [`import`].
+pub fn run(options: &ImportOptions) -> Result<()> {
     let console = Console::new();
     console.stage("reading the log");
     let is_ordering = Cell::new(false);
     let mut observe = |stage: ImportStage| -> io::Result<()> {
-        interrupt::check().map_err(io::Error::other)?;
+        if interrupt::gives_up() {
+            return Err(io::Error::other(Interrupted));
+        }
         match stage {
             ImportStage::Reading { bytes, total } => {
                 console.advance(bytes, total, ProgressUnit::Bytes);
@@ -74,15 +120,24 @@ pub fn import(arguments: &Arguments) -> Result<Exit> {
         }
         Ok(())
     };
-    let imported = import_log(&options, &mut observe);
+    let imported = import_log(options, &mut observe);
     console.finish();
     // What the import failed with is its consequence.
-    interrupt::check()?;
+    if interrupt::gives_up() {
+        return Err(Interrupted.into());
+    }
     imported?;
-    let capture = Capture::open(&arguments.output)?;
-    let text = show::head(&arguments.output, &overview(&capture, 0));
-    console::print(&text)?;
-    Ok(Exit::Done)
+    let capture = Capture::open(&options.target)?;
+    let text = show::head(&options.target, &overview(&capture, 0));
+    Ok(console::print(&text)?)
+}
+
+/// Minutes above zero, at most a week.
+fn minutes(text: &str) -> Result<f64, String> {
+    let minutes = text.parse().ok();
+    minutes
+        .filter(|minutes| *minutes > 0.0 && *minutes <= MINUTES_MAX)
+        .ok_or_else(|| format!("expected minutes above 0, at most {MINUTES_MAX}, found `{text}`"))
 }
 
 /// Seconds east of UTC: `+02:00`, `-0530`, `Z`.
@@ -150,6 +205,14 @@ mod tests {
             "+-1:00",
         ] {
             assert!(offset_s(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn minutes_are_bounded() {
+        assert_eq!(minutes("0.5"), Ok(0.5));
+        for text in ["0", "-1", "nan", "inf", "10081", "x", ""] {
+            assert!(minutes(text).is_err(), "{text}");
         }
     }
 

@@ -1,10 +1,10 @@
-//! What the readers of MySQL's and MariaDB's logs share: lines of bounded length, the header of a log file, times, numbers.
+//! What the readers of all logs share: lines of bounded length, times, numbers.
 
 use std::io::{self, BufRead};
 
 use memchr::memmem;
 
-use super::{ENTRY_BYTES_MAX, LogOptions, LogProduct};
+use super::{ENTRY_BYTES_MAX, LogOptions};
 use crate::entry::{Lack, Sink, UnixNs};
 
 /// Why an entry of more than [`ENTRY_BYTES_MAX`] is left out.
@@ -82,79 +82,6 @@ impl<'i> Lines<'i> {
 /// Whether so much is in a buffer that no more of its entry is kept.
 pub(super) fn is_full(buffer: &[u8]) -> bool {
     buffer.len() > ENTRY_BYTES_MAX - LINE_ROOM
-}
-
-/// The server that wrote a log, as its header has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct LogServer {
-    pub(super) product: LogProduct,
-    /// Major, minor and patch.
-    pub(super) version: (u32, u32, u32),
-}
-
-/// Finds the three lines that a server writes whenever it opens a log: at its start and at FLUSH LOGS, so also in the middle of a file.
-#[derive(Debug, Default)]
-pub(super) struct HeaderFinder {
-    lines: u8,
-    at: usize,
-    server: Option<LogServer>,
-}
-
-impl HeaderFinder {
-    /// Takes the line that begins at `at` of its buffer. After the third line of a header: where the first begins, and the server.
-    pub(super) fn push(&mut self, line: &[u8], at: usize) -> Option<(usize, LogServer)> {
-        let line = without_line_end(line);
-        if line.ends_with(b"started with:")
-            && let Some(server) = server_of(line)
-        {
-            *self = Self {
-                lines: 1,
-                at,
-                server: Some(server),
-            };
-            return None;
-        }
-        if self.lines == 0 {
-            return None;
-        }
-        // `Tcp port: 3306  Unix socket: …`, on Windows `TCP Port: 3306, Named Pipe: …`.
-        let is_port = |line: &[u8]| {
-            let start = line.get(..9);
-            start.is_some_and(|start| start.eq_ignore_ascii_case(b"tcp port:"))
-        };
-        match self.lines {
-            1 if is_port(line) => self.lines = 2,
-            2 if line.starts_with(b"Time") && line.ends_with(b"Argument") => {
-                self.lines = 0;
-                return self.server.map(|server| (self.at, server));
-            }
-            _ => self.lines = 0,
-        }
-        None
-    }
-
-    /// To be called when the buffer was emptied.
-    pub(super) fn buffer_emptied(&mut self) {
-        self.at = 0;
-    }
-}
-
-/// `mysqld, Version: 10.11.19-MariaDB-0+deb12u1 (Debian 12). started with:`.
-fn server_of(line: &[u8]) -> Option<LogServer> {
-    let mark = b", Version: ";
-    let at = find(line, mark)? + mark.len();
-    let mut numbers = line[at..]
-        .split(|byte| !byte.is_ascii_digit())
-        .map(|digits| number(digits).and_then(|value| u32::try_from(value).ok()));
-    let mut next = || numbers.next().flatten();
-    let product = match find(&line[at..], b"MariaDB") {
-        Some(_) => LogProduct::Mariadb,
-        None => LogProduct::Mysql,
-    };
-    Some(LogServer {
-        product,
-        version: (next()?, next().unwrap_or(0), next().unwrap_or(0)),
-    })
 }
 
 /// Reports each lack once.
@@ -337,14 +264,6 @@ pub(super) fn seconds_ns(text: &[u8]) -> Option<u64> {
         .checked_add(fraction_ns.into())
 }
 
-/// Login name in `priv[login] @ host [address]`.
-pub(super) fn login_name(user_host: &[u8]) -> &[u8] {
-    let end = find(user_host, b"] @ ").unwrap_or(user_host.len());
-    let names = &user_host[..end];
-    let start = names.iter().position(|byte| *byte == b'[');
-    start.map_or(names, |start| &names[start + 1..])
-}
-
 /// Where `part` begins in `text`.
 pub(super) fn find(text: &[u8], part: &[u8]) -> Option<usize> {
     memmem::find(text, part)
@@ -354,115 +273,6 @@ pub(super) fn find(text: &[u8], part: &[u8]) -> Option<usize> {
 pub(super) fn without_line_end(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     line.strip_suffix(b"\r").unwrap_or(line)
-}
-
-#[cfg(test)]
-pub(super) mod testing {
-    //! A sink that writes down what it gets.
-
-    use std::io;
-
-    use super::LogOptions;
-    use crate::entry::{Entry, Lack, Outcome, Protocol, Sink};
-
-    #[derive(Default)]
-    pub(in crate::logs) struct Notes {
-        pub(in crate::logs) entries: Vec<String>,
-        pub(in crate::logs) unreadable: Vec<(u64, u64, String)>,
-        pub(in crate::logs) lacks: Vec<Lack>,
-        /// Texts of statements, of requests not.
-        pub(in crate::logs) texts: Vec<Vec<u8>>,
-        pub(in crate::logs) outcomes: Vec<Option<Outcome>>,
-        /// Start and duration, nanoseconds.
-        pub(in crate::logs) times: Vec<(Option<i64>, u32, Option<u64>)>,
-    }
-
-    impl Notes {
-        /// Entries of this session.
-        pub(in crate::logs) fn of_session(&self, number: u32) -> Vec<&str> {
-            let start = format!("{number} ");
-            let entries = self.entries.iter();
-            entries
-                .filter_map(|entry| entry.strip_prefix(&start))
-                .collect()
-        }
-
-        pub(in crate::logs) fn sessions(&self) -> usize {
-            let entries = self.entries.iter();
-            entries.filter(|entry| entry.contains(" begins ")).count()
-        }
-    }
-
-    impl Sink for Notes {
-        fn entry(&mut self, entry: Entry<'_>) -> io::Result<()> {
-            let note = match entry {
-                Entry::SessionBegun {
-                    session,
-                    user,
-                    schema,
-                    is_whole,
-                    ..
-                } => format!(
-                    "{} begins {} on {} {}",
-                    session.0,
-                    user.escape_ascii(),
-                    schema.map_or("?".to_owned(), |name| name.escape_ascii().to_string()),
-                    if is_whole { "whole" } else { "open before" },
-                ),
-                Entry::SessionEnded { session, at } => {
-                    let is_known = if at.is_some() { "ends" } else { "ended" };
-                    format!("{} {is_known}", session.0)
-                }
-                Entry::Statement(statement) => {
-                    let protocol = match statement.protocol {
-                        Protocol::Text => "",
-                        Protocol::Prepared(_) => "[prepared] ",
-                        Protocol::PreparedInline => "[inline] ",
-                        Protocol::Request(request) => match request {
-                            crate::entry::Request::InitDb => "[init] ",
-                            crate::entry::Request::ChangeUser => "[user] ",
-                            crate::entry::Request::Reset => "[reset] ",
-                        },
-                    };
-                    if !matches!(statement.protocol, Protocol::Request(_)) {
-                        self.texts.push(statement.text.to_vec());
-                        self.outcomes.push(statement.outcome);
-                        self.times.push((
-                            statement.start,
-                            statement.start_step_ns,
-                            statement.duration_ns,
-                        ));
-                    }
-                    let schema = statement.schema.as_deref();
-                    let schema =
-                        schema.map_or(String::new(), |name| format!("{}: ", name.escape_ascii()));
-                    format!(
-                        "{} {protocol}{schema}{}",
-                        statement.session.0,
-                        statement.text.escape_ascii()
-                    )
-                }
-            };
-            self.entries.push(note);
-            Ok(())
-        }
-
-        fn unreadable(&mut self, line: u64, lines: u64, why: &str) {
-            self.unreadable.push((line, lines, why.to_owned()));
-        }
-
-        fn lacks(&mut self, lack: Lack) {
-            assert!(!self.lacks.contains(&lack), "{lack:?} twice");
-            self.lacks.push(lack);
-        }
-    }
-
-    pub(in crate::logs) fn options() -> LogOptions {
-        LogOptions {
-            first_session: 1,
-            ..LogOptions::default()
-        }
-    }
 }
 
 #[cfg(test)]
@@ -513,21 +323,6 @@ mod tests {
     }
 
     #[test]
-    fn a_header_names_its_server() {
-        let mut finder = HeaderFinder::default();
-        let first = b"/usr/sbin/mariadbd, Version: 11.8.9-MariaDB-0+deb13u1 from Debian (x). started with:\n";
-        assert_eq!(finder.push(first, 7), None);
-        assert_eq!(finder.push(b"Tcp port: 0  Unix socket: SOCKET\n", 60), None);
-        let found = finder.push(b"Time\t\t    Id Command\tArgument\n", 90);
-        let server = LogServer {
-            product: LogProduct::Mariadb,
-            version: (11, 8, 9),
-        };
-        assert_eq!(found, Some((7, server)));
-        assert_eq!(finder.push(b"Time\t\t    Id Command\tArgument\n", 90), None);
-    }
-
-    #[test]
     fn a_long_line_is_cut_and_the_next_one_is_read() {
         let mut log = vec![b'x'; ENTRY_BYTES_MAX + 10];
         log.extend(b"\nnext\n");
@@ -540,12 +335,5 @@ mod tests {
         assert_eq!(lines.append(&mut buffer).unwrap(), Some(LineRead::Whole));
         assert_eq!((&buffer[..], lines.number()), (&b"next\n"[..], 2));
         assert_eq!(lines.append(&mut buffer).unwrap(), None);
-    }
-
-    #[test]
-    fn the_login_name_is_in_brackets() {
-        assert_eq!(login_name(b"root[shop] @ localhost []"), b"shop");
-        assert_eq!(login_name(b"[root] @ localhost []"), b"root");
-        assert_eq!(login_name(b""), b"");
     }
 }
