@@ -1,6 +1,6 @@
 //! A finding: a claim with its evidence, weight and remedy. Rules make them, and so does the comparison of facts.
 
-use dbduel_record::event::{self, Severity};
+use dbduel_record::event::{Notice, Severity};
 use serde::{Deserialize, Serialize};
 
 use crate::Read;
@@ -123,14 +123,7 @@ impl Finding {
     /// A finding without name, class and reason; the row of its rule adds these.
     #[must_use]
     pub fn new(severity: Severity, about: &[&str], claim: String, remedy: &str) -> Self {
-        event::Finding {
-            rule: String::new(),
-            severity,
-            about: about.iter().map(|name| (*name).to_owned()).collect(),
-            claim,
-            remedy: remedy.to_owned(),
-        }
-        .into()
+        Notice::new("", severity, about, claim, remedy).into()
     }
 
     /// The same, of this kind.
@@ -194,8 +187,8 @@ impl Finding {
 /// Prefix of the full names of audit findings.
 const AUDIT: &str = "audit.";
 
-impl From<event::Finding> for Finding {
-    fn from(recorded: event::Finding) -> Self {
+impl From<Notice> for Finding {
+    fn from(recorded: Notice) -> Self {
         Self {
             rule: recorded.rule,
             class: String::new(),
@@ -214,7 +207,7 @@ impl From<event::Finding> for Finding {
     }
 }
 
-impl From<Finding> for event::Finding {
+impl From<Finding> for Notice {
     fn from(finding: Finding) -> Self {
         Self {
             rule: finding.rule,

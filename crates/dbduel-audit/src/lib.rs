@@ -62,7 +62,7 @@ pub use rules::servers::work::TELLING_RATIO;
 pub use rules::{REFUSED_OPTION_FILE, RULES, Rule};
 pub use server::Product;
 pub use session::SetByClients;
-pub use value::option_value;
+pub use value::{option_value, variable_name};
 
 /// Which server a contender is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -88,18 +88,21 @@ impl Product {
     #[must_use]
     pub fn recorded_as(self) -> Self {
         match self {
-            Product::Percona => Product::MySql,
-            other => other,
+            Product::MySql | Product::Percona => Product::MySql,
+            Product::MariaDb | Product::PostgreSql | Product::Sqlite => self,
         }
     }
 
     /// The numbers of a version that name its series: two, and since PostgreSQL 10 one.
     #[must_use]
     pub fn series(self, version: Version) -> (u32, u32) {
-        if self == Product::PostgreSql && version.major >= 10 {
-            (version.major, 0)
-        } else {
-            (version.major, version.minor)
+        match self {
+            Product::PostgreSql if version.major >= 10 => (version.major, 0),
+            Product::PostgreSql
+            | Product::MySql
+            | Product::MariaDb
+            | Product::Percona
+            | Product::Sqlite => (version.major, version.minor),
         }
     }
 
@@ -109,7 +112,11 @@ impl Product {
         let is_number = || !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
         match self {
             Product::PostgreSql if is_number() => Version::parse(&format!("{text}.0")),
-            _ => Version::parse(text),
+            Product::PostgreSql
+            | Product::MySql
+            | Product::MariaDb
+            | Product::Percona
+            | Product::Sqlite => Version::parse(text),
         }
     }
 

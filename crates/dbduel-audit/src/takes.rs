@@ -429,7 +429,9 @@ fn whole(value: &str, server: &ServerEvidence) -> Option<i128> {
     let suffix = if digits.is_empty() { text } else { suffix };
     let knows_large = match server.product {
         Product::MariaDb => (server.version.major, server.version.minor) >= (10, 3),
-        _ => server.version.major >= 8,
+        Product::MySql | Product::Percona | Product::PostgreSql | Product::Sqlite => {
+            server.version.major >= 8
+        }
     };
     let shift = match suffix.chars().next().map(|c| c.to_ascii_lowercase()) {
         None => 0,

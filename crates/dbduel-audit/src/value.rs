@@ -203,4 +203,16 @@ mod tests {
         assert_eq!(option_value("Größe"), "Größe");
         assert_eq!(option_value(""), "");
     }
+
+    #[test]
+    fn names_are_written_in_many_ways() {
+        for name in [
+            "innodb-doublewrite",
+            "--innodb_doublewrite",
+            "loose-innodb-doublewrite",
+            " INNODB_DOUBLEWRITE",
+        ] {
+            assert_eq!(variable_name(name), "innodb_doublewrite");
+        }
+    }
 }

@@ -23,6 +23,6 @@ mod worker;
 
 pub use worker::{
     Begin, Client, ClientConfig, ClientContext, ClientEnd, ClientTask, ClientWaits, Clients, Duty,
-    Group, Pacing, Readiness, RunClock, RunContext, RunEvents, Shared, Slice, SliceSpec, Trace,
-    WorkloadRun, start_client,
+    Group, Pacing, PreparationCount, Readiness, RunClock, RunContext, RunEvents, Shared, Slice,
+    SliceSpec, Trace, WorkloadRun, preparations, start_client,
 };

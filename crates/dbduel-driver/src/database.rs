@@ -42,7 +42,7 @@ pub fn create_file(address: &Address) -> io::Result<()> {
             File::create_new(path)?;
             Ok(())
         }
-        _ => Ok(()),
+        Address::File { .. } | Address::Tcp { .. } | Address::Unix { .. } => Ok(()),
     }
 }
 

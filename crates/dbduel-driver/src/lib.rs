@@ -29,6 +29,7 @@ pub mod introspection;
 pub mod mock_server;
 mod mysql;
 pub mod pgpass;
+mod placeholders;
 mod postgresql;
 mod quoting;
 mod result;
@@ -42,6 +43,7 @@ mod tls;
 
 use std::ops::Sub;
 
+use dbduel_sql::Syntax;
 use serde::{Deserialize, Serialize};
 
 pub use dbduel_wire::reply::{Completion, Values};
@@ -96,7 +98,16 @@ impl Dialect {
     pub fn begin(self, writes: bool) -> &'static str {
         match self {
             Dialect::Sqlite if writes => "BEGIN IMMEDIATE",
-            _ => "BEGIN",
+            Dialect::MySql | Dialect::PostgreSql | Dialect::Sqlite => "BEGIN",
+        }
+    }
+
+    /// How its SQL divides into tokens in sessions with default settings.
+    fn syntax(self) -> Syntax {
+        match self {
+            Dialect::MySql => Syntax::MYSQL,
+            Dialect::PostgreSql => Syntax::POSTGRESQL,
+            Dialect::Sqlite => Syntax::SQLITE,
         }
     }
 

@@ -6,6 +6,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use dbduel_record::statements::StatementExample;
+use dbduel_sql::{Lexer, Syntax, Token, TokenKind, statements};
 
 use crate::Dialect;
 
@@ -23,10 +24,11 @@ pub struct StatementExamples {
 impl StatementExamples {
     /// Keeps the first statement of each class in a request.
     pub(crate) fn note(&self, dialect: Dialect, request: &[u8]) {
-        let request = String::from_utf8_lossy(request);
+        let syntax = dialect.syntax();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        for statement in statements(dialect, &request) {
-            let Some((class, number)) = class_of(dialect, statement) else {
+        for range in statements(request, syntax) {
+            let statement = &request[range];
+            let Some((class, number)) = class_of(statement, syntax) else {
                 continue;
             };
             let is_known = kept.iter().any(|example| example.class == class);
@@ -35,7 +37,7 @@ impl StatementExamples {
                 kept.push(StatementExample {
                     class,
                     number,
-                    text: is_short.then(|| statement.to_owned()),
+                    text: is_short.then(|| String::from_utf8_lossy(statement).into_owned()),
                 });
             }
         }
@@ -47,66 +49,24 @@ impl StatementExamples {
     }
 }
 
-/// The statements of a request, separated by semicolons outside of quotes.
-fn statements(dialect: Dialect, request: &str) -> Vec<&str> {
-    let mut parts = Vec::new();
-    let (mut start, mut at) = (0, 0);
-    while let Some(byte) = request.as_bytes().get(at) {
-        match byte {
-            b'\'' | b'"' | b'`' => at += quoted(dialect, &request[at..]),
-            b';' => {
-                parts.push(request[start..at].trim());
-                at += 1;
-                start = at;
-            }
-            _ => at += 1,
-        }
-    }
-    parts.push(request[start..].trim());
-    parts.retain(|part| !part.is_empty());
-    parts
-}
-
-/// A piece of a statement's text.
-enum Token<'a> {
-    Word(&'a str),
-    Value,
-    Sign(char),
-}
-
 /// The class, and the number of the table; `None` for statements without a plan.
-fn class_of(dialect: Dialect, sql: &str) -> Option<(String, Option<String>)> {
-    let tokens = tokens(dialect, sql);
-    let words: Vec<String> = tokens
-        .iter()
-        .filter_map(|(_, token)| match token {
-            Token::Word(word) => Some(word.to_ascii_uppercase()),
-            _ => None,
-        })
-        .collect();
-    let has = |keyword: &str| words.iter().any(|word| word == keyword);
-    let is_planned = match words.first()?.as_str() {
-        "UPDATE" | "DELETE" | "WITH" => true,
-        // Without a table there is nothing to choose.
-        "SELECT" => has("FROM"),
-        "INSERT" | "REPLACE" => has("SELECT"),
-        _ => false,
-    };
-    // What a new connection asks PostgreSQL about its session is no part of a workload.
-    let is_of_session =
-        (words.windows(2)).any(|pair| pair[0] == "FROM" && pair[1].starts_with("PG_"));
-    if !is_planned || is_of_session {
+fn class_of(sql: &[u8], syntax: Syntax) -> Option<(String, Option<String>)> {
+    let tokens: Vec<Token> = Lexer::new(sql, syntax).collect();
+    if !has_plan(sql, &tokens) {
         return None;
     }
     let mut number = None;
     let mut class = String::new();
     let mut names_table = false;
-    for (is_apart, token) in &tokens {
-        if *is_apart {
+    let mut end = 0;
+    for token in tokens {
+        if token.start > end {
             class.push(' ');
         }
-        match token {
-            Token::Word(word) => {
+        end = token.end;
+        match token.kind {
+            TokenKind::Word | TokenKind::Name => {
+                let word = String::from_utf8_lossy(name_of(token, sql));
                 let stem = word.trim_end_matches(|last: char| last.is_ascii_digit());
                 let digits = &word[stem.len()..];
                 let is_numbered = names_table && !digits.is_empty() && !stem.is_empty();
@@ -114,13 +74,12 @@ fn class_of(dialect: Dialect, sql: &str) -> Option<(String, Option<String>)> {
                     number = Some(digits.to_owned());
                     class.push_str(&format!("{stem}N"));
                 } else {
-                    class.push_str(word);
+                    class.push_str(&word);
                 }
-                let keyword = word.to_ascii_uppercase();
-                names_table = matches!(keyword.as_str(), "FROM" | "UPDATE" | "JOIN" | "INTO");
+                names_table = is_any(token, sql, &["FROM", "UPDATE", "JOIN", "INTO"]);
             }
             // A list of values counts as one, however long it is.
-            Token::Value => {
+            TokenKind::String | TokenKind::Number | TokenKind::Parameter => {
                 let before = class.trim_end();
                 if let Some(list) = before.strip_suffix(", …,") {
                     class = format!("{list}, …");
@@ -130,62 +89,47 @@ fn class_of(dialect: Dialect, sql: &str) -> Option<(String, Option<String>)> {
                     class.push('?');
                 }
             }
-            Token::Sign(sign) => class.push(*sign),
+            TokenKind::Hint | TokenKind::Executed | TokenKind::Sign | TokenKind::Terminator => {
+                class.push_str(&String::from_utf8_lossy(token.of(sql)));
+            }
         }
     }
     Some((class, number))
 }
 
-/// The tokens, each with whether a space is before it. Quotes around names are left out.
-fn tokens(dialect: Dialect, sql: &str) -> Vec<(bool, Token<'_>)> {
-    let mut tokens = Vec::new();
-    let mut rest = sql.trim_start();
-    let mut is_apart = false;
-    while let Some(first) = rest.chars().next() {
-        let is_part = |one: char| one.is_alphanumeric() || one == '_' || one == '$';
-        let word = rest.find(|one: char| !is_part(one)).unwrap_or(rest.len());
-        let (token, length) = match first {
-            '\'' => (Token::Value, quoted(dialect, rest)),
-            '"' | '`' => {
-                let end = quoted(dialect, rest);
-                (Token::Word(rest[1..end].trim_end_matches(first)), end)
-            }
-            '0'..='9' => {
-                let is_part = |one: char| one.is_alphanumeric() || one == '.';
-                let end = rest.find(|one: char| !is_part(one));
-                (Token::Value, end.unwrap_or(rest.len()))
-            }
-            // x'61' and E'\n' are values too.
-            _ if word > 0 && rest[word..].starts_with('\'') => {
-                (Token::Value, word + quoted(dialect, &rest[word..]))
-            }
-            _ if word > 0 => (Token::Word(&rest[..word]), word),
-            sign => (Token::Sign(sign), sign.len_utf8()),
-        };
-        tokens.push((is_apart, token));
-        rest = &rest[length..];
-        is_apart = rest.starts_with(char::is_whitespace);
-        rest = rest.trim_start();
-    }
-    tokens
+/// True for a statement with a choice of plans.
+fn has_plan(sql: &[u8], tokens: &[Token]) -> bool {
+    let has = |keyword: &str| tokens.iter().any(|token| is_any(*token, sql, &[keyword]));
+    let is_word = |token: &&Token| token.kind == TokenKind::Word;
+    let Some(verb) = tokens.iter().find(is_word).copied() else {
+        return false;
+    };
+    let is_planned = is_any(verb, sql, &["UPDATE", "DELETE", "WITH"])
+        // Without a table there is nothing to choose.
+        || (is_any(verb, sql, &["SELECT"]) && has("FROM"))
+        || (is_any(verb, sql, &["INSERT", "REPLACE"]) && has("SELECT"));
+    // What a new connection asks PostgreSQL about its session is no part of a workload.
+    let is_of_session = tokens.windows(2).any(|pair| {
+        let name = pair[1].of(sql);
+        let prefix = name.get(..3).unwrap_or_default();
+        is_any(pair[0], sql, &["FROM"]) && prefix.eq_ignore_ascii_case(b"pg_")
+    });
+    is_planned && !is_of_session
 }
 
-/// Bytes up to and including the closing quote; a doubled quote does not close, nor does in MySQL one after a backslash. (PostgreSQL's
-/// `E'\''` is read as ending early: its class is another one then.)
-fn quoted(dialect: Dialect, text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let quote = bytes[0];
-    let mut at = 1;
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\\' if dialect == Dialect::MySql && quote != b'`' => at += 1,
-            byte if byte == quote && bytes.get(at + 1) == Some(&quote) => at += 1,
-            byte if byte == quote => return at + 1,
-            _ => {}
-        }
-        at += 1;
+/// True for one of these keywords.
+fn is_any(token: Token, sql: &[u8], keywords: &[&str]) -> bool {
+    let is = |keyword: &&str| token.of(sql).eq_ignore_ascii_case(keyword.as_bytes());
+    token.kind == TokenKind::Word && keywords.iter().any(is)
+}
+
+/// A word, or a name without its quotes.
+fn name_of(token: Token, sql: &[u8]) -> &[u8] {
+    let text = token.of(sql);
+    match (token.kind, text) {
+        (TokenKind::Name, [quote, inner @ ..]) => inner.strip_suffix(&[*quote]).unwrap_or(inner),
+        _ => text,
     }
-    text.len()
 }
 
 #[cfg(test)]
@@ -217,6 +161,11 @@ mod tests {
                 None,
             ),
             (
+                "SELECT /*+ MRR(t) */ v -- why;\n FROM t WHERE c = \"a\" AND n = -1",
+                "SELECT /*+ MRR(t) */ v FROM t WHERE c = ? AND n = -?",
+                None,
+            ),
+            (
                 "INSERT INTO t1 SELECT * FROM u1",
                 "INSERT INTO tN SELECT * FROM uN",
                 Some("1"),
@@ -224,7 +173,7 @@ mod tests {
         ] {
             let number = number.map(str::to_owned);
             assert_eq!(
-                class_of(Dialect::MySql, sql),
+                class_of(sql.as_bytes(), Syntax::MYSQL),
                 Some((class.to_owned(), number)),
                 "{sql}"
             );
@@ -239,7 +188,7 @@ mod tests {
             "7",
             "",
         ] {
-            assert_eq!(class_of(Dialect::MySql, sql), None, "{sql}");
+            assert_eq!(class_of(sql.as_bytes(), Syntax::MYSQL), None, "{sql}");
         }
     }
 

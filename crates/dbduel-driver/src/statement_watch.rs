@@ -212,7 +212,7 @@ enum Processes {
 }
 
 /// Result of a check.
-enum Finding {
+enum CheckResult {
     Fine,
     Idle(&'static str),
     Dead(String),
@@ -308,33 +308,33 @@ impl Shared {
         let age = entry.seen.1.elapsed();
         let finding = match processes {
             _ if age >= STATEMENT_TIMEOUT => {
-                Finding::Dead("the longest time for a statement".to_owned())
+                CheckResult::Dead("the longest time for a statement".to_owned())
             }
-            Processes::None(why) => Finding::Dead(format!(
+            Processes::None(why) => CheckResult::Dead(format!(
                 "and the server does not serve a new connection: {why}"
             )),
-            Processes::Unlisted => Finding::Fine,
+            Processes::Unlisted => CheckResult::Fine,
             // The reader is busy, which says nothing of the server.
-            Processes::Listed(_) if has_arrived(entry.socket) => Finding::Fine,
+            Processes::Listed(_) if has_arrived(entry.socket) => CheckResult::Fine,
             Processes::Listed(listed) => match listed.get(&overdue.id) {
-                Some(true) => Finding::Fine,
-                Some(false) => Finding::Idle("the server no longer executes the statement"),
-                None => Finding::Idle("the server no longer lists the connection"),
+                Some(true) => CheckResult::Fine,
+                Some(false) => CheckResult::Idle("the server no longer executes the statement"),
+                None => CheckResult::Idle("the server no longer lists the connection"),
             },
         };
         let why = match finding {
-            Finding::Fine => {
+            CheckResult::Fine => {
                 entry.idle_checks = 0;
                 return;
             }
-            Finding::Idle(why) => {
+            CheckResult::Idle(why) => {
                 entry.idle_checks += 1;
                 if entry.idle_checks < IDLE_CHECKS {
                     return;
                 }
                 why.to_owned()
             }
-            Finding::Dead(why) => why,
+            CheckResult::Dead(why) => why,
         };
         let reason = format!("no answer for {} s, {why}", age.as_secs());
         // The reason must be there when the shutdown wakes the reader.

@@ -104,7 +104,9 @@ pub struct Identity {
 pub fn identify(connection: &mut Connection) -> Identity {
     let full = match connection.dialect() {
         Dialect::Sqlite => connection.server_version().to_owned(),
-        _ => scalar(connection, "SELECT VERSION()").unwrap_or_default(),
+        Dialect::MySql | Dialect::PostgreSql => {
+            scalar(connection, "SELECT VERSION()").unwrap_or_default()
+        }
     };
     let (version, comment, number) = match connection.dialect() {
         Dialect::MySql => {
@@ -124,7 +126,7 @@ pub fn identify(connection: &mut Connection) -> Identity {
     let product = match connection.dialect() {
         // It is none that is started.
         Dialect::Sqlite => None,
-        _ => recognise(&format!("{version} {comment}")),
+        Dialect::MySql | Dialect::PostgreSql => recognise(&format!("{version} {comment}")),
     };
     Identity {
         product,

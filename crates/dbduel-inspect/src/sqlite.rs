@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use dbduel_audit::Texts;
+use dbduel_sql::Syntax;
 
 use super::option_file::{Setting, Settings};
 use super::text::{self, TextError};
@@ -97,19 +98,16 @@ pub fn script(path: &Path) -> Result<Settings, TextError> {
     Ok(found)
 }
 
-/// The statements of a line without its comment, each with its column, from 1.
+/// The statements of a line, each with its column, from 1.
 fn statements(line: &str) -> Vec<(usize, &str)> {
-    let line = line.split("--").next().unwrap_or_default();
-    let statements = line.strip_prefix(PROMPT).unwrap_or(line);
-    let mut start = line.len() - statements.len();
-    let mut found = Vec::new();
-    for part in statements.split(';') {
-        let indent = part.len() - part.trim_start().len();
-        let column = line[..start + indent].chars().count() + 1;
-        found.push((column, part.trim()));
-        start += part.len() + 1;
-    }
-    found
+    let text = line.strip_prefix(PROMPT).unwrap_or(line);
+    let before = line.len() - text.len();
+    dbduel_sql::statements(text.as_bytes(), Syntax::SQLITE)
+        .map(|range| {
+            let column = line[..before + range.start].chars().count() + 1;
+            (column, &text[range])
+        })
+        .collect()
 }
 
 fn starts_as_pragma(statement: &str) -> bool {
@@ -191,7 +189,7 @@ mod tests {
     fn a_script_is_read_with_the_places_of_its_settings() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("open.sql");
-        let text = "-- as the application opens its file\nPRAGMA journal_mode=WAL; pragma main.synchronous(normal);\nSELECT 1;\n";
+        let text = "-- as the application opens its file\nPRAGMA journal_mode=WAL; pragma main.synchronous(normal);\nSELECT 'a; pragma cache_size=1';\n";
         std::fs::write(&path, text).unwrap();
         assert!(is_script(&lines(text)));
         assert_eq!(dump(&lines(text)), None);

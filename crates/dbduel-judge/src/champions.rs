@@ -6,7 +6,7 @@
 //! lot without it: the sign-flip tests of the verdict hold for the chosen pair as for any pair that was named beforehand
 //! (sample splitting; Cox 1975).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dbduel_record::event::{Event, SliceId};
 use dbduel_record::plan::{Block, Contender};
@@ -116,6 +116,7 @@ struct Reduction {
     names: BTreeMap<String, String>,
     /// The variant of each contender that was chosen most often: its settings and counters represent the contender.
     shown: Vec<usize>,
+    shown_names: BTreeSet<String>,
 }
 
 impl Reduction {
@@ -136,6 +137,7 @@ impl Reduction {
             blocks: BTreeMap::new(),
             names: BTreeMap::new(),
             shown: Vec::new(),
+            shown_names: BTreeSet::new(),
         };
         for (number, group) in variants.groups.iter().enumerate() {
             let often = |member: &usize| {
@@ -148,6 +150,7 @@ impl Reduction {
             let shown = group.members.iter().rev().copied().max_by_key(often)?;
             reduction.shown.push(shown);
             let variant = &plan.contenders[shown];
+            reduction.shown_names.insert(variant.name.clone());
             let is_common = |name: &str| !group.settings.iter().any(|own| own == name);
             let settings = variant.settings.iter();
             reduction.plan.contenders.push(Contender {
@@ -237,17 +240,33 @@ impl Reduction {
                 self.rename(contender);
                 true
             }
-            Event::Noticed { finding } => {
-                finding.about.iter_mut().for_each(|name| self.rename(name));
-                finding.about.dedup();
+            Event::Noticed { notice } => {
+                notice.about.iter_mut().for_each(|name| self.rename(name));
+                notice.about.dedup();
                 true
+            }
+            // The files beside them are those of the variant that represents the contender.
+            Event::StacksSampled { contender, .. } => {
+                let is_shown = self.shown_names.contains(contender);
+                self.rename(contender);
+                is_shown
             }
             // Its blocks are in the plan already.
             Event::Extended { blocks, .. } => {
                 blocks.clear();
                 true
             }
-            _ => true,
+            Event::Started { .. }
+            | Event::EpochStarted { .. }
+            | Event::RateAdded { .. }
+            | Event::TurnsChosen { .. }
+            | Event::TurnsLengthened { .. }
+            | Event::LongTurnsDrawn { .. }
+            | Event::ContinuityRound(_)
+            | Event::PhaseStarted { .. }
+            | Event::TailRemoved { .. }
+            | Event::LevelDecided { .. }
+            | Event::Ended { .. } => true,
         }
     }
 }
@@ -328,6 +347,7 @@ fn choices_at(
 
 #[cfg(test)]
 mod tests {
+    use dbduel_record::event::Stamped;
     use dbduel_record::variants::VariantGroup;
 
     use super::*;
@@ -459,6 +479,33 @@ mod tests {
             let truth = f64::exp(-0.1);
             assert!(low < truth && truth < high, "{low} {high}");
         }
+    }
+
+    #[test]
+    fn the_stacks_of_a_contender_are_those_of_its_shown_variant() {
+        let fastest = |contender: usize, _: usize| if contender == 2 { 0.2 } else { 0.0 };
+        let mut record = record(QUIET, 1, &[16], fastest);
+        for (number, contender) in record.plan.contenders.iter().enumerate() {
+            record.events.push(Stamped {
+                at_ms: 0,
+                what: Event::StacksSampled {
+                    contender: contender.name.clone(),
+                    level: 0,
+                    transactions_per_s: number as f64,
+                    cpu_share_per_sample: 0.1,
+                },
+            });
+        }
+        let judged = judged_record(&record).unwrap();
+        let sampled = judged.events.iter().filter_map(|event| match &event.what {
+            Event::StacksSampled {
+                contender,
+                transactions_per_s,
+                ..
+            } => Some((contender.as_str(), *transactions_per_s)),
+            _ => None,
+        });
+        assert_eq!(sampled.collect::<Vec<_>>(), [("a", 2.0), ("b", 4.0)]);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Identical contenders, one server set alike: any difference between them is chance or a lab error.
 
+use dbduel_audit::variable_name;
 use dbduel_record::Record;
 use dbduel_record::plan::Setting;
 
-use super::settings::{is_same_value, variable_name};
+use super::settings::is_same_value;
 use super::summary::SettingDifference;
 
 /// Every two identical contenders, by their names, the earlier first. `differences` are those between the effective

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use dbduel_audit::variable_name;
 use dbduel_record::Record;
 
 use super::summary::SettingDifference;
@@ -74,20 +75,13 @@ const OF_THE_BUILD: &[&str] = &[
     "version_source_revision",
     "version_ssl_library",
     "protocol_version",
+    "server_version",
+    "server_version_num",
+    "sqlite_version",
     "license",
     "immediate_server_version",
     "original_server_version",
 ];
-
-/// The name as the server lists it.
-pub(super) fn variable_name(setting: &str) -> String {
-    let name = setting
-        .trim()
-        .trim_start_matches("--")
-        .to_ascii_lowercase()
-        .replace('-', "_");
-    name.strip_prefix("loose_").unwrap_or(&name).to_owned()
-}
 
 /// True when two servers that show these values are set alike.
 pub(super) fn is_same_value(one: &str, other: &str) -> bool {
@@ -222,18 +216,6 @@ mod tests {
         }
         for (asked, effective) in [("1G", "1073741825"), ("ON", "OFF"), ("2", "1"), ("g", "k")] {
             assert!(!is_same_value(asked, effective), "{asked} {effective}");
-        }
-    }
-
-    #[test]
-    fn names_are_written_in_many_ways() {
-        for name in [
-            "innodb-doublewrite",
-            "--innodb_doublewrite",
-            "loose-innodb-doublewrite",
-            " INNODB_DOUBLEWRITE",
-        ] {
-            assert_eq!(variable_name(name), "innodb_doublewrite");
         }
     }
 }

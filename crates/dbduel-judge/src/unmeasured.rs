@@ -66,7 +66,7 @@ fn durability(record: &Record) -> String {
         );
     }
     let is_compared = record.events.iter().any(|event| {
-        matches!(&event.what, Event::Noticed { finding } if finding.rule.starts_with("data.commits-"))
+        matches!(&event.what, Event::Noticed { notice } if notice.rule.starts_with("data.commits-"))
     });
     let text = if is_compared {
         "Durability beyond the end of a server process: no OS crash or power cut was tested."

@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use dbduel_machine::host;
 use dbduel_record::Plan;
-use dbduel_record::event::{Finding, Severity};
+use dbduel_record::event::{Notice, Severity};
 use dbduel_record::plan::LoadProcess;
 use dbduel_text::counts::things;
 
 use dbduel_server::{Meaning, ServerName};
 
-/// Finding when the polling threads of a plan take every processor that its servers may use on this machine.
+/// Notice when the polling threads of a plan take every processor that its servers may use on this machine.
 #[must_use]
-pub fn doubt(plan: &Plan) -> Option<Finding> {
+pub fn doubt(plan: &Plan) -> Option<Notice> {
     let is_here = |server: &str| match ServerName::parse(server).map(|name| name.meaning) {
         Ok(Meaning::Running(address)) => address.place.is_on_this_machine(),
         Ok(Meaning::Provided { .. } | Meaning::InProcess) => true,
@@ -23,14 +23,13 @@ pub fn doubt(plan: &Plan) -> Option<Finding> {
     let clients = plan.levels.iter().map(|level| level.clients).max();
     let claim = is_any_here
         .then(|| claim(&plan.load, clients.unwrap_or_default(), &host::processors()))??;
-    Some(Finding {
-        rule: "load.polls-everywhere".to_owned(),
-        severity: Severity::Doubt,
-        about: Vec::new(),
+    Some(Notice::new(
+        "load.polls-everywhere",
+        Severity::Doubt,
+        &[],
         claim,
-        remedy: "Remove `busy_poll` from [load], use fewer `threads`, or set `cores` and `server_cores` that do not overlap."
-            .to_owned(),
-    })
+        "Remove `busy_poll` from [load], use fewer `threads`, or set `cores` and `server_cores` that do not overlap.",
+    ))
 }
 
 /// The claim of [`doubt`]; `None` when servers on a machine with these processors have at least one without polling

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use dbduel_driver::{Connection, TlsMode};
 use dbduel_machine::interrupt;
 use dbduel_record::Plan;
-use dbduel_record::event::{Finding, LoadTime, Severity};
+use dbduel_record::event::{LoadTime, Notice, Severity};
 use dbduel_record::plan::Parameters;
 use dbduel_server::{Progress, ProgressUnit};
 use dbduel_workloads::fill::{self, Digest, FillError, FillWatch, Place};
@@ -49,7 +49,7 @@ pub fn tables(
     Ok(fill::table_names(connection)?.into_iter().collect())
 }
 
-/// Checks the workload's conditions on its tables; also returns a finding when one is violated.
+/// Checks the workload's conditions on its tables; also returns a notice when one is violated.
 ///
 /// # Errors
 /// When the tables cannot be read.
@@ -58,7 +58,7 @@ pub fn verify(
     workload: &'static dyn Workload,
     resident: &mut ContenderServer,
     moment: Moment,
-) -> Result<(Verification, Option<Finding>)> {
+) -> Result<(Verification, Option<Notice>)> {
     let mut connection = resident.connect(Duration::from_secs_f64(plan.limits.dataset_s))?;
     let parameters = parameters_of(plan, resident);
     let verification = workload.verify(&parameters, &mut connection, moment)?;
@@ -68,19 +68,21 @@ pub fn verify(
         .filter(|condition| !condition.holds())
         .map(|condition| format!("{} ({} violations)", condition.name, condition.violations))
         .collect();
-    let finding = (!broken.is_empty()).then(|| Finding {
-        rule: "data.condition-violated".to_owned(),
-        severity: Severity::Void,
-        about: vec![resident.name.clone()],
-        claim: format!(
+    let notice = (!broken.is_empty()).then(|| {
+        let claim = format!(
             "The tables of `{}` violate conditions of the workload: {}.",
             resident.name,
             broken.join(", ")
-        ),
-        remedy: "Read the server's log; an update was lost or a transaction was partially applied."
-            .to_owned(),
+        );
+        Notice::new(
+            "data.condition-violated",
+            Severity::Void,
+            &[&resident.name],
+            claim,
+            "Read the server's log; an update was lost or a transaction was partially applied.",
+        )
     });
-    Ok((verification, finding))
+    Ok((verification, notice))
 }
 
 /// True when none of the workload's tables exists, or only the remainder of an interrupted load.

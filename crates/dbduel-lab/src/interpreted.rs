@@ -2,22 +2,21 @@
 
 use dbduel_lua::interpretation;
 use dbduel_record::Plan;
-use dbduel_record::event::{Finding, Severity};
+use dbduel_record::event::{Notice, Severity};
 use dbduel_workloads::script;
 
-/// Finding where the load runs scripts and LuaJIT cannot compile them.
+/// Notice where the load runs scripts and LuaJIT cannot compile them.
 #[must_use]
-pub fn doubt(plan: &Plan) -> Option<Finding> {
+pub fn doubt(plan: &Plan) -> Option<Notice> {
     let is_script = plan
         .workloads()
         .any(|workload| workload.name == script::NAME);
     let claim = is_script.then(interpretation).flatten()?;
-    Some(Finding {
-        rule: "load.interpreted".to_owned(),
-        severity: Severity::Doubt,
-        about: Vec::new(),
-        claim: claim.to_owned(),
-        remedy: "Use a build of dbduel with its own LuaJIT, on a kernel that permits a process to execute memory that it has written."
-            .to_owned(),
-    })
+    Some(Notice::new(
+        "load.interpreted",
+        Severity::Doubt,
+        &[],
+        claim.to_owned(),
+        "Use a build of dbduel with its own LuaJIT, on a kernel that permits a process to execute memory that it has written.",
+    ))
 }

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use dbduel_client::preparations;
 use dbduel_driver::address::Address;
 use dbduel_driver::mock_server::Role;
 use dbduel_driver::{Credentials, TlsMode};
@@ -96,6 +97,38 @@ fn functions_that_are_named_are_classes_of_their_own() {
     assert!(writes.abs_diff(others) <= 8, "{classes:?}");
     assert!(read_statements.abs_diff(reads) <= 4, "{classes:?}");
     assert!(write_statements.abs_diff(2 * writes) <= 8, "{classes:?}");
+}
+
+#[test]
+fn what_a_client_prepares_is_counted_without_its_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let count = |workload: &str, given: &Parameters| {
+        let workload = dbduel_workloads::find(workload).unwrap();
+        let parameters = parameters::resolve(workload, given).unwrap();
+        let counted = preparations(workload, &parameters, &folder.path().join("s.sock"));
+        counted.unwrap()
+    };
+    let tables = Parameters::from([("tables".to_owned(), 3.into())]);
+    // BEGIN, COMMIT and nine statements on each table.
+    assert_eq!(count("oltp-read-write", &tables), Some(29));
+    // More than a server takes by default.
+    let tables = Parameters::from([("tables".to_owned(), 2_000.into())]);
+    assert_eq!(count("oltp-read-write", &tables), Some(18_002));
+    let script = |start: &str, more: &[(&str, &str)]| {
+        let text = format!(
+            "function thread_init() con = sysbench.sql.driver():connect() {start} end\n\
+             function event() con:query('SELECT 1') end"
+        );
+        count("script", &given_text(&text, &folder, more))
+    };
+    let prepares = "for n = 1, 7 do con:prepare('SELECT ' .. n) end";
+    assert_eq!(script(prepares, &[]), Some(7));
+    assert_eq!(script(prepares, &[("statements", "text")]), Some(0));
+    // Nothing that a script does outside of its state is done to count.
+    let trace = folder.path().join("trace");
+    let writes = format!("io.open('{}', 'w'):close()", trace.display());
+    assert_eq!(script(&writes, &[]), None);
+    assert!(!trace.exists());
 }
 
 /// Of a class that is no conflict, such as a unique violation under serializable isolation.

@@ -243,10 +243,11 @@ pub enum Event {
         /// Number of complete blocks at that time.
         blocks: u32,
     },
-    /// A finding that the report must show.
+    /// A notice that the report must show.
     Noticed {
-        /// The finding.
-        finding: Finding,
+        /// The notice.
+        #[serde(rename = "finding")]
+        notice: Notice,
     },
     /// The run ended.
     Ended {
@@ -333,11 +334,11 @@ pub enum EndReason {
     BudgetSpent,
     /// The user asked to stop. The record can be resumed.
     Interrupted,
-    /// The run could not continue; a finding says why. The record can be resumed.
+    /// The run could not continue; a notice says why. The record can be resumed.
     Failed,
 }
 
-/// How much a finding weighs.
+/// How much a notice or a finding weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -350,10 +351,11 @@ pub enum Severity {
     Void,
 }
 
-/// A statement about the contest with its evidence and a remedy.
+/// A statement about the contest, with the numbers that support it and a remedy. The judge makes a finding of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Finding {
+#[cfg_attr(feature = "schema", schemars(rename = "Finding"))]
+pub struct Notice {
     /// Stable name of the rule that found it.
     pub rule: String,
     /// How much it weighs.
@@ -362,6 +364,26 @@ pub struct Finding {
     pub about: Vec<String>,
     /// One sentence, with the numbers in it.
     pub claim: String,
-    /// How to avoid the finding in the next run.
+    /// How to avoid it in the next run.
     pub remedy: String,
+}
+
+impl Notice {
+    /// A notice of this rule.
+    #[must_use]
+    pub fn new(
+        rule: &str,
+        severity: Severity,
+        about: &[&str],
+        claim: String,
+        remedy: &str,
+    ) -> Self {
+        Self {
+            rule: rule.to_owned(),
+            severity,
+            about: about.iter().map(|&name| name.to_owned()).collect(),
+            claim,
+            remedy: remedy.to_owned(),
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Budget used by a record, in total and in its extensions.
+//! Budget used by a record, in total and in its extensions, and whether any is left to use.
 //!
 //! Load counts: warm-ups, guards, slices and rounds of the continuity check, including lost ones. Work that a killed
 //! process had begun and not recorded is not counted.
@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Record;
-use crate::event::{Event, SliceId, Stamped};
+use crate::event::{EndReason, Event, SliceId, Stamped};
 use crate::plan::Block;
 use crate::rows::ALL_CLASSES;
 
@@ -22,6 +22,21 @@ pub struct Extensions {
 }
 
 impl Record {
+    /// True when nothing more is to be measured: the run that began last ended by a decision or its budget.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        let mut events = self.events.iter().rev();
+        let last = events.find_map(|event| match event.what {
+            Event::Ended { reason } => Some(Some(reason)),
+            Event::Started { .. } | Event::Extended { .. } => Some(None),
+            _ => None,
+        });
+        match last.flatten() {
+            Some(EndReason::Decided | EndReason::BudgetSpent) => true,
+            Some(EndReason::Interrupted | EndReason::Failed) | None => false,
+        }
+    }
+
     /// Seconds of load that were used of the budget.
     #[must_use]
     pub fn used_s(&self) -> f64 {

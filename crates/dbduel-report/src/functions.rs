@@ -130,9 +130,9 @@ mod tests {
         for format in FORMATS {
             let text = format.render(&summary, &findings, &options).text;
             if text.contains("sort 990 µs against 500 µs") {
-                named.push(format.name());
+                named.push(format.name);
             }
-            assert!(!text.contains("read 500 µs against"), "{}", format.name());
+            assert!(!text.contains("read 500 µs against"), "{}", format.name);
         }
         for format in ["terminal", "html", "markdown"] {
             assert!(named.contains(&format), "{named:?}");

@@ -5,13 +5,14 @@
 
 use dbduel_audit::Finding;
 use dbduel_judge::Summary;
-use dbduel_judge::summary::{Duel, Figure, Measures};
+use dbduel_judge::summary::Duel;
 use serde::Serialize;
 
 use super::chart::{self, LevelChart, Svg};
 use super::explanation::has_content;
 use super::template::rendered;
 use super::view::View;
+use super::view::figures::{MAX, MEAN, NamedFigure, P50, P95, P99};
 use super::{Format, Options, Rendered, attribution, order_entry, words};
 
 /// Drawings for wide pages and for print, pixels.
@@ -36,14 +37,14 @@ const LEVEL_CHARTS: [LevelChart; 6] = [
         figure: |measures| &measures.throughput_per_s,
         unit: |_| (1.0, "transactions/s"),
     },
-    latency("Mean latency", |measures| &measures.latency_us_mean),
-    latency("Median latency", |measures| &measures.latency_us_p50),
-    latency("p95 latency", |measures| &measures.latency_us_p95),
-    latency("p99 latency", |measures| &measures.latency_us_p99),
-    latency("Largest latency", |measures| &measures.latency_us_max),
+    latency("Mean latency", MEAN),
+    latency("Median latency", P50),
+    latency("p95 latency", P95),
+    latency("p99 latency", P99),
+    latency("Largest latency", MAX),
 ];
 
-const fn latency(title: &'static str, figure: fn(&Measures) -> &Figure) -> LevelChart {
+const fn latency(title: &'static str, (_, figure): NamedFigure) -> LevelChart {
     LevelChart {
         title,
         figure,
@@ -51,7 +52,11 @@ const fn latency(title: &'static str, figure: fn(&Measures) -> &Figure) -> Level
     }
 }
 
-pub struct Html;
+pub const HTML: Format = Format {
+    name: "html",
+    file_name: Some("report.html"),
+    render: html,
+};
 
 /// A drawing for wide pages and one for narrow ones.
 #[derive(Serialize)]
@@ -130,77 +135,67 @@ struct LevelDifferences {
     pairs: Vec<Pair>,
 }
 
-impl Format for Html {
-    fn name(&self) -> &'static str {
-        "html"
-    }
-
-    fn file_name(&self) -> Option<&'static str> {
-        Some("report.html")
-    }
-
-    fn render(&self, summary: &Summary, findings: &[Finding], _options: &Options) -> Rendered {
-        let page = Page {
-            view: View::new(summary, findings),
-            style: format!("{}{PAGE_STYLE}", chart::STYLE),
-            script: SCRIPT,
-            marks: (0..summary.contenders.len()).map(mark).collect(),
-            forest: summary
-                .suite
-                .is_none()
-                .then(|| Pair::of(|width| chart::forest(summary, width))),
-            blocks: per_level(summary, chart::block_ratios),
-            by_level: level_charts(summary),
-            latency: per_level(summary, chart::latency_profile),
-            curves: per_level(summary, chart::latency_curve),
-            steadiness: per_level(summary, chart::steadiness),
-            tradeoff: match summary.suite {
-                Some(_) => None,
-                None => Pair::maybe(|width| chart::throughput_against_latency(summary, width)),
-            },
-            over_time: drawn(summary)
-                .iter()
-                .filter_map(|duel| {
-                    Some(OverTime {
-                        throughput: Pair::maybe(|width| {
-                            chart::throughput_over_time(summary, duel, width)
-                        })?,
-                        meanwhile: Pair::maybe(|width| chart::meanwhile(summary, duel, width)),
-                    })
+fn html(summary: &Summary, findings: &[Finding], _options: &Options) -> Rendered {
+    let page = Page {
+        view: View::new(summary, findings),
+        style: format!("{}{PAGE_STYLE}", chart::STYLE),
+        script: SCRIPT,
+        marks: (0..summary.contenders.len()).map(mark).collect(),
+        forest: summary
+            .suite
+            .is_none()
+            .then(|| Pair::of(|width| chart::forest(summary, width))),
+        blocks: per_level(summary, chart::block_ratios),
+        by_level: level_charts(summary),
+        latency: per_level(summary, chart::latency_profile),
+        curves: per_level(summary, chart::latency_curve),
+        steadiness: per_level(summary, chart::steadiness),
+        tradeoff: match summary.suite {
+            Some(_) => None,
+            None => Pair::maybe(|width| chart::throughput_against_latency(summary, width)),
+        },
+        over_time: drawn(summary)
+            .iter()
+            .filter_map(|duel| {
+                Some(OverTime {
+                    throughput: Pair::maybe(|width| {
+                        chart::throughput_over_time(summary, duel, width)
+                    })?,
+                    meanwhile: Pair::maybe(|width| chart::meanwhile(summary, duel, width)),
                 })
-                .collect(),
-            new_orders: drawn(summary)
-                .iter()
-                .filter_map(|duel| {
-                    Pair::maybe(|width| order_entry::chart::new_orders(summary, duel, width))
-                })
-                .collect(),
-            schedule: Pair::maybe(|width| chart::schedule_strip(summary, width)),
-            waterfalls: summary
-                .explanations
-                .iter()
-                .filter(|one| summary.suite.is_none() && has_content(one))
-                .map(|one| Pair::maybe(|width| chart::waterfall(summary, one, width)))
-                .collect(),
-            effects: summary
-                .duels
-                .iter()
-                .filter(|duel| duel.attribution.is_some())
-                .map(|duel| Pair::maybe(|width| attribution::chart::effects(summary, duel, width)))
-                .collect(),
-            differences: differences(summary),
-            flames: summary
-                .flames
-                .iter()
-                .map(|flame| Pair::of(|width| chart::flame(summary, flame, width)))
-                .collect(),
-            processor: match summary.suite {
-                Some(_) => None,
-                None => Pair::maybe(|width| chart::processor_time(summary, width)),
-            },
-        };
-        Rendered::of_files(&rendered("report.html", &page), Vec::new())
-    }
+            })
+            .collect(),
+        new_orders: drawn(summary)
+            .iter()
+            .filter_map(|duel| {
+                Pair::maybe(|width| order_entry::chart::new_orders(summary, duel, width))
+            })
+            .collect(),
+        schedule: Pair::maybe(|width| chart::schedule_strip(summary, width)),
+        waterfalls: summary
+            .explanations
+            .iter()
+            .filter(|one| summary.suite.is_none() && has_content(one))
+            .map(|one| Pair::maybe(|width| chart::waterfall(summary, one, width)))
+            .collect(),
+        effects: summary
+            .duels
+            .iter()
+            .filter(|duel| duel.attribution.is_some())
+            .map(|duel| Pair::maybe(|width| attribution::chart::effects(summary, duel, width)))
+            .collect(),
+        differences: differences(summary),
+        flames: summary
+            .flames
+            .iter()
+            .map(|flame| Pair::of(|width| chart::flame(summary, flame, width)))
+            .collect(),
+        processor: match summary.suite {
+            Some(_) => None,
+            None => Pair::maybe(|width| chart::processor_time(summary, width)),
+        },
+    };
+    Rendered::of_files(&rendered("report.html", &page), Vec::new())
 }
 
 /// The duels with charts of their own. A suite has too many, and shows matrices.

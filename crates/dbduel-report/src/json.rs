@@ -18,7 +18,7 @@ pub struct Document {
     /// Verdicts, figures and facts of the contest.
     pub summary: Summary,
     /// Findings, heaviest first.
-    pub findings: Vec<event::Finding>,
+    pub findings: Vec<event::Notice>,
     /// The explanations of the summary in sentences, in the same order.
     #[serde(default)]
     pub sentences: Vec<Vec<String>>,
@@ -28,33 +28,27 @@ pub struct Document {
 pub const SCHEMA: &str = include_str!("../report.schema.json");
 
 /// The format.
-pub struct Json;
+pub const JSON: Format = Format {
+    name: "json",
+    file_name: Some("report.json"),
+    render: json,
+};
 
-impl Format for Json {
-    fn name(&self) -> &'static str {
-        "json"
-    }
-
-    fn file_name(&self) -> Option<&'static str> {
-        Some("report.json")
-    }
-
-    fn render(&self, summary: &Summary, findings: &[Finding], _options: &Options) -> Rendered {
-        let document = Document {
-            schema_version: SCHEMA_VERSION,
-            summary: summary.clone(),
-            findings: findings.iter().cloned().map(event::Finding::from).collect(),
-            sentences: summary
-                .explanations
-                .iter()
-                .map(|one| explanation::sentences(summary, one).all())
-                .collect(),
-        };
-        let mut text = serde_json::to_string_pretty(&document)
-            .expect("a summary has string keys and finite numbers, so it is always JSON");
-        text.push('\n');
-        Rendered::of_files(&escaped_json(text), Vec::new())
-    }
+fn json(summary: &Summary, findings: &[Finding], _options: &Options) -> Rendered {
+    let document = Document {
+        schema_version: SCHEMA_VERSION,
+        summary: summary.clone(),
+        findings: findings.iter().cloned().map(event::Notice::from).collect(),
+        sentences: summary
+            .explanations
+            .iter()
+            .map(|one| explanation::sentences(summary, one).all())
+            .collect(),
+    };
+    let mut text = serde_json::to_string_pretty(&document)
+        .expect("a summary has string keys and finite numbers, so it is always JSON");
+    text.push('\n');
+    Rendered::of_files(&escaped_json(text), Vec::new())
 }
 
 #[cfg(test)]
@@ -183,7 +177,7 @@ mod tests {
             width: 80,
             colour: false,
         };
-        serde_json::from_str(&Json.render(&summary, &findings, &options).text).unwrap()
+        serde_json::from_str(&JSON.render(&summary, &findings, &options).text).unwrap()
     }
 
     #[test]

@@ -72,29 +72,34 @@ pub struct ExtraFile {
 }
 
 /// A format of reports.
-pub trait Format: Sync {
+pub struct Format {
     /// Name on the command line.
-    fn name(&self) -> &'static str;
-
+    pub name: &'static str,
     /// Usual file name of such a report; `None` when it is meant for the terminal.
-    fn file_name(&self) -> Option<&'static str>;
+    pub file_name: Option<&'static str>,
+    render: fn(&Summary, &[Finding], &Options) -> Rendered,
+}
 
+impl Format {
     /// The report of a record.
-    fn render(&self, summary: &Summary, findings: &[Finding], options: &Options) -> Rendered;
+    #[must_use]
+    pub fn render(&self, summary: &Summary, findings: &[Finding], options: &Options) -> Rendered {
+        (self.render)(summary, findings, options)
+    }
 }
 
 /// Every format; a run writes the last one at its end.
-pub const FORMATS: &[&dyn Format] = &[
-    &terminal::Terminal,
-    &html::Html,
-    &markdown::Markdown,
-    &json::Json,
+pub const FORMATS: &[Format] = &[
+    terminal::TERMINAL,
+    html::HTML,
+    markdown::MARKDOWN,
+    json::JSON,
 ];
 
 /// The format with this name.
 #[must_use]
-pub fn format(name: &str) -> Option<&'static dyn Format> {
-    FORMATS.iter().copied().find(|format| format.name() == name)
+pub fn format(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| format.name == name)
 }
 
 /// The report for a terminal, in this length.
@@ -107,7 +112,7 @@ pub fn on_terminal(
 ) -> Rendered {
     match length {
         TerminalLength::Brief => terminal::brief(summary, findings, options),
-        TerminalLength::Full => terminal::Terminal.render(summary, findings, options),
+        TerminalLength::Full => terminal::full(summary, findings, options),
     }
 }
 

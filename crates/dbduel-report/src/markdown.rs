@@ -10,7 +10,11 @@ use super::{ExtraFile, Format, Options, Rendered, attribution, chart, order_entr
 
 const WIDTH: f64 = 900.0;
 
-pub struct Markdown;
+pub const MARKDOWN: Format = Format {
+    name: "markdown",
+    file_name: Some("report.md"),
+    render: markdown,
+};
 
 #[derive(Serialize)]
 struct Page<'c> {
@@ -24,32 +28,22 @@ struct Chart<'c> {
     file: &'c str,
 }
 
-impl Format for Markdown {
-    fn name(&self) -> &'static str {
-        "markdown"
-    }
-
-    fn file_name(&self) -> Option<&'static str> {
-        Some("report.md")
-    }
-
-    fn render(&self, summary: &Summary, findings: &[Finding], _options: &Options) -> Rendered {
-        let files = charts(summary);
-        let linked = files.iter().map(|file| Chart {
-            label: file
-                .name
-                .trim_start_matches("report-")
-                .trim_end_matches(".svg")
-                .replace('-', " "),
-            file: &file.name,
-        });
-        let page = Page {
-            view: View::new(summary, findings),
-            charts: linked.collect(),
-        };
-        let text = rendered("report.md", &page);
-        Rendered::of_files(&text, files)
-    }
+fn markdown(summary: &Summary, findings: &[Finding], _options: &Options) -> Rendered {
+    let files = charts(summary);
+    let linked = files.iter().map(|file| Chart {
+        label: file
+            .name
+            .trim_start_matches("report-")
+            .trim_end_matches(".svg")
+            .replace('-', " "),
+        file: &file.name,
+    });
+    let page = Page {
+        view: View::new(summary, findings),
+        charts: linked.collect(),
+    };
+    let text = rendered("report.md", &page);
+    Rendered::of_files(&text, files)
 }
 
 fn charts(summary: &Summary) -> Vec<ExtraFile> {

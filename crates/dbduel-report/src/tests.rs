@@ -10,7 +10,7 @@ use dbduel_testkit::synthetic::order_entry::{order_entry_record, script_record};
 use dbduel_testkit::synthetic::suite::suite_record;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{FORMATS, Format, Options, chart, format};
+use super::{FORMATS, Options, chart, format};
 
 const OPTIONS: Options = Options {
     width: 96,
@@ -89,12 +89,8 @@ fn scenarios() -> Vec<Scenario> {
 fn formats_have_unique_names_and_files() {
     let mut seen = std::collections::BTreeSet::new();
     for format in FORMATS {
-        assert!(
-            seen.insert(format.name()),
-            "duplicate name `{}`",
-            format.name()
-        );
-        if let Some(file) = format.file_name() {
+        assert!(seen.insert(format.name), "duplicate name `{}`", format.name);
+        if let Some(file) = format.file_name {
             assert!(seen.insert(file), "duplicate file `{file}`");
         }
     }
@@ -219,7 +215,7 @@ fn every_format_says_what_order_entry_is_not() {
             assert!(
                 said.contains(part) || said.to_lowercase().contains(&part.to_lowercase()),
                 "{}: no `{part}` in {text}",
-                format.name()
+                format.name
             );
         }
     }
@@ -232,9 +228,9 @@ fn every_format_shows_the_classes_of_any_workload() {
     for format in FORMATS {
         let text = format.render(&summary, &findings, &OPTIONS).text;
         for part in ["stock-level", "payment"] {
-            assert!(text.contains(part), "{}: no `{part}`", format.name());
+            assert!(text.contains(part), "{}: no `{part}`", format.name);
         }
-        let is_json = format.name() == "json";
+        let is_json = format.name == "json";
         let part = match is_json {
             true => format!("\"ok\": {ok}"),
             false => "Transaction classes".to_owned(),
@@ -242,7 +238,7 @@ fn every_format_shows_the_classes_of_any_workload() {
         assert!(
             text.contains(&part),
             "{}: no `{part}` in {text}",
-            format.name()
+            format.name
         );
     }
 }
@@ -325,7 +321,7 @@ fn a_narrow_terminal_says_which_columns_of_order_entry_it_leaves_out() {
             width,
             colour: false,
         };
-        let text = super::terminal::Terminal.render(&summary, &findings, &options);
+        let text = super::terminal::full(&summary, &findings, &options);
         let words: Vec<&str> = text.text.split_whitespace().collect();
         words.join(" ")
     };
@@ -347,7 +343,7 @@ fn every_format_renders_every_run_the_same_twice() {
                 once,
                 format.render(&summary, &findings, &OPTIONS),
                 "{}",
-                format.name()
+                format.name
             );
             assert!(!once.text.is_empty());
         }
@@ -362,7 +358,7 @@ fn a_terminal_line_never_exceeds_the_width() {
         summarise(&order_entry_record()),
     ] {
         for width in [40, 60, 80, 200] {
-            let text = super::terminal::Terminal
+            let text = super::terminal::TERMINAL
                 .render(
                     &summary,
                     &findings,
@@ -394,7 +390,7 @@ fn the_box_has_one_width_around_chinese_and_fullwidth_signs() {
     summary.duels[0].comparisons[0].verdict = Verdict::Equivalent;
     for width in [40, 96] {
         let options = Options { width, ..OPTIONS };
-        let text = super::terminal::Terminal.render(&summary, &findings, &options);
+        let text = super::terminal::full(&summary, &findings, &options);
         let (header, _) = text.text.split_once('└').unwrap();
         for line in header.lines() {
             assert_eq!(line.width(), width, "{line}");
@@ -405,10 +401,10 @@ fn the_box_has_one_width_around_chinese_and_fullwidth_signs() {
 #[test]
 fn colour_is_only_an_ornament() {
     let (summary, findings) = judged(&Scenario::duel());
-    let plain = super::terminal::Terminal
+    let plain = super::terminal::TERMINAL
         .render(&summary, &findings, &OPTIONS)
         .text;
-    let colourful = super::terminal::Terminal
+    let colourful = super::terminal::TERMINAL
         .render(
             &summary,
             &findings,

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use super::build::{Build, Origin};
 use super::catalogue::{CATALOGUE, Known};
 use super::copy::{TreeSize, tree_size};
+use super::digest;
 use super::home::{Home, clear_unfinished, unfinished};
 use super::libraries;
 use super::name::{Meaning, ServerName};
@@ -90,7 +91,7 @@ pub fn whole_tree(
             }
             Ok((tree, Vec::new()))
         }
-        _ => {
+        Meaning::Provided { .. } | Meaning::InProcess | Meaning::Running(_) => {
             let build = install(name, home, progress)?;
             Ok((home.servers().join(name.id()), build.artifacts))
         }
@@ -151,12 +152,57 @@ pub fn installed(home: &Home) -> Result<Vec<Installed>> {
     Ok(found)
 }
 
-/// The build of a server that needs no download: it is in the home, or on this machine. `None` for any other.
+/// The build of a server that needs no download: it is in the home, or on this machine. `None` for any other. Nothing is
+/// written or fetched.
 pub fn at_hand(name: &ServerName, home: &Home) -> Option<Build> {
-    match &name.meaning {
-        Meaning::Provided { source, .. } if source.is_in_place => install(name, home, &Silent).ok(),
-        Meaning::Provided { .. } => Build::load(&home.servers().join(name.id())).ok().flatten(),
-        Meaning::InProcess | Meaning::Running(_) => None,
+    let Meaning::Provided {
+        source, locator, ..
+    } = &name.meaning
+    else {
+        return None;
+    };
+    let folder = home.servers().join(name.id());
+    if source.is_in_place
+        && let Ok(build) = examined_in_place(name, source, locator, home)
+    {
+        return Some(build);
+    }
+    let kept = Build::load(&folder).ok().flatten()?;
+    // Where it is used in place, it may need the libraries that its installation fetched, or be another program by now.
+    let is_same = |kept: &Build| {
+        let now = digest::of_file(&kept.daemon);
+        now.is_ok_and(|now| now == kept.daemon_digests)
+    };
+    (!source.is_in_place || is_same(&kept)).then_some(kept)
+}
+
+/// The build of a server that is used in place, if it runs with the libraries of this machine.
+fn examined_in_place(
+    name: &ServerName,
+    source: &Source,
+    locator: &str,
+    home: &Home,
+) -> Result<Build> {
+    // Of a source in place, nothing is put into the folder.
+    let fetched = (source.fetch)(
+        locator,
+        &FetchContext {
+            home,
+            staging: &home.servers(),
+            expected_bytes: None,
+            progress: &Silent,
+        },
+    )?;
+    let parts = tree::find(&fetched.tree, fetched.daemon.as_deref())?;
+    Build::examine(origin(name, source, locator, fetched.artifacts), parts)
+}
+
+fn origin(name: &ServerName, source: &Source, locator: &str, artifacts: Vec<Artifact>) -> Origin {
+    Origin {
+        id: name.id(),
+        source: source.scheme.to_owned(),
+        locator: locator.to_owned(),
+        artifacts,
     }
 }
 
@@ -230,13 +276,7 @@ fn bring(
         make_executable(&parts.daemon, staging)?;
     }
     artifacts.extend(libraries::complete(&mut parts, home, staging, progress)?);
-    let origin = Origin {
-        id: name.id(),
-        source: source.scheme.to_owned(),
-        locator: locator.to_owned(),
-        artifacts,
-    };
-    let build = Build::examine(origin, parts)?;
+    let build = Build::examine(origin(name, source, locator, artifacts), parts)?;
     if let Some(known) = known
         && (known.product != build.product || !known.promises(build.version))
     {
@@ -342,9 +382,32 @@ impl Drop for Staging {
 
 #[cfg(test)]
 mod tests {
+    use dbduel_test_attribute::needs_program;
+
     use super::super::machine::examples::ours;
     use super::super::progress::Silent;
     use super::*;
+
+    #[test]
+    #[needs_program("postgres")]
+    fn a_server_that_is_used_in_place_is_examined_without_a_trace() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::new(dir.path().join("home"));
+        let name = ServerName::parse("installed:postgres").unwrap();
+        let build = at_hand(&name, &home).unwrap();
+        assert!(build.version_text.contains("PostgreSQL"), "{build:?}");
+        assert!(!dir.path().join("home").exists());
+        let path = format!("path:{}", build.daemon.display());
+        let same = at_hand(&ServerName::parse(&path).unwrap(), &home).unwrap();
+        assert_eq!(same.version, build.version);
+        let absent = format!("path:{}/absent", dir.path().display());
+        let absent = ServerName::parse(&absent).unwrap();
+        assert!(at_hand(&absent, &home).is_none());
+        assert!(!dir.path().join("home").exists());
+        // As an installation keeps it.
+        let installed = install(&name, &home, &Silent).unwrap();
+        assert_eq!(at_hand(&name, &home).unwrap().version, installed.version);
+    }
 
     #[test]
     fn an_empty_home_has_nothing_installed_and_nothing_to_remove() {

@@ -47,7 +47,7 @@ pub use products::{
     COUNTERS, FactQuery, POSTGRESQL_SETTINGS, PROBE, ServerProduct, VARIABLES, by_name, recognise,
 };
 pub use progress::{Progress, ProgressUnit, Silent};
-pub use refusal::{Notice, RefusedSetting};
+pub use refusal::{RefusedSetting, SettingRemark};
 pub use reserved::{leaves_folder, reserved};
 pub use sandbox::{DATABASE, RunningServer, Sandbox, StartError, USER, refused_by_lab, unwritable};
 pub use settings::{Setting, last_mention, unless_written};

@@ -19,7 +19,7 @@ pub struct RefusedSetting {
 
 /// A server's remark on a setting that it accepts: it changed or ignores the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
+pub struct SettingRemark {
     /// Name of the requested setting.
     pub name: String,
     /// The server's message.
@@ -78,11 +78,11 @@ pub fn refused(said: &str, settings: &[Setting], product: &str) -> Option<Refuse
 }
 
 /// Remarks on settings of a server that continues.
-pub fn notices(said: &str, settings: &[Setting]) -> Vec<Notice> {
+pub fn remarks(said: &str, settings: &[Setting]) -> Vec<SettingRemark> {
     said.lines()
         .filter(|line| line.contains("[Warning]"))
         .filter_map(|line| {
-            named_in(line, settings).map(|setting| Notice {
+            named_in(line, settings).map(|setting| SettingRemark {
                 name: setting.name.clone(),
                 said: message(line),
             })
@@ -237,7 +237,7 @@ mod tests {
         let said = "2026-11-20 10:00:00 0 [Warning] 'innodb-page-cleaners' was removed. It does nothing now.\n";
         let settings = [Setting::new("innodb_page_cleaners", Some("4"))];
         assert_eq!(refused(said, &settings, "mariadb"), None);
-        let found = notices(said, &settings);
+        let found = remarks(said, &settings);
         assert_eq!(
             found[0].said,
             "'innodb-page-cleaners' was removed. It does nothing now."

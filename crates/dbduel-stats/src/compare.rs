@@ -118,35 +118,6 @@ pub fn block_differences(
         .collect())
 }
 
-/// ln of the ratio of total work done, contender ÷ baseline, over all blocks. Against the mean of the
-/// block differences it weights long and fast blocks more; the two should agree within their error.
-///
-/// # Errors
-/// No block, or a block that [`BlockSlices::check`] refuses; an unknown contender.
-pub fn log_ratio_of_totals(
-    blocks: &[BlockSlices],
-    contenders: usize,
-    baseline: usize,
-    contender: usize,
-) -> Result<f64, StatsError> {
-    at_least("blocks", 1, blocks.len())?;
-    if baseline.max(contender) >= contenders {
-        return Err(StatsError::Parameter {
-            name: "contender",
-            value: baseline.max(contender) as f64,
-            requirement: "the number of a contender",
-        });
-    }
-    let mut totals = vec![0.0; contenders];
-    for block in blocks {
-        block.check(contenders)?;
-        for slice in &block.slices {
-            totals[slice.contender] += block.length * slice.value;
-        }
-    }
-    Ok((totals[contender] / totals[baseline]).ln())
-}
-
 /// Median of all pairwise means, the differences themselves included (Hodges & Lehmann 1963). Far from
 /// the mean it indicates skewed differences: a contender stalls.
 ///
@@ -371,15 +342,6 @@ mod tests {
             Err(StatsError::OutOfRange { index: 2, .. })
         ));
         assert!(block_differences(&[], 2, 2).is_err());
-    }
-
-    #[test]
-    fn totals_weight_blocks_by_their_length() {
-        let mut long = block(&[0, 1, 1, 0], &[1.0, 3.0, 3.0, 1.0]);
-        long.length = 30.0;
-        let short = block(&[1, 0, 0, 1], &[1.0, 1.0, 1.0, 1.0]);
-        let ratio = log_ratio_of_totals(&[long, short], 2, 0, 1).unwrap();
-        assert!((ratio - (200.0_f64 / 80.0).ln()).abs() < 1e-12);
     }
 
     #[test]

@@ -9,13 +9,17 @@ use crate::error::{StatsError, all_finite, at_least, not_negative, open_fraction
 use crate::moments::as_count;
 use crate::moments::{mean, normal_cdf, normal_point, variance};
 use crate::random::RandomStream;
-use crate::sequential::{Interval, Verdict};
+use crate::sequential::balance::{LimitShares, balance};
+use crate::sequential::{Interval, Side, Verdict};
 
 /// Epochs before the first look.
 pub const FIRST_LOOK: usize = 3;
 
 /// Simulated duels behind the boundaries: about 1 % accuracy from the second look on.
 const PATHS: usize = 400_000;
+
+/// The balance of looks is located to this share of the interval.
+const BALANCE_PRECISION: f64 = 1e-6;
 
 /// Largest number of epochs that boundaries are made for.
 const EPOCHS_LIMIT: usize = 100;
@@ -99,8 +103,11 @@ pub struct EpochDecision {
     /// Intersection of the repeated confidence intervals, valid at every look at once. `None` when
     /// they have nothing in common: the epochs do not share one effect.
     pub interval: Option<Interval>,
-    /// Mean of the epoch means, or where that is outside of the interval, the end next to it.
+    /// Mean of the epoch means, or where the interval excludes it, the effect that is equally far from an end of some look's interval
+    /// on either side (`is_balanced`).
     pub estimate: f64,
+    /// Earlier looks exclude the mean of all epochs, and the estimate is the balance of the looks.
+    pub is_balanced: bool,
     /// Number of epochs seen.
     pub n: usize,
     /// Number of epochs after which a verdict first stood.
@@ -125,6 +132,8 @@ pub fn decide_epochs(
         high: f64::INFINITY,
     };
     let mut decided_at = None;
+    // Mean and half width of each look.
+    let mut looks = Vec::new();
     for epochs in FIRST_LOOK..=epoch_means.len() {
         let seen = &epoch_means[..epochs];
         let boundary = boundaries.at(epochs);
@@ -134,21 +143,38 @@ pub fn decide_epochs(
         let half = boundary * (variance(seen) / epochs as f64).sqrt();
         interval.low = interval.low.max(mean(seen) - half);
         interval.high = interval.high.min(mean(seen) + half);
+        looks.push((mean(seen), half));
         if decided_at.is_none() && verdict(interval, margin) != Verdict::Undecided {
             decided_at = Some(epochs);
         }
     }
     let interval = (interval.low <= interval.high).then_some(interval);
     let verdict = interval.map_or(Verdict::Undecided, |interval| verdict(interval, margin));
+    let centre = mean(epoch_means);
+    let excluding = interval.filter(|interval| interval.excludes(centre));
+    let balance = excluding.map(|interval| balance_of(&looks, interval));
     Ok(EpochDecision {
         verdict,
         within_margin: interval.is_some_and(|interval| is_within(interval, margin)),
         interval,
-        estimate: interval.map_or(mean(epoch_means), |interval| {
-            interval.nearest(mean(epoch_means))
-        }),
+        estimate: balance.unwrap_or(centre),
+        is_balanced: balance.is_some(),
         n: epoch_means.len(),
         decided_at: decided_at.filter(|_| verdict != Verdict::Undecided),
+    })
+}
+
+/// The effect in the interval, which is finite, at which the largest |t| of a look, relative to its boundary, is the same with the
+/// look's mean above and below.
+fn balance_of(looks: &[(f64, f64)], interval: Interval) -> f64 {
+    let precision = BALANCE_PRECISION * (interval.high - interval.low);
+    balance(interval.low, interval.high, precision, |effect| {
+        let mut shares = LimitShares::default();
+        for (mean, half) in looks {
+            let distance = mean - effect;
+            shares.add(Side::of(distance), distance.abs() / half);
+        }
+        shares.nearer_side()
     })
 }
 
@@ -250,6 +276,23 @@ mod tests {
             decide_epochs(&[0.0; 5], &boundaries, 0.02).unwrap().verdict,
             Verdict::Equivalent
         );
+    }
+
+    #[test]
+    fn an_estimate_that_earlier_looks_exclude_is_balanced() {
+        let boundaries = EpochBoundaries::new(8, 0.05, 1).unwrap();
+        // The seventh start hung.
+        let means = [0.10, 0.1001, 0.0999, 0.10, 0.10, 0.1001, -2.0];
+        let decision = decide_epochs(&means, &boundaries, 0.02).unwrap();
+        let interval = decision.interval.unwrap();
+        assert!(mean(&means) < interval.low && decision.is_balanced);
+        assert!(
+            interval.low < decision.estimate && decision.estimate < interval.high,
+            "{decision:?}"
+        );
+        let calm = decide_epochs(&means[..6], &boundaries, 0.02).unwrap();
+        assert!(!calm.is_balanced);
+        assert_eq!(calm.estimate, mean(&means[..6]));
     }
 
     #[test]

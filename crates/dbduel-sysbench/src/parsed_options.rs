@@ -32,8 +32,8 @@ enum Origin {
     File {
         /// File and line.
         place: String,
-        /// All elements of the value, separated by commas.
-        list: Option<String>,
+        /// All elements of the value.
+        elements: Vec<String>,
         /// Column of the first character behind the first element, a comment aside.
         unread_at: Option<usize>,
     },
@@ -72,7 +72,7 @@ impl Written {
             return Ok(None);
         }
         let column = |rest: &str| line[..line.len() - rest.len()].chars().count() + 1;
-        let (mut first, mut list, mut unread_at) = (None, None, None);
+        let (mut first, mut elements, mut unread_at) = (None, Vec::new(), None);
         if let Some(text) = value {
             let value = FileValue::read(text).map_err(|open| {
                 Stop::Fatal(format!(
@@ -80,15 +80,8 @@ impl Written {
                     column(open)
                 ))
             })?;
-            first = Some(
-                value
-                    .elements
-                    .first()
-                    .copied()
-                    .unwrap_or_default()
-                    .to_owned(),
-            );
-            list = Some(value.elements.join(","));
+            elements = value.elements.into_iter().map(str::to_owned).collect();
+            first = Some(elements.first().cloned().unwrap_or_default());
             unread_at = value.unread.map(column);
         }
         Ok(Some(Written {
@@ -96,17 +89,44 @@ impl Written {
             value: first,
             origin: Origin::File {
                 place,
-                list,
+                elements,
                 unread_at,
             },
         }))
     }
 
-    /// The text of its value for an option of this kind.
-    pub fn text(&self, kind: OptionKind) -> Option<&str> {
+    /// Its value for an option of this kind.
+    ///
+    /// # Errors
+    /// The allowed values.
+    fn read(&self, kind: OptionKind) -> Result<OptionValue, &'static str> {
         match &self.origin {
-            Origin::File { list, .. } if kind == OptionKind::List => list.as_deref(),
-            _ => self.value.as_deref(),
+            Origin::File { elements, .. } if kind == OptionKind::List => {
+                Ok(OptionValue::List(elements.clone()))
+            }
+            _ => kind.read(self.value.as_deref()),
+        }
+    }
+
+    /// The text of its value for an option of this kind: the elements of a list separated by commas.
+    ///
+    /// # Errors
+    /// A comma within an element of a list.
+    pub fn text(&self, kind: OptionKind) -> Result<Option<String>, Stop> {
+        let Origin::File {
+            place, elements, ..
+        } = &self.origin
+        else {
+            return Ok(self.value.clone());
+        };
+        if kind != OptionKind::List {
+            return Ok(self.value.clone());
+        }
+        match elements.iter().any(|element| element.contains(',')) {
+            true => Err(Stop::Fatal(format!(
+                "{place}: a list of a script cannot have an element with a comma; remove the comma"
+            ))),
+            false => Ok(Some(elements.join(","))),
         }
     }
 
@@ -341,33 +361,31 @@ impl ParsedOptions {
         for spec in specs {
             let name = key(spec.name);
             let last = written.iter().rev().find(|written| written.name == name);
-            let text = match last {
+            // An option without a default is off, 0 or empty; given bare, a switch is on.
+            let text = match (last, spec.default, spec.kind) {
+                (Some(written), _, _) => written.value.as_deref(),
+                (None, None, OptionKind::Bool) => Some("off"),
+                (None, default, _) => default,
+            };
+            let value = match last {
                 Some(written) => {
                     written.warn_of_unread(spec.kind, Logger::ALWAYS);
-                    written.text(spec.kind)
+                    written.read(spec.kind)
                 }
-                None => spec.default,
+                None => spec.kind.read(text),
             };
-            // An option without a default is off, 0 or empty; given bare, a switch is on.
-            let text = match (last, text, spec.kind) {
-                (None, None, OptionKind::Bool) => Some("off"),
-                _ => text,
-            };
-            let value = spec
-                .kind
-                .read(text)
-                .map_err(|takes| match (spec.kind, last) {
-                    (OptionKind::Bool, Some(written)) => written.refuse(),
-                    (OptionKind::Size, _) => Stop::Fatal(format!(
-                        "Invalid value for {}: {}",
-                        spec.name,
-                        text.unwrap_or_default()
-                    )),
-                    _ => Stop::Usage(format!(
-                        "Invalid value for the '{name}' option: '{}'; it takes {takes}",
-                        text.unwrap_or_default()
-                    )),
-                })?;
+            let value = value.map_err(|takes| match (spec.kind, last) {
+                (OptionKind::Bool, Some(written)) => written.refuse(),
+                (OptionKind::Size, _) => Stop::Fatal(format!(
+                    "Invalid value for {}: {}",
+                    spec.name,
+                    text.unwrap_or_default()
+                )),
+                _ => Stop::Usage(format!(
+                    "Invalid value for the '{name}' option: '{}'; it takes {takes}",
+                    text.unwrap_or_default()
+                )),
+            })?;
             values.insert(name, value);
         }
         Ok(ParsedOptions { values, written })
@@ -474,6 +492,10 @@ pub fn declared(specs: &[&'static [Spec]]) -> Vec<DeclaredOption> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
+    use dbduel_test_attribute::needs_program;
+
     use super::super::table;
     use super::*;
 
@@ -562,51 +584,107 @@ mod tests {
         general(&format!("--config-file={}", path.display()))
     }
 
-    /// Obtained by running sysbench 1.0.20 with a file of each line and a script that prints the option.
+    /// Lines with a value of `mysql-user`, and the value, obtained by running sysbench 1.0.20 with a file of each line and a script
+    /// that prints the option.
+    const TEXTS: [(&str, &str); 19] = [
+        ("mysql-user=pa#ss'w0rd", "pa#ss'w0rd"),
+        ("mysql-user=it's", "it's"),
+        ("mysql-user='a'b", "a"),
+        ("mysql-user='a' 'b'", "a"),
+        ("mysql-user=\"a'b\"", "a'b"),
+        ("mysql-user='it''s'", "it"),
+        ("mysql-user=a'b c'", "a'b"),
+        ("mysql-user='a # b'", "a # b"),
+        ("mysql-user='a'#b", "a"),
+        ("mysql-user=a # b", "a"),
+        ("mysql-user=a\tb", "a"),
+        ("mysql-user=#a", ""),
+        ("mysql-user=''", ""),
+        ("mysql-user=' a '", " a "),
+        ("mysql-user=  a  ", "a"),
+        ("mysql-user=a,b", "a"),
+        ("mysql-user='a,b'", "a,b"),
+        ("mysql-user==a=b", "=a=b"),
+        ("mysql-user=a\\b\r\n", "a\\b"),
+    ];
+
+    /// The same with the list `mysql-host`.
+    const LISTS: [(&str, &[&str]); 13] = [
+        ("mysql-host=a, b # c", &["a", "b"]),
+        ("mysql-host=a b,c d", &["a", "b", "c", "d"]),
+        ("mysql-host=a ,b", &["a", "", "b"]),
+        ("mysql-host=a,b#c", &["a", "b#c"]),
+        ("mysql-host=a,#c", &["a"]),
+        ("mysql-host='a b',c", &["a b", "c"]),
+        ("mysql-host='a'x b,c", &["a", "c"]),
+        ("mysql-host=a,it's", &["a", "it's"]),
+        ("mysql-host=,a", &["", "a"]),
+        ("mysql-host='a,b'", &["a,b"]),
+        ("mysql-host='a, b',c", &["a, b", "c"]),
+        ("mysql-host=a, \"b,c\"", &["a", "b,c"]),
+        ("mysql-host='a,b' c,d", &["a,b", "d"]),
+    ];
+
     #[test]
     fn a_value_in_a_configuration_file_is_what_sysbench_reads() {
-        let texts = [
-            ("mysql-user=pa#ss'w0rd", "pa#ss'w0rd"),
-            ("mysql-user=it's", "it's"),
-            ("mysql-user='a'b", "a"),
-            ("mysql-user='a' 'b'", "a"),
-            ("mysql-user=\"a'b\"", "a'b"),
-            ("mysql-user='it''s'", "it"),
-            ("mysql-user=a'b c'", "a'b"),
-            ("mysql-user='a # b'", "a # b"),
-            ("mysql-user='a'#b", "a"),
-            ("mysql-user=a # b", "a"),
-            ("mysql-user=a\tb", "a"),
-            ("mysql-user=#a", ""),
-            ("mysql-user=''", ""),
-            ("mysql-user=' a '", " a "),
-            ("mysql-user=  a  ", "a"),
-            ("mysql-user=a,b", "a"),
-            ("mysql-user='a,b'", "a,b"),
-            ("mysql-user==a=b", "=a=b"),
-            ("mysql-user=a\\b\r\n", "a\\b"),
-        ];
-        for (line, value) in texts {
+        for (line, value) in TEXTS {
             assert_eq!(in_a_file(line).unwrap().text("mysql-user"), value, "{line}");
         }
-        let lists: [(&str, &[&str]); 9] = [
-            ("mysql-host=a, b # c", &["a", "b"]),
-            ("mysql-host=a b,c d", &["a", "b", "c", "d"]),
-            ("mysql-host=a ,b", &["a", "", "b"]),
-            ("mysql-host=a,b#c", &["a", "b#c"]),
-            ("mysql-host=a,#c", &["a"]),
-            ("mysql-host='a b',c", &["a b", "c"]),
-            ("mysql-host='a'x b,c", &["a", "c"]),
-            ("mysql-host=a,it's", &["a", "it's"]),
-            ("mysql-host=,a", &["", "a"]),
-        ];
-        for (line, elements) in lists {
+        for (line, elements) in LISTS {
             assert_eq!(
                 in_a_file(line).unwrap().list("mysql-host"),
                 elements,
                 "{line}"
             );
         }
+    }
+
+    /// The values are those of the tables above.
+    #[needs_program("sysbench")]
+    #[test]
+    fn sysbench_reads_the_same_values() {
+        let folder = tempfile::tempdir().unwrap();
+        let (script, options) = (
+            folder.path().join("print.lua"),
+            folder.path().join("options"),
+        );
+        let print = r#"
+            function print_options()
+               io.write("text=", sysbench.opt.mysql_user, "\0")
+               io.write("list=", table.concat(sysbench.opt.mysql_host, "|"), "\0")
+            end
+            sysbench.cmdline.commands = { print_options = { print_options } }
+        "#;
+        fs::write(&script, print).unwrap();
+        let printed = |line: &str, name: &str| {
+            fs::write(&options, line).unwrap();
+            let output = Command::new("sysbench")
+                .arg(format!("--config-file={}", options.display()))
+                .args([script.as_os_str(), "print_options".as_ref()])
+                .output()
+                .unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
+            let mut values = text.split('\0').filter_map(|part| part.split_once(name));
+            let value = values.next().map(|(_, value)| value.to_owned());
+            value.unwrap_or_else(|| panic!("{line}: {text}"))
+        };
+        for (line, value) in TEXTS {
+            assert_eq!(printed(line, "text="), value, "{line}");
+        }
+        for (line, elements) in LISTS {
+            assert_eq!(printed(line, "list="), elements.join("|"), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_comma_in_an_element_is_refused_in_a_list_of_a_script() {
+        let text = |line: &str| {
+            let written = Written::of_line(line, "options:1".to_owned()).unwrap();
+            written.unwrap().text(OptionKind::List)
+        };
+        assert_eq!(text("parts='a b', c").unwrap(), Some("a b,c".to_owned()));
+        let error = text("parts='a,b'").unwrap_err().to_string();
+        assert!(error.contains("options:1: a list of a script"), "{error}");
     }
 
     #[test]

@@ -96,9 +96,10 @@ fn set_options(host: &mut Host, rest: &[Written], voice: Logger) -> Result<(), S
     let pair = |option: &Written| {
         let kind = declared(option).map_or(OptionKind::String, |known| known.kind);
         option.warn_of_unread(kind, voice);
-        (option.name.clone(), option.text(kind).map(str::to_owned))
+        Ok((option.name.clone(), option.text(kind)?))
     };
-    let pairs: Vec<(String, Option<String>)> = known.into_iter().map(pair).collect();
+    let pairs = known.into_iter().map(pair);
+    let pairs = pairs.collect::<Result<Vec<(String, Option<String>)>, Stop>>()?;
     host.set_options(&pairs).map_err(|error| {
         let (OptionError::Unknown { name, .. } | OptionError::Invalid { name, .. }) = &error;
         let written = rest.iter().rev().find(|option| option.name == key(name));

@@ -1,4 +1,4 @@
-//! The protocol's elementary numbers and strings, read from and appended to byte slices.
+//! The protocols' elementary numbers and strings, read from and appended to byte slices.
 
 use crate::error::WireError;
 
@@ -72,6 +72,18 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub(crate) fn u32(&mut self) -> Result<u32, WireError> {
         self.array().map(u32::from_le_bytes)
+    }
+
+    /// A number of the PostgreSQL protocol, most significant byte first.
+    #[inline]
+    pub(crate) fn be_u16(&mut self) -> Result<u16, WireError> {
+        self.array().map(u16::from_be_bytes)
+    }
+
+    /// As [`Cursor::be_u16`].
+    #[inline]
+    pub(crate) fn be_u32(&mut self) -> Result<u32, WireError> {
+        self.array().map(u32::from_be_bytes)
     }
 
     #[inline]

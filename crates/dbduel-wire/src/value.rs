@@ -165,20 +165,6 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The value as a floating-point number: a number, or numeric text (decimals are sent as text).
-    #[must_use]
-    pub fn as_f64(&self) -> Option<f64> {
-        match *self {
-            Value::Signed(value) => Some(value as f64),
-            Value::Unsigned(value) => Some(value as f64),
-            Value::Float(value) => Some(f64::from(value)),
-            Value::Double(value) => Some(value),
-            Value::Bytes(text) => std::str::from_utf8(text).ok()?.parse().ok(),
-            Value::Text(text) => text.parse().ok(),
-            _ => None,
-        }
-    }
-
     /// The value's bytes if it is a string.
     #[must_use]
     pub fn as_bytes(&self) -> Option<&'a [u8]> {
@@ -212,39 +198,26 @@ impl<'a> Value<'a> {
     /// Reads a binary value of the given kind.
     #[inline]
     pub(crate) fn read(cursor: &mut Cursor<'a>, kind: ColumnKind) -> Result<Self, WireError> {
-        let signed = !kind.unsigned;
+        let whole = |unsigned: u64, signed: i64| match kind.unsigned {
+            true => Value::Unsigned(unsigned),
+            false => Value::Signed(signed),
+        };
         Ok(match kind.column_type {
             ColumnType::TINY => {
-                let byte = cursor.u8()?;
-                if signed {
-                    Value::Signed(i64::from(byte as i8))
-                } else {
-                    Value::Unsigned(u64::from(byte))
-                }
+                let number = cursor.u8()?;
+                whole(number.into(), i64::from(number as i8))
             }
             ColumnType::SHORT | ColumnType::YEAR => {
                 let number = cursor.u16()?;
-                if signed {
-                    Value::Signed(i64::from(number as i16))
-                } else {
-                    Value::Unsigned(u64::from(number))
-                }
+                whole(number.into(), i64::from(number as i16))
             }
             ColumnType::LONG | ColumnType::INT24 => {
                 let number = cursor.u32()?;
-                if signed {
-                    Value::Signed(i64::from(number as i32))
-                } else {
-                    Value::Unsigned(u64::from(number))
-                }
+                whole(number.into(), i64::from(number as i32))
             }
             ColumnType::LONG_LONG => {
                 let number = cursor.u64()?;
-                if signed {
-                    Value::Signed(number as i64)
-                } else {
-                    Value::Unsigned(number)
-                }
+                whole(number, number as i64)
             }
             ColumnType::FLOAT => Value::Float(f32::from_le_bytes(cursor.array()?)),
             ColumnType::DOUBLE => Value::Double(f64::from_le_bytes(cursor.array()?)),
@@ -523,7 +496,6 @@ mod tests {
             false,
             Value::Bytes(b"1.50"),
         );
-        assert_eq!(Value::Bytes(b"1.50").as_f64(), Some(1.5));
         assert_eq!(Value::Bytes(b"1.50").as_i64(), None);
         assert_eq!(Value::Unsigned(u64::MAX).as_i64(), None);
     }

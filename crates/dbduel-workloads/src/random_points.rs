@@ -169,10 +169,6 @@ impl Client for SelectRandomClient {
         self.values = Distribution::new(self.options.sbtest.shape, low, high);
     }
 
-    fn draw(&mut self) -> Class {
-        Class(0)
-    }
-
     async fn transaction(
         &mut self,
         _class: Class,

@@ -22,6 +22,7 @@ use dbduel_workloads::completion::CompletionError;
 use dbduel_workloads::parameters::ParameterError;
 
 use commands::CommandLine;
+use commands::capture::{ConsentMissing, OtherProduct};
 use commands::features::BuiltWithout;
 use commands::history::NoRecords;
 use commands::init::InitError;
@@ -82,6 +83,8 @@ fn is_usage(error: &anyhow::Error) -> bool {
         || is_nats_address(error)
         || error.is::<NotOneDuel>()
         || error.is::<NoClass>()
+        || error.is::<ConsentMissing>()
+        || error.is::<OtherProduct>()
         || error.downcast_ref().is_some_and(ImportError::is_of_input)
         || error.downcast_ref().is_some_and(StoreError::is_of_place)
 }

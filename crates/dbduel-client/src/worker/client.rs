@@ -54,8 +54,10 @@ pub trait Client: Sized + 'static {
         Readiness::READY
     }
 
-    /// Draws the next transaction, without sending anything.
-    fn draw(&mut self) -> Class;
+    /// Draws the next transaction, without sending anything; the first class where there is only one.
+    fn draw(&mut self) -> Class {
+        Class(0)
+    }
 
     /// Runs a transaction of this class once. It is called again when the server rolled it back, and may draw new
     /// values or keep its values.

@@ -5,6 +5,7 @@ mod client;
 mod engine;
 mod group;
 mod pacing;
+mod preparations;
 mod run;
 mod run_events;
 mod session_statistics;
@@ -28,6 +29,7 @@ use crate::share::HostShare;
 pub use client::{Begin, Client, Clients, Readiness, Shared, Trace};
 pub use group::Group;
 pub use pacing::{ClientWaits, Pacing, RunClock};
+pub use preparations::{PreparationCount, preparations};
 pub use run::RunContext;
 pub use run::WorkloadRun;
 pub use run_events::RunEvents;
@@ -65,6 +67,8 @@ pub enum Duty {
     Slices(Rc<Group>),
     /// A run in sysbench's sense.
     Run(Arc<RunContext>),
+    /// None: the client is opened to count what it prepares.
+    Count(Rc<PreparationCount>),
 }
 
 /// Result of a client's task: in a contest, why its connection is unusable.
@@ -122,6 +126,10 @@ impl ClientContext {
                 let group = Rc::clone(group);
                 Box::pin(async move { group::live::<C>(&group, &self, &options).await })
             }
+            Duty::Count(count) => {
+                let count = Rc::clone(count);
+                Box::pin(async move { count.take::<C>(&self, &options).await })
+            }
         }
     }
 
@@ -136,6 +144,10 @@ impl ClientContext {
             Duty::Run(run) => {
                 let gate = Arc::clone(&run.gate);
                 Box::new(move || gate.over_at())
+            }
+            Duty::Count(count) => {
+                let until = count.until;
+                Box::new(move || Some(until))
             }
         }
     }

@@ -131,7 +131,7 @@ impl Address {
                 },
             ) => port == other_port && one_name(host) == one_name(other_host),
             (Address::File { path, .. }, Address::File { path: other, .. }) => path == other,
-            _ => self == other,
+            (Address::Tcp { .. } | Address::Unix { .. } | Address::File { .. }, _) => self == other,
         }
     }
 
@@ -159,6 +159,18 @@ impl Address {
             }
         }
     }
+}
+
+/// True for a name of this machine alone, with or without a port: `localhost` or a loopback address, of IPv6 in
+/// brackets.
+#[must_use]
+pub fn is_loopback(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let address = name.trim_start_matches('[').trim_end_matches(']');
+    name == LOCALHOST || address.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
 }
 
 /// Canonical name of a host: one for all names of the loopback address.
@@ -347,6 +359,28 @@ mod tests {
             "unix:/s",
         ] {
             assert!(!is_same("tcp://localhost", other), "{other}");
+        }
+    }
+
+    #[test]
+    fn names_of_this_machine_are_told_from_others_with_and_without_a_port() {
+        for own in [
+            "localhost",
+            "localhost:1",
+            "127.0.0.1:80",
+            "[::1]:80",
+            "[::1]",
+        ] {
+            assert!(is_loopback(own), "{own}");
+        }
+        for other in [
+            "",
+            "evil.example",
+            "127.0.0.1.evil.example",
+            "0.0.0.0:80",
+            "localhost.:80",
+        ] {
+            assert!(!is_loopback(other), "{other}");
         }
     }
 

@@ -6,6 +6,7 @@ use dbduel_wire::{CommandError, SentTypes, Value};
 
 use crate::Dialect;
 use crate::mysql::{BytesLiteral, TextLiteral};
+use crate::placeholders::pieces;
 use crate::postgresql::{Prepared, literal};
 use crate::sqlite;
 
@@ -48,16 +49,12 @@ pub(super) enum Kind {
 }
 
 impl Statement {
-    /// Every question mark is taken for a placeholder, so the text must have none in a literal.
+    /// A statement that is sent as text with its values in place of `?`.
     pub fn text(sql: &str, dialect: Dialect) -> Self {
+        let pieces = pieces(sql, dialect);
+        let pieces = pieces.map(|piece| piece.as_bytes().to_vec()).collect();
         Statement {
-            kind: Kind::Text {
-                pieces: sql
-                    .split('?')
-                    .map(|piece| piece.as_bytes().to_vec())
-                    .collect(),
-                dialect,
-            },
+            kind: Kind::Text { pieces, dialect },
         }
     }
 

@@ -5,17 +5,16 @@ pub(super) mod client_errors;
 mod errors;
 pub(super) mod literal;
 mod login;
-mod placeholders;
 
 use dbduel_wire::CommandError;
 use dbduel_wire::postgresql::{LoggedIn, PrepareParser, ReplyParser, Statement, Step, command};
 
 use super::conn::{Progress, Results};
+use super::placeholders::numbered;
 use super::{LostError, Sink, StatementError, Summary, Value};
 pub use errors::code as sqlstate_code;
 use errors::commit_rolled_back;
 pub(super) use login::log_in;
-use placeholders::numbered;
 
 /// The state of a connection that is logged in.
 #[derive(Debug)]

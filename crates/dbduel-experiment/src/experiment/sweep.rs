@@ -246,7 +246,9 @@ fn check_names(
         let twice = earlier.iter().find(|earlier| is_same(earlier, factor));
         let fixed = match &factor.target {
             SweptTarget::Setting { name, .. } => fixed_setting(factor, name, contenders),
-            _ => fixed_parameter(factor, workload, contenders),
+            SweptTarget::Parameter | SweptTarget::ServerCores | SweptTarget::ServerIo => {
+                fixed_parameter(factor, workload, contenders)
+            }
         };
         let message = match (twice, fixed) {
             (Some(twice), _) if twice.name.value == factor.name.value => format!(

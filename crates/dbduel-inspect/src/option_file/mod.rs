@@ -106,7 +106,7 @@ pub fn read(
     match product {
         Some(Product::PostgreSql) => return postgresql::option_file(path, includes),
         Some(Product::Sqlite) => return sqlite::script(path),
-        _ => {}
+        Some(Product::MySql | Product::MariaDb | Product::Percona) | None => {}
     }
     let mut reader = Reader {
         product,

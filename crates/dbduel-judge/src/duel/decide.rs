@@ -356,6 +356,10 @@ impl<'a> Question<'a> {
         let plan = self.plan;
         let alpha = test.alpha;
         let value = decision.estimate.exp();
+        let how = match decision.is_balanced {
+            true => How::Balance,
+            false => how,
+        };
         let bare = |why: String| Figure::Bare {
             value,
             n: decision.n,

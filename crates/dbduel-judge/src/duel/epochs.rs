@@ -70,7 +70,11 @@ pub(crate) fn conclude<V: Copy>(
     let decision = decide_epochs(&means, &boundaries(planned.count, question.alpha)?, margin)?;
     conclusion.verdict = decision.verdict;
     conclusion.is_within_horizon = decision.within_margin;
-    let (value, n, how) = (decision.estimate.exp(), decision.n, How::Epochs);
+    let (value, n) = (decision.estimate.exp(), decision.n);
+    let how = match decision.is_balanced {
+        true => How::BalanceOfEpochs,
+        false => How::Epochs,
+    };
     let bare = |why: String| Figure::Bare { value, n, how, why };
     conclusion.ratio = match decision.interval {
         Some(interval) if interval.low.is_finite() => Figure::Estimated {

@@ -44,6 +44,9 @@ pub(super) fn widen(
         Verdict::Undecided => true,
     };
     decision.interval = Some(widened);
+    if decision.is_balanced && !widened.excludes(centre) {
+        (decision.estimate, decision.is_balanced) = (centre, false);
+    }
     decision.within_margin &= is_within;
     if !stands {
         decision.verdict = Verdict::Undecided;

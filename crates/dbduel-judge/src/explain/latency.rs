@@ -37,7 +37,7 @@ pub fn divide(
     let plan = evidence.plan();
     match plan.levels[level].arrival {
         Arrival::Closed { think_ms: 0.0 } => {}
-        _ => {
+        Arrival::Closed { .. } | Arrival::Constant { .. } | Arrival::Poisson { .. } => {
             return Err("clients pause between transactions, which looks like waiting".to_owned());
         }
     }

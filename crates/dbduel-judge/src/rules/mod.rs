@@ -39,10 +39,10 @@ impl Rule {
 pub fn beside_verdicts(run: &RunEvidence<'_>, audit: &Audit) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for event in &run.evidence.record.events {
-        let Event::Noticed { finding } = &event.what else {
+        let Event::Noticed { notice } = &event.what else {
             continue;
         };
-        let noticed = Finding::from(finding.clone());
+        let noticed = Finding::from(notice.clone());
         // The audit before the contest saw no counters; that of the record has the last word. A resumed run notices the
         // same thing again.
         let mut audited = audit.findings.iter();

@@ -130,6 +130,11 @@ pub enum How {
     PairedBlocks,
     /// Ratio of all work per time, compared block by block.
     BlockTotals,
+    /// Ratio at which the test of the blocks is equally far from a rejection on either side, because earlier looks exclude the
+    /// ratio of all blocks.
+    Balance,
+    /// As `Balance`, with every start of the servers as a unit.
+    BalanceOfEpochs,
     /// Mean of the differences, or of the log ratios, of mirrored blocks.
     PairedMean,
     /// Difference or ratio of the totals per transaction, linearised over mirrored blocks.
@@ -179,21 +184,27 @@ impl How {
                  the rounds"
             }
             Self::Epochs => {
-                "log ratio of every start of the servers, kept within the range that earlier looks left open; \
-                 repeated intervals of a group-sequential t test"
+                "mean log ratio of the starts of the servers; repeated intervals of a group-sequential t test"
             }
             Self::PairedBlocks => {
-                "mean log ratio within mirrored blocks, kept within the range that earlier looks left open; interval \
-                 by inverting the sequential test"
+                "mean log ratio within mirrored blocks; interval by inverting the sequential test"
             }
             Self::BlockTotals => {
-                "committed transactions over measured time of all blocks, kept within the range that earlier looks \
-                 left open; interval by inverting the sequential test, and by Garwood's interval of the number of \
-                 stalls where these are too few"
+                "committed transactions over measured time of all blocks; interval by inverting the sequential test, and by \
+                 Garwood's interval of the number of stalls where these are too few"
+            }
+            Self::Balance => {
+                "ratio at which the sequential test of the blocks is equally far from a rejection on either side, because earlier looks \
+                 exclude the ratio of all blocks; interval by inverting the test"
+            }
+            Self::BalanceOfEpochs => {
+                "ratio equally far from an end of some look's interval on either side, because earlier looks exclude the mean log \
+                 ratio of all starts; repeated intervals of a group-sequential t test"
             }
             Self::ShareOfWhole => {
-                "sum of the effects over the whole difference of log throughput; interval by inverting the sequential test \
-                 of the sum less a share of the whole"
+                "sum of the effects over the whole difference of log throughput, or where earlier looks exclude that, the share at \
+                 which the test is equally far from a rejection on either side; interval by inverting the sequential test of the sum \
+                 less a share of the whole"
             }
             Self::GroupMean => {
                 "geometric mean of the workloads' ratios, each with the same weight; interval over the blocks of \

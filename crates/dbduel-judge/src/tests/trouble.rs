@@ -162,7 +162,7 @@ fn unequal_data_void_the_contender() {
 
 #[test]
 fn a_void_in_the_journal_voids_everything() {
-    let noticed = event::Finding {
+    let noticed = event::Notice {
         rule: "lab.clock-stepped".to_owned(),
         severity: Severity::Void,
         about: vec![],

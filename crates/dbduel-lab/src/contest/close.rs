@@ -5,14 +5,13 @@ use std::time::Duration;
 use anyhow::Result;
 use dbduel_machine::interrupt::{self, Urgency};
 use dbduel_record::Record;
-use dbduel_record::event::{EndReason, Event, Severity};
+use dbduel_record::event::{EndReason, Event, Notice, Severity};
 use dbduel_record::facts::Size;
 use dbduel_workloads::fill::Digest;
 
 use super::arena::Arena;
 use super::backend::{ContenderServer, Health};
 use super::journal::Journal;
-use super::measure::finding;
 use super::{ContestConfig, conditions, durability, journal};
 use crate::dataset;
 use crate::server_host::ServerHostMissing;
@@ -62,7 +61,7 @@ pub fn close(
                 resident.name
             );
             let remedy = "read its log in the record";
-            journal.notice(finding(
+            journal.notice(Notice::new(
                 "server.no-last-words",
                 Severity::Doubt,
                 &[&resident.name],
@@ -82,7 +81,7 @@ fn compare_rows(digests: &[(String, Digest)], journal: &mut Journal<'_>) -> Resu
     };
     let other = others.iter().find(|(_, digest)| digest != expected);
     let notice = match other {
-        None => finding(
+        None => Notice::new(
             "server.equal-rows-after",
             Severity::Note,
             &[],
@@ -93,7 +92,7 @@ fn compare_rows(digests: &[(String, Digest)], journal: &mut Journal<'_>) -> Resu
             ),
             "Nothing to do.",
         ),
-        Some((name, digest)) => finding(
+        Some((name, digest)) => Notice::new(
             "server.different-rows-after",
             Severity::Doubt,
             &[first.as_str(), name.as_str()],

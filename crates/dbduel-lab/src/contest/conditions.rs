@@ -28,14 +28,14 @@ pub fn before(
     config.step(&format!("{}: checking its tables", resident.name));
     let (verification, broken) = dataset::verify(&config.plan, workload, resident, moment)?;
     keep(&resident.name, &verification, "before", journal)?;
-    if let Some(finding) = broken {
-        bail!("{} Nothing was measured.", finding.claim);
+    if let Some(notice) = broken {
+        bail!("{} Nothing was measured.", notice.claim);
     }
     say(config, &resident.name, &verification);
     Ok(())
 }
 
-/// Checks after the last transaction; a violated condition is a finding.
+/// Checks after the last transaction; a violated condition is a notice.
 ///
 /// # Errors
 /// When the tables cannot be read or the record cannot be written.
@@ -49,7 +49,7 @@ pub fn after(
     let (verification, broken) = dataset::verify(&config.plan, workload, resident, moment)?;
     keep(&resident.name, &verification, "after", journal)?;
     match broken {
-        Some(finding) => journal.notice(finding)?,
+        Some(notice) => journal.notice(notice)?,
         None => say(config, &resident.name, &verification),
     }
     Ok(())

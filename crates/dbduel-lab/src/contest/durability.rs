@@ -7,19 +7,18 @@ use std::time::Duration;
 use anyhow::Result;
 use dbduel_driver::{Connection, Dialect};
 use dbduel_record::commits::CommitRange;
-use dbduel_record::event::{Finding, Severity};
+use dbduel_record::event::{Notice, Severity};
 use dbduel_workloads::CommitCheck;
 
 use super::ContestConfig;
 use super::backend::ContenderServer;
 use super::journal::Journal;
-use super::measure::finding;
 use dbduel_inspect::facts::scalar;
 
 /// Journals the result, be it loss or none.
 ///
 /// # Errors
-/// When the record cannot be written; a server that does not answer is a finding.
+/// When the record cannot be written; a server that does not answer is a notice.
 pub fn compare(
     config: &ContestConfig<'_>,
     resident: &mut ContenderServer,
@@ -27,7 +26,7 @@ pub fn compare(
     journal: &mut Journal<'_>,
 ) -> Result<()> {
     match verdict(config, resident, log) {
-        Some(finding) => Ok(journal.notice(finding)?),
+        Some(notice) => Ok(journal.notice(notice)?),
         None => Ok(()),
     }
 }
@@ -42,8 +41,8 @@ pub fn compare_quietly(
     log: &[CommitRange],
     journal: &mut Journal<'_>,
 ) -> Result<()> {
-    match verdict(config, resident, log).filter(|finding| finding.severity > Severity::Note) {
-        Some(finding) => Ok(journal.notice(finding)?),
+    match verdict(config, resident, log).filter(|notice| notice.severity > Severity::Note) {
+        Some(notice) => Ok(journal.notice(notice)?),
         None => Ok(()),
     }
 }
@@ -53,14 +52,14 @@ fn verdict(
     config: &ContestConfig<'_>,
     resident: &mut ContenderServer,
     log: &[CommitRange],
-) -> Option<Finding> {
+) -> Option<Notice> {
     if log.is_empty() {
         return None;
     }
     match ask(config, resident, log) {
         Ok((commit_check, weaker)) => commit_check
             .map(|commit_check| describe(&resident.name, &commit_check, weaker.as_deref())),
-        Err(error) => Some(finding(
+        Err(error) => Some(Notice::new(
             "data.commits-unknown",
             Severity::Doubt,
             &[&resident.name],
@@ -105,7 +104,7 @@ pub fn weaker_promise(connection: &mut Connection) -> Option<String> {
     (!full.contains(&value.as_str())).then(|| format!("{setting} = {value}"))
 }
 
-fn describe(contender: &str, commit_check: &CommitCheck, weaker: Option<&str>) -> Finding {
+fn describe(contender: &str, commit_check: &CommitCheck, weaker: Option<&str>) -> Notice {
     let CommitCheck {
         acknowledged,
         lost,
@@ -117,7 +116,7 @@ fn describe(contender: &str, commit_check: &CommitCheck, weaker: Option<&str>) -
             "`{contender}` ended unexpectedly and still has all {acknowledged} commits of the durability log"
         );
         let remedy = "nothing to do";
-        return finding(
+        return Notice::new(
             "data.commits-kept",
             Severity::Note,
             &[contender],
@@ -130,7 +129,7 @@ fn describe(contender: &str, commit_check: &CommitCheck, weaker: Option<&str>) -
         Some(setting) => (Severity::Doubt, format!(", as {setting} allows")),
         None => (Severity::Void, String::new()),
     };
-    finding(
+    Notice::new(
         "data.commits-lost",
         severity,
         &[contender],

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dbduel_record::commits::{CommitRange, CommitRow};
-use dbduel_record::event::{Event, Finding, SliceId};
+use dbduel_record::event::{Event, Notice, SliceId};
 use dbduel_record::facts::Size;
 use dbduel_record::files::FileSystem;
 use dbduel_record::store::{SliceResult, contender_dir};
@@ -83,8 +83,8 @@ impl<'f> Journal<'f> {
     }
 
     fn look_at_clocks(&mut self) -> Result<(), RecordError> {
-        for finding in self.clock.look() {
-            self.append(Event::Noticed { finding })?;
+        for notice in self.clock.look() {
+            self.append(Event::Noticed { notice })?;
         }
         Ok(())
     }
@@ -98,12 +98,12 @@ impl<'f> Journal<'f> {
             .seal(self.clock.now_ms(), env!("CARGO_PKG_VERSION"))
     }
 
-    /// Appends a finding.
+    /// Appends a notice.
     ///
     /// # Errors
     /// When the journal cannot be written.
-    pub fn notice(&mut self, finding: Finding) -> Result<(), RecordError> {
-        self.event(Event::Noticed { finding })
+    pub fn notice(&mut self, notice: Notice) -> Result<(), RecordError> {
+        self.event(Event::Noticed { notice })
     }
 
     /// Appends commits that a contender's server acknowledged.
@@ -243,7 +243,7 @@ mod tests {
         assert!(stamps.is_sorted(), "{stamps:?}");
         assert_eq!(stamps[stamps.len() - 1] - stamps[0], 31_000);
         let noticed = record.events.iter().filter_map(|event| match &event.what {
-            Event::Noticed { finding } => Some(finding.claim.as_str()),
+            Event::Noticed { notice } => Some(notice.claim.as_str()),
             _ => None,
         });
         let noticed: Vec<&str> = noticed.collect();

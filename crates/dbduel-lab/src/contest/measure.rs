@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use dbduel_machine::clock;
 use dbduel_machine::host;
 use dbduel_machine::interrupt::{self, Urgency};
-use dbduel_record::event::{EndReason, Event, Finding, Severity, SliceId};
+use dbduel_record::event::{EndReason, Event, SliceId};
 use dbduel_record::late::{LateShares, late_share};
 use dbduel_record::plan::{Block, SuitePhase};
 use dbduel_record::rows::{ALL_CLASSES, SliceRow};
@@ -536,21 +536,4 @@ fn check_disk(config: &ContestConfig<'_>) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// A finding of the lab itself.
-pub fn finding(
-    rule: &str,
-    severity: Severity,
-    about: &[&str],
-    claim: String,
-    remedy: &str,
-) -> Finding {
-    Finding {
-        rule: rule.to_owned(),
-        severity,
-        about: about.iter().map(|&name| name.to_owned()).collect(),
-        claim,
-        remedy: remedy.to_owned(),
-    }
 }

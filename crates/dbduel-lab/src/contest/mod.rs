@@ -43,7 +43,7 @@ use dbduel_experiment::document::Troubles;
 use dbduel_experiment::{Experiment, ExperimentFile};
 use dbduel_machine::host;
 use dbduel_machine::interrupt;
-use dbduel_record::event::{EndReason, Event, Finding, Severity};
+use dbduel_record::event::{EndReason, Event, Notice, Severity};
 use dbduel_record::facts::Host;
 use dbduel_record::statements::ContenderStatements;
 use dbduel_record::store::HOST;
@@ -193,7 +193,7 @@ pub fn run_contest(config: &ContestConfig<'_>, referee: &dyn Referee) -> Result<
         Err(error) => {
             // The first error is the one to report, also when the record cannot be written any more.
             let _ = journal.event(Event::Noticed {
-                finding: failure(&error),
+                notice: failure(&error),
             });
             let _ = journal.event(Event::Ended {
                 reason: EndReason::Failed,
@@ -243,8 +243,8 @@ fn stage<'c>(
         busy_poll::doubt(&config.plan),
         interpreted::doubt(&config.plan),
     ];
-    for finding in doubts.into_iter().flatten() {
-        journal.notice(finding)?;
+    for notice in doubts.into_iter().flatten() {
+        journal.notice(notice)?;
     }
     let observers = Observers::new(config);
     let is_remote = config.plan.has_server_hosts();
@@ -362,12 +362,12 @@ fn kept_statements(past: &Record) -> Vec<ContenderStatements> {
         .collect()
 }
 
-fn failure(error: &anyhow::Error) -> Finding {
-    Finding {
-        rule: "run.failed".to_owned(),
-        severity: Severity::Doubt,
-        about: Vec::new(),
-        claim: format!("the run ended early: {error:#}"),
-        remedy: "fix the cause, then resume with `dbduel run` on this directory".to_owned(),
-    }
+fn failure(error: &anyhow::Error) -> Notice {
+    Notice::new(
+        "run.failed",
+        Severity::Doubt,
+        &[],
+        format!("the run ended early: {error:#}"),
+        "fix the cause, then resume with `dbduel run` on this directory",
+    )
 }

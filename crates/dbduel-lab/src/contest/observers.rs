@@ -8,13 +8,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use dbduel_machine::host;
 use dbduel_record::Plan;
-use dbduel_record::event::{Finding, Severity};
+use dbduel_record::event::{Notice, Severity};
 use dbduel_record::facts::LoadHost;
 use dbduel_record::plan::Block;
 
 use super::arena::Arena;
 use super::load::Load;
-use super::measure::finding;
 use super::{Contest, ContestConfig};
 use crate::observe::{Observed, Observer, Subject, Used, Watch, write_accounting};
 use crate::server_host::HostObserved;
@@ -32,8 +31,8 @@ const WATCHED_MIN: u32 = 8;
 const COST_S: f64 = 0.01;
 
 /// Note on contenders where the kernel attributes more bytes to a process than it writes.
-pub(super) fn bytes_written_by_disk(about: &[&str]) -> Finding {
-    finding(
+pub(super) fn bytes_written_by_disk(about: &[&str]) -> Notice {
+    Notice::new(
         "observe.bytes-written-by-disk",
         Severity::Note,
         about,
@@ -45,10 +44,10 @@ pub(super) fn bytes_written_by_disk(about: &[&str]) -> Finding {
 }
 
 /// Note on load from other machines, whose load processes are not sampled.
-pub(super) fn load_is_elsewhere(hosts: &[LoadHost]) -> Option<Finding> {
+pub(super) fn load_is_elsewhere(hosts: &[LoadHost]) -> Option<Notice> {
     let names: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
     (!names.is_empty()).then(|| {
-        finding(
+        Notice::new(
             "observe.missing-source",
             Severity::Note,
             &[],
@@ -215,7 +214,7 @@ impl Observers {
     }
 
     /// Caveat about the figures of servers on this machine, known before measuring.
-    pub fn caveat(&self) -> Option<Finding> {
+    pub fn caveat(&self) -> Option<Notice> {
         self.overcounts_writes.then(|| bytes_written_by_disk(&[]))
     }
 
@@ -237,7 +236,7 @@ impl Observers {
 }
 
 impl Contest<'_, '_> {
-    /// Reports sources without data as a finding, not a failure.
+    /// Reports sources without data as a notice, not a failure.
     pub(super) fn say_what_is_missing(&mut self, name: &str, observed: &Observed) -> Result<()> {
         if observed.missing.is_empty() {
             return Ok(());
@@ -246,7 +245,7 @@ impl Contest<'_, '_> {
         let missing: Vec<&str> = missing.collect();
         let claim = format!("not observed for `{name}`: {}", missing.join("; "));
         let remedy = "run where these are readable (same user, no container that hides them), or accept the gap";
-        self.journal.notice(finding(
+        self.journal.notice(Notice::new(
             "observe.missing-source",
             Severity::Note,
             &[name],

@@ -7,14 +7,13 @@ use anyhow::{Context as _, Result};
 use dbduel_machine::clock;
 use dbduel_powercut::{CutModel, mount};
 use dbduel_record::Record;
-use dbduel_record::event::Severity;
+use dbduel_record::event::{Notice, Severity};
 use dbduel_record::facts::Proof;
 use dbduel_record::plan::DurabilityProof;
 use dbduel_record::store::PROOF;
 
 use super::ContestConfig;
 use super::journal::Journal;
-use super::measure::finding;
 use crate::crash::{self, ContenderOutcome, CrashConfig};
 
 /// Cuts the power of each contender whose proof is not in the record, and records the result.
@@ -61,7 +60,7 @@ pub fn prove(config: &ContestConfig<'_>, past: &Record, journal: &mut Journal<'_
             .contender_json(&contender.name, PROOF, &proof)?;
     }
     if !is_claimed {
-        journal.notice(finding(
+        journal.notice(Notice::new(
             "prove.nothing-claimed",
             Severity::Note,
             &[],

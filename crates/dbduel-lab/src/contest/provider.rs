@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use anyhow::Result;
 use dbduel_driver::Dialect;
 use dbduel_load::locked_memory::keep_in_memory;
-use dbduel_record::event::Finding;
+use dbduel_record::event::Notice;
 use dbduel_server::{Meaning, ServerName};
 
 use super::ContestConfig;
@@ -32,7 +32,7 @@ pub trait Provider: Debug {
         config: &ContestConfig<'_>,
         hosts: &ServerHosts,
         number: usize,
-    ) -> Result<(ContenderServer, Vec<Finding>)>;
+    ) -> Result<(ContenderServer, Vec<Notice>)>;
 
     /// True when there are processes for samplers to watch.
     fn has_processes(&self) -> bool;
@@ -54,7 +54,7 @@ impl Provider for Machines {
         config: &ContestConfig<'_>,
         hosts: &ServerHosts,
         number: usize,
-    ) -> Result<(ContenderServer, Vec<Finding>)> {
+    ) -> Result<(ContenderServer, Vec<Notice>)> {
         let contender = &config.plan.contenders[number];
         let name = ServerName::parse(&contender.server)?;
         if matches!(name.meaning, Meaning::InProcess) {

@@ -7,7 +7,7 @@ use dbduel_driver::address::Address;
 use dbduel_driver::session::Session;
 use dbduel_machine::clock;
 use dbduel_machine::interrupt;
-use dbduel_record::event::{Event, Severity};
+use dbduel_record::event::{Event, Notice, Severity};
 use dbduel_record::{Record, RecordError};
 
 use super::Contest;
@@ -15,7 +15,6 @@ use super::backend::Health;
 use super::board::Phase;
 use super::durability;
 use super::events::ContestEvent;
-use super::measure::finding;
 use crate::drive::LoadHostMissing;
 use crate::server_host::ServerHostMissing;
 use dbduel_inspect::facts::{Moment, keep};
@@ -177,14 +176,14 @@ impl Contest<'_, '_> {
     fn replace_load(&mut self) -> Result<()> {
         let failure = self.load.failure().map(str::to_owned);
         match failure.filter(|_| self.config.plan.hosts.is_some()) {
-            Some(why) => self.journal.notice(finding(
+            Some(why) => self.journal.notice(Notice::new(
                 "load.host-lost",
                 Severity::Note,
                 &[],
                 format!("the load process was lost and started again on all load hosts: {why}"),
                 "check the host, its agent, nats-server, and the network between them",
             ))?,
-            None if self.load.is_broken() => self.journal.notice(finding(
+            None if self.load.is_broken() => self.journal.notice(Notice::new(
                 "load.restarted",
                 Severity::Note,
                 &[],

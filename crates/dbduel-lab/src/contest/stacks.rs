@@ -13,13 +13,12 @@ use dbduel_load::order::SliceOrder;
 use dbduel_machine::clock;
 use dbduel_machine::interrupt;
 use dbduel_record::Plan;
-use dbduel_record::event::{Event, Finding, Severity};
+use dbduel_record::event::{Event, Notice, Severity};
 use dbduel_record::plan::SuitePhase;
 use dbduel_record::seed::named_seed;
 use dbduel_record::store::stacks_file;
 
 use super::Contest;
-use super::measure::finding;
 use crate::drive::SliceEnd;
 use crate::observe::{Missing, stacks};
 
@@ -48,8 +47,8 @@ impl Drop for Samples {
 }
 
 /// Note on missing stacks.
-fn no_stacks(about: &[&str], why: &str) -> Finding {
-    finding(
+fn no_stacks(about: &[&str], why: &str) -> Notice {
+    Notice::new(
         "observe.no-stacks",
         Severity::Note,
         about,
@@ -59,7 +58,7 @@ fn no_stacks(about: &[&str], why: &str) -> Finding {
 }
 
 impl Contest<'_, '_> {
-    /// Samples stacks after the last block. A failure is a finding: what was measured stands without them.
+    /// Samples stacks after the last block. A failure is a notice: what was measured stands without them.
     ///
     /// # Errors
     /// When the record cannot be written.
@@ -71,7 +70,7 @@ impl Contest<'_, '_> {
     }
 
     /// Samples the stacks of every contender at every level, in a search only at the heaviest. A contender's first
-    /// failure is a finding and ends its samples.
+    /// failure is a notice and ends its samples.
     ///
     /// # Errors
     /// When the load process fails, the record cannot be written, or the user interrupts.

@@ -6,39 +6,27 @@ use super::{Missing, Pace, Sampler, Subject, Value, Whose, read};
 const SECTOR: f64 = 512.0;
 
 /// Requests, bytes, waits, flushes and discards from `/sys/block/NAME/stat`.
-pub struct Device;
+pub const DEVICE: Sampler = Sampler {
+    name: "device",
+    about: "Requests, bytes, waiting time, flushes and discards of the disk that holds the data, by all its users.",
+    whose: Whose::Machine,
+    pace: Pace::Second,
+    look: device,
+};
 
-impl Sampler for Device {
-    fn name(&self) -> &'static str {
-        "device"
-    }
-
-    fn about(&self) -> &'static str {
-        "Requests, bytes, waiting time, flushes and discards of the disk that holds the data, by all its users."
-    }
-
-    fn whose(&self) -> Whose {
-        Whose::Machine
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::Second
-    }
-
-    fn look(&self, subject: &Subject) -> Result<Vec<Value>, Missing> {
-        let Some(disk) = &subject.disk else {
-            return Err(Missing(
-                "the file system of the data is not on a disk that `/sys/block` lists".to_owned(),
-            ));
-        };
-        let text = read(&disk.join("stat").to_string_lossy())?;
-        Ok(values(&text))
-    }
+fn device(subject: &Subject) -> Result<Vec<Value>, Missing> {
+    let Some(disk) = &subject.disk else {
+        return Err(Missing(
+            "the file system of the data is not on a disk that `/sys/block` lists".to_owned(),
+        ));
+    };
+    let text = read(&disk.join("stat").to_string_lossy())?;
+    Ok(values(&text))
 }
 
 /// A counter of the subject's disk, over all users; `None` without a disk, or when the kernel does not count it.
 pub(super) fn total(subject: &Subject, metric: &str) -> Option<f64> {
-    let values = Device.look(subject).ok()?;
+    let values = device(subject).ok()?;
     let mut values = values.into_iter();
     let found = values.find(|value| value.metric == metric);
     found.map(|value| value.value)

@@ -123,36 +123,29 @@ impl Value {
 pub struct Missing(pub String);
 
 /// Reads the counters of one source.
-pub trait Sampler: Sync {
-    /// Name, for findings.
-    fn name(&self) -> &'static str;
-
+pub struct Sampler {
+    /// Name, for notices.
+    pub name: &'static str,
     /// Description of its values, as a sentence.
-    fn about(&self) -> &'static str;
-
+    pub about: &'static str,
     /// Owner of its counters.
-    fn whose(&self) -> Whose;
-
+    pub whose: Whose,
     /// How often it may run.
-    fn pace(&self) -> Pace;
-
-    /// The present values.
-    ///
-    /// # Errors
-    /// When the source is missing or unreadable.
-    fn look(&self, subject: &Subject) -> Result<Vec<Value>, Missing>;
+    pub pace: Pace,
+    /// The present values, or why the source is missing or unreadable.
+    pub look: fn(&Subject) -> Result<Vec<Value>, Missing>,
 }
 
 /// All samplers.
-pub const SAMPLERS: &[&dyn Sampler] = &[
-    &process::Cpu,
-    &process::Io,
-    &process::Memory,
-    &threads::Threads,
-    &device::Device,
-    &machine::Processors,
-    &machine::PageCache,
-    &machine::Pressure,
+pub const SAMPLERS: &[Sampler] = &[
+    process::CPU,
+    process::IO,
+    process::MEMORY,
+    threads::THREADS,
+    device::DEVICE,
+    machine::PROCESSORS,
+    machine::PAGE_CACHE,
+    machine::PRESSURE,
 ];
 
 /// Content of a kernel file, or why it cannot be read.
@@ -181,13 +174,13 @@ mod tests {
         };
         let (mut names, mut seen) = (BTreeSet::new(), BTreeSet::new());
         for sampler in SAMPLERS {
-            assert!(names.insert(sampler.name()), "`{}`", sampler.name());
-            assert!(sampler.about().ends_with('.'), "`{}`", sampler.name());
-            let Ok(values) = sampler.look(&subject) else {
+            assert!(names.insert(sampler.name), "`{}`", sampler.name);
+            assert!(sampler.about.ends_with('.'), "`{}`", sampler.name);
+            let Ok(values) = (sampler.look)(&subject) else {
                 continue; // a source that this machine does not have
             };
             let metrics: BTreeSet<&str> = values.iter().map(|value| value.metric).collect();
-            assert!(!metrics.is_empty(), "`{}` reads nothing", sampler.name());
+            assert!(!metrics.is_empty(), "`{}` reads nothing", sampler.name);
             for metric in metrics {
                 assert!(seen.insert(metric), "`{metric}` stands twice");
                 let unit = metric.rsplit('_').next().unwrap_or_default();
@@ -207,9 +200,9 @@ mod tests {
             ..Subject::default()
         };
         for sampler in SAMPLERS {
-            if sampler.whose() == Whose::Process {
-                let Err(Missing(why)) = sampler.look(&subject) else {
-                    panic!("`{}` reads a process that does not exist", sampler.name());
+            if sampler.whose == Whose::Process {
+                let Err(Missing(why)) = (sampler.look)(&subject) else {
+                    panic!("`{}` reads a process that does not exist", sampler.name);
                 };
                 assert!(!why.is_empty());
             }

@@ -4,64 +4,52 @@ use super::processes::of_each;
 use super::{Missing, Pace, Sampler, Subject, Value, Whose, device, read};
 
 /// Processor time and page faults from `/proc/PID/stat`, of all threads and processes, including ended ones.
-pub struct Cpu;
+pub const CPU: Sampler = Sampler {
+    name: "process-cpu",
+    about: "Processor time, user and system, and page faults of a process.",
+    whose: Whose::Process,
+    pace: Pace::Second,
+    look: cpu,
+};
 
-impl Sampler for Cpu {
-    fn name(&self) -> &'static str {
-        "process-cpu"
-    }
-
-    fn about(&self) -> &'static str {
-        "Processor time, user and system, and page faults of a process."
-    }
-
-    fn whose(&self) -> Whose {
-        Whose::Process
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::Second
-    }
-
-    fn look(&self, subject: &Subject) -> Result<Vec<Value>, Missing> {
-        let first = subject.pid;
-        let processes = of_each(subject, |pid| {
-            let path = format!("/proc/{pid}/stat");
-            let stat = read(&path)?;
-            let misread = || Missing(format!("`{path}` has an unknown format"));
-            // The second field is the program's name in parentheses and may itself hold spaces.
-            let (_, fields) = stat.rsplit_once(") ").ok_or_else(misread)?;
-            let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
-            // The first field after the name is number 3 in the kernel's counting.
-            let number = |field: usize| -> Result<f64, Missing> {
-                let text = fields.get(field - 3).ok_or_else(misread)?;
-                text.parse().map_err(|_| misread())
+pub(super) fn cpu(subject: &Subject) -> Result<Vec<Value>, Missing> {
+    let first = subject.pid;
+    let processes = of_each(subject, |pid| {
+        let path = format!("/proc/{pid}/stat");
+        let stat = read(&path)?;
+        let misread = || Missing(format!("`{path}` has an unknown format"));
+        // The second field is the program's name in parentheses and may itself hold spaces.
+        let (_, fields) = stat.rsplit_once(") ").ok_or_else(misread)?;
+        let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
+        // The first field after the name is number 3 in the kernel's counting.
+        let number = |field: usize| -> Result<f64, Missing> {
+            let text = fields.get(field - 3).ok_or_else(misread)?;
+            text.parse().map_err(|_| misread())
+        };
+        // Of a field and of what processes that have ended leave to the one that forked them.
+        let with_ended = |own: usize, ended: usize| -> Result<f64, Missing> {
+            let ended = if Some(pid) == first {
+                number(ended)?
+            } else {
+                0.0
             };
-            // Of a field and of what processes that have ended leave to the one that forked them.
-            let with_ended = |own: usize, ended: usize| -> Result<f64, Missing> {
-                let ended = if Some(pid) == first {
-                    number(ended)?
-                } else {
-                    0.0
-                };
-                Ok(number(own)? + ended)
-            };
-            Ok([
-                with_ended(10, 11)?,
-                with_ended(12, 13)?,
-                with_ended(14, 16)?,
-                with_ended(15, 17)?,
-            ])
-        })?;
-        let total = |part: usize| processes.iter().map(|parts| parts[part]).sum::<f64>();
-        let ticks = ticks_per_second();
-        Ok(vec![
-            Value::counter("minor_faults_count", total(0)),
-            Value::counter("major_faults_count", total(1)),
-            Value::counter("cpu_user_s", total(2) / ticks),
-            Value::counter("cpu_system_s", total(3) / ticks),
+            Ok(number(own)? + ended)
+        };
+        Ok([
+            with_ended(10, 11)?,
+            with_ended(12, 13)?,
+            with_ended(14, 16)?,
+            with_ended(15, 17)?,
         ])
-    }
+    })?;
+    let total = |part: usize| processes.iter().map(|parts| parts[part]).sum::<f64>();
+    let ticks = ticks_per_second();
+    Ok(vec![
+        Value::counter("minor_faults_count", total(0)),
+        Value::counter("major_faults_count", total(1)),
+        Value::counter("cpu_user_s", total(2) / ticks),
+        Value::counter("cpu_system_s", total(3) / ticks),
+    ])
 }
 
 /// Clock ticks of `/proc` per second.
@@ -75,54 +63,41 @@ pub(super) fn ticks_per_second() -> f64 {
 ///
 /// Where the kernel counts more than is written, the bytes written are those of the disk, which one contender uses at a
 /// time; missing where the subject has no disk.
-pub struct Io;
+pub const IO: Sampler = Sampler {
+    name: "process-io",
+    about: "Read and write calls and bytes of a process, and the part that reaches the device.",
+    whose: Whose::Process,
+    pace: Pace::Second,
+    look: io,
+};
 
-impl Sampler for Io {
-    fn name(&self) -> &'static str {
-        "process-io"
-    }
-
-    fn about(&self) -> &'static str {
-        "Read and write calls and bytes of a process, and the part that reaches the device."
-    }
-
-    fn whose(&self) -> Whose {
-        Whose::Process
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::Second
-    }
-
-    fn look(&self, subject: &Subject) -> Result<Vec<Value>, Missing> {
-        const KNOWN: [(&str, &str); 6] = [
-            ("syscr", "read_calls_count"),
-            ("syscw", "write_calls_count"),
-            // Sockets included: what clients say is part of it.
-            ("rchar", "asked_to_read_bytes"),
-            ("wchar", "asked_to_write_bytes"),
-            ("read_bytes", "device_read_bytes"),
-            ("write_bytes", "device_write_bytes"),
-        ];
-        let processes = of_each(subject, |pid| read(&format!("/proc/{pid}/io")))?;
-        let mut values = Vec::new();
-        for (name, metric) in KNOWN {
-            if subject.overcounts_writes && name == "write_bytes" {
-                values.extend(
-                    device::total(subject, device::WRITTEN)
-                        .map(|total| Value::counter(metric, total)),
-                );
-                continue;
-            }
-            let numbers = processes
-                .iter()
-                .filter_map(|text| numbers(text).find(|(found, _)| *found == name));
-            if let Some(total) = numbers.map(|(_, number)| number).reduce(|a, b| a + b) {
-                values.push(Value::counter(metric, total));
-            }
+pub(super) fn io(subject: &Subject) -> Result<Vec<Value>, Missing> {
+    const KNOWN: [(&str, &str); 6] = [
+        ("syscr", "read_calls_count"),
+        ("syscw", "write_calls_count"),
+        // Sockets included: what clients say is part of it.
+        ("rchar", "asked_to_read_bytes"),
+        ("wchar", "asked_to_write_bytes"),
+        ("read_bytes", "device_read_bytes"),
+        ("write_bytes", "device_write_bytes"),
+    ];
+    let processes = of_each(subject, |pid| read(&format!("/proc/{pid}/io")))?;
+    let mut values = Vec::new();
+    for (name, metric) in KNOWN {
+        if subject.overcounts_writes && name == "write_bytes" {
+            values.extend(
+                device::total(subject, device::WRITTEN).map(|total| Value::counter(metric, total)),
+            );
+            continue;
         }
-        Ok(values)
+        let numbers = processes
+            .iter()
+            .filter_map(|text| numbers(text).find(|(found, _)| *found == name));
+        if let Some(total) = numbers.map(|(_, number)| number).reduce(|a, b| a + b) {
+            values.push(Value::counter(metric, total));
+        }
     }
+    Ok(values)
 }
 
 /// The lines of a kernel file with a name, a colon and a number.
@@ -139,49 +114,37 @@ fn numbers(text: &str) -> impl Iterator<Item = (&str, f64)> {
 /// For several processes, the sum of their private memory, plus the largest shared memory and file memory of one of
 /// them. Measured with 69 processes of PostgreSQL: 12 % more than the sum of proportional shares (PSS), for which the
 /// kernel walks all page tables, 2 ms of processor time for each process.
-pub struct Memory;
+pub const MEMORY: Sampler = Sampler {
+    name: "process-memory",
+    about: "Resident and swapped memory of a process, and its threads.",
+    whose: Whose::Process,
+    pace: Pace::Second,
+    look: memory,
+};
 
-impl Sampler for Memory {
-    fn name(&self) -> &'static str {
-        "process-memory"
+fn memory(subject: &Subject) -> Result<Vec<Value>, Missing> {
+    let processes = of_each(subject, |pid| read(&format!("/proc/{pid}/status")))?;
+    let of = |name: &'static str| {
+        processes
+            .iter()
+            .filter_map(move |text| numbers(text).find(|(found, _)| *found == name))
+            .map(|(_, number)| number)
+    };
+    let kilobytes = |metric, number: f64| Value::gauge(metric, number * 1024.0);
+    let mut values = vec![
+        kilobytes("swapped_bytes", of("VmSwap").sum()),
+        Value::gauge("threads_count", of("Threads").sum()),
+    ];
+    if let [_] = processes.as_slice() {
+        values.extend(of("VmRSS").map(|number| kilobytes("resident_bytes", number)));
+        values.extend(of("VmHWM").map(|number| kilobytes("resident_peak_bytes", number)));
+    } else {
+        let shared = |name| of(name).fold(0.0, f64::max);
+        let own: f64 = of("RssAnon").sum();
+        let all = own + shared("RssShmem") + shared("RssFile");
+        values.push(kilobytes("resident_bytes", all));
     }
-
-    fn about(&self) -> &'static str {
-        "Resident and swapped memory of a process, and its threads."
-    }
-
-    fn whose(&self) -> Whose {
-        Whose::Process
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::Second
-    }
-
-    fn look(&self, subject: &Subject) -> Result<Vec<Value>, Missing> {
-        let processes = of_each(subject, |pid| read(&format!("/proc/{pid}/status")))?;
-        let of = |name: &'static str| {
-            processes
-                .iter()
-                .filter_map(move |text| numbers(text).find(|(found, _)| *found == name))
-                .map(|(_, number)| number)
-        };
-        let kilobytes = |metric, number: f64| Value::gauge(metric, number * 1024.0);
-        let mut values = vec![
-            kilobytes("swapped_bytes", of("VmSwap").sum()),
-            Value::gauge("threads_count", of("Threads").sum()),
-        ];
-        if let [_] = processes.as_slice() {
-            values.extend(of("VmRSS").map(|number| kilobytes("resident_bytes", number)));
-            values.extend(of("VmHWM").map(|number| kilobytes("resident_peak_bytes", number)));
-        } else {
-            let shared = |name| of(name).fold(0.0, f64::max);
-            let own: f64 = of("RssAnon").sum();
-            let all = own + shared("RssShmem") + shared("RssFile");
-            values.push(kilobytes("resident_bytes", all));
-        }
-        Ok(values)
-    }
+    Ok(values)
 }
 
 #[cfg(test)]
@@ -190,8 +153,8 @@ mod tests {
     use std::io::{BufRead as _, BufReader, Write as _};
     use std::process::{Command, Stdio};
 
-    fn value(sampler: &dyn Sampler, subject: &Subject, metric: &str) -> f64 {
-        let values = sampler.look(subject).unwrap();
+    fn value(sampler: &Sampler, subject: &Subject, metric: &str) -> f64 {
+        let values = (sampler.look)(subject).unwrap();
         let found = values.iter().find(|value| value.metric == metric);
         found.map_or(0.0, |value| value.value)
     }
@@ -215,8 +178,8 @@ mod tests {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut look = || {
             let line = lines.next().unwrap().unwrap();
-            let cpu = value(&Cpu, &subject, "cpu_user_s") + value(&Cpu, &subject, "cpu_system_s");
-            (line, cpu, value(&Io, &subject, "asked_to_write_bytes"))
+            let cpu = value(&CPU, &subject, "cpu_user_s") + value(&CPU, &subject, "cpu_system_s");
+            (line, cpu, value(&IO, &subject, "asked_to_write_bytes"))
         };
         let working = look();
         let input = child.stdin.as_mut().unwrap();

@@ -21,14 +21,14 @@ impl Snapshot {
     pub fn at(whose: Whose, subject: &Subject, pace: Pace) -> Self {
         let mut look = Self::default();
         for sampler in SAMPLERS {
-            if sampler.whose() != whose || sampler.pace() < pace {
+            if sampler.whose != whose || sampler.pace < pace {
                 continue;
             }
-            match sampler.look(subject) {
+            match (sampler.look)(subject) {
                 Ok(values) => look.values.extend(values),
                 Err(Missing(why)) => {
-                    let lacks = format!("{why}; without it: {}", sampler.about());
-                    look.missing.insert(sampler.name(), lacks);
+                    let lacks = format!("{why}; without it: {}", sampler.about);
+                    look.missing.insert(sampler.name, lacks);
                 }
             }
         }

@@ -8,33 +8,21 @@ use super::{Kind, Missing, Pace, Sampler, Subject, Thread, Value, Whose, read};
 /// Scheduling counters from `/proc/PID/task/TID/{schedstat,status}`.
 ///
 /// Values are kept per thread, so that a thread that ends between two readings does not reduce a sum.
-pub struct Threads;
+pub const THREADS: Sampler = Sampler {
+    name: "threads",
+    about: "Time on a processor, time in the run queue, and context switches of every thread of a process.",
+    whose: Whose::Process,
+    pace: Pace::Slice,
+    look: threads,
+};
 
-impl Sampler for Threads {
-    fn name(&self) -> &'static str {
-        "threads"
-    }
-
-    fn about(&self) -> &'static str {
-        "Time on a processor, time in the run queue, and context switches of every thread of a process."
-    }
-
-    fn whose(&self) -> Whose {
-        Whose::Process
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::Slice
-    }
-
-    fn look(&self, subject: &Subject) -> Result<Vec<Value>, Missing> {
-        let processes = of_each(subject, |pid| {
-            // The processes that a server forked have the name of its program; what each is for is in its title.
-            let title = (Some(pid) != subject.pid).then(|| title(pid)).flatten();
-            of_process(pid, title.as_deref())
-        })?;
-        Ok(processes.into_iter().flatten().collect())
-    }
+fn threads(subject: &Subject) -> Result<Vec<Value>, Missing> {
+    let processes = of_each(subject, |pid| {
+        // The processes that a server forked have the name of its program; what each is for is in its title.
+        let title = (Some(pid) != subject.pid).then(|| title(pid)).flatten();
+        of_process(pid, title.as_deref())
+    })?;
+    Ok(processes.into_iter().flatten().collect())
 }
 
 fn of_process(pid: u32, title: Option<&str>) -> Result<Vec<Value>, Missing> {

@@ -1,7 +1,7 @@
 //! Resource use of a server in a turn outside of blocks: three figures that are cheap to read without a watch.
 
-use super::process::{Cpu, Io};
-use super::{Sampler as _, Subject, Value, device};
+use super::process::{cpu, io};
+use super::{Subject, Value, device};
 
 /// Totals of a server and its forked children; absent where they cannot be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -26,8 +26,8 @@ impl Used {
             found.map(|value| value.value).reduce(|a, b| a + b)
         };
         Self {
-            cpu_s: sum(Cpu.look(server).ok(), &["cpu_user_s", "cpu_system_s"]),
-            written_bytes: sum(Io.look(server).ok(), &["device_write_bytes"]),
+            cpu_s: sum(cpu(server).ok(), &["cpu_user_s", "cpu_system_s"]),
+            written_bytes: sum(io(server).ok(), &["device_write_bytes"]),
             disk_flushes: device::total(server, device::FLUSHES),
         }
     }

@@ -3,14 +3,14 @@
 //! [`RecordClock`] is the clock of a record: its times never go back, whatever happens to the machine's clock. A stamp
 //! is the wall-clock time at which the work on the record began, plus the time since then on a clock that cannot be set
 //! and that counts while the machine sleeps. So the difference of two stamps is a duration. Where the wall clock was
-//! set meanwhile the stamps differ from it, and that is a finding.
+//! set meanwhile the stamps differ from it, and that is a notice.
 
 #[cfg(feature = "simulated")]
 pub mod simulated;
 
 use std::time::{Duration, Instant, SystemTime};
 
-use dbduel_record::event::{Finding, Severity};
+use dbduel_record::event::{Notice, Severity};
 use nix::time::{ClockId, clock_gettime};
 
 /// Largest difference between two clocks that is not reported, seconds.
@@ -154,7 +154,7 @@ impl RecordClock {
     }
 
     /// Findings on changes of the clocks since the last call.
-    pub fn look(&mut self) -> Vec<Finding> {
+    pub fn look(&mut self) -> Vec<Notice> {
         let now = (self.read)();
         let before = std::mem::replace(&mut self.looked, now);
         let since = |clock: fn(&Clocks) -> Duration| {
@@ -178,14 +178,15 @@ impl RecordClock {
     }
 }
 
-fn set(by_s: f64) -> Finding {
+fn set(by_s: f64) -> Notice {
     let (way, by) = match by_s > 0.0 {
         true => ("forward", by_s),
         false => ("back", -by_s),
     };
-    finding(
+    Notice::new(
         "lab.clock-set",
         Severity::Doubt,
+        &[],
         format!(
             "The machine's clock was set {way} by {} during the run. Times in the record continue without the step, and durations are \
              correct; a server that times its waits by that clock may have waited too long or not at all.",
@@ -195,10 +196,11 @@ fn set(by_s: f64) -> Finding {
     )
 }
 
-fn behind(by_s: f64) -> Finding {
-    finding(
+fn behind(by_s: f64) -> Notice {
+    Notice::new(
         "lab.clock-behind",
         Severity::Note,
+        &[],
         format!(
             "The machine's clock is {} behind the last entry of the record; the record's times continue from that entry.",
             dbduel_text::duration(by_s)
@@ -207,26 +209,17 @@ fn behind(by_s: f64) -> Finding {
     )
 }
 
-fn suspended(for_s: f64) -> Finding {
-    finding(
+fn suspended(for_s: f64) -> Notice {
+    Notice::new(
         "lab.suspended",
         Severity::Doubt,
+        &[],
         format!(
             "The machine was suspended for {} during the run; a slice that was running then is lost.",
             dbduel_text::duration(for_s)
         ),
         "Keep the machine awake during a run, for example with `systemd-inhibit`.",
     )
-}
-
-fn finding(rule: &str, severity: Severity, claim: String, remedy: &str) -> Finding {
-    Finding {
-        rule: rule.to_owned(),
-        severity,
-        about: Vec::new(),
-        claim,
-        remedy: remedy.to_owned(),
-    }
 }
 
 #[cfg(test)]
@@ -250,7 +243,7 @@ mod tests {
     /// The rules that find something when the clocks go on to these, and the stamp then.
     fn look(clock: &mut RecordClock, clocks: Clocks) -> (Vec<String>, u64) {
         CLOCKS.set(clocks);
-        let found = clock.look().into_iter().map(|finding| finding.rule);
+        let found = clock.look().into_iter().map(|notice| notice.rule);
         (found.collect(), clock.now_ms() - 1_800_000_000_000)
     }
 

@@ -5,19 +5,14 @@
 use dbduel_judge::Summary;
 use dbduel_judge::summary::{Duel, Figure};
 
-use crate::chart::frame::{Plot, titled};
+use crate::chart::bar_rows::{BAR, BarRows};
+use crate::chart::frame::titled;
 use crate::chart::scale::{Scale, ratio_ticks};
-use crate::chart::style::{colour, fitted, interval_on_bar};
+use crate::chart::style::{colour, interval_on_bar};
 use crate::chart::svg::{Anchor, Svg};
 use crate::number_of;
 use crate::words::{self, RatioUnit};
 
-/// Height of a row with its name beside its bar, and with its name above.
-const ROW: f64 = 26.0;
-const ROW_NARROW: f64 = 38.0;
-/// Width of a narrow drawing, pixels: narrower ones use the compact layout.
-const NARROW: f64 = 480.0;
-const BAR: f64 = 14.0;
 /// Room for a value beside a name, pixels.
 const DIGITS: f64 = 52.0;
 /// Room at both ends of the axis, as a share of its length.
@@ -70,24 +65,14 @@ pub fn effects(summary: &Summary, duel: &Duel, width: f64) -> Option<String> {
     let high = ends.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let room = ((high / low).ln() * MARGIN).max(0.005);
     let (low, high) = (low * (-room).exp(), high * room.exp());
-    let is_narrow = width < NARROW;
-    let height = if is_narrow { ROW_NARROW } else { ROW };
+    let names = BarRows::new(width, bars.len() + 2, 270.0, 8.0, DIGITS);
+    let plot = names.plot;
     let mut svg = titled(width, "Throughput by factor", &duel.label);
-    let key = match is_narrow {
+    let key = match names.is_narrow {
         true => "solid: effect shown · line: interval",
         false => "solid: interval excludes zero effect · faint: includes it · line: interval",
     };
     svg.text((0.0, 32.0), Anchor::Start, "small", key);
-    let plot = Plot {
-        left: if is_narrow {
-            4.0
-        } else {
-            (0.36 * width).min(270.0)
-        },
-        top: 44.0,
-        right: width - 8.0,
-        bottom: 44.0 + height * (bars.len() + 2) as f64,
-    };
     let scale = Scale::logarithmic((low, high), plot.across());
     let unit = RatioUnit::of_values([low, high]);
     plot.vertical_grid(&mut svg, &scale, &ratio_ticks(low, high, 6), |tick| {
@@ -95,11 +80,9 @@ pub fn effects(summary: &Summary, duel: &Duel, width: f64) -> Option<String> {
     });
     let mut rows = Rows {
         svg: &mut svg,
-        plot,
+        names,
         scale,
         unit,
-        top: plot.top,
-        is_narrow,
     };
     rows.total(
         &summary.baseline,
@@ -127,37 +110,15 @@ pub fn effects(summary: &Summary, duel: &Duel, width: f64) -> Option<String> {
 
 struct Rows<'s> {
     svg: &'s mut Svg,
-    plot: Plot,
+    names: BarRows,
     scale: Scale,
     unit: RatioUnit,
-    top: f64,
-    is_narrow: bool,
 }
 
 impl Rows<'_> {
-    /// Writes the name of the next row and returns the vertical middle of its bar, pixels.
-    fn label(&mut self, class: &str, text: &str) -> f64 {
-        let (name, middle, room, height) = match self.is_narrow {
-            true => (
-                self.top + 12.0,
-                self.top + 25.0,
-                self.plot.right - DIGITS,
-                ROW_NARROW,
-            ),
-            false => {
-                let middle = self.top + ROW / 2.0;
-                (middle + 4.0, middle, self.plot.left - 12.0, ROW)
-            }
-        };
-        self.svg
-            .text((0.0, name), Anchor::Start, class, &fitted(text, room));
-        self.top += height;
-        middle
-    }
-
     /// Draws the row of a contender's total ratio to the baseline.
     fn total(&mut self, name: &str, number: usize, ratio: f64, interval: Option<(f64, f64)>) {
-        let middle = self.label("strong", name);
+        let middle = self.names.name(self.svg, "strong", name);
         let (none, end) = (self.scale.at(1.0), self.scale.at(ratio));
         let title = format!("{name}: {}", self.unit.write(ratio));
         self.svg.rect(
@@ -173,7 +134,7 @@ impl Rows<'_> {
     }
 
     fn effect(&mut self, name: &str, from: f64, ratio: &Figure) {
-        let middle = self.label("label", name);
+        let middle = self.names.name(self.svg, "label", name);
         let value = ratio.value().unwrap_or(1.0);
         let interval = ratio.interval();
         let (start, end) = (self.scale.at(from), self.scale.at(from * value));
@@ -214,8 +175,8 @@ impl Rows<'_> {
     /// stands at the end of the line with the name.
     fn digits(&mut self, value: f64, bar: [f64; 2], interval: Option<(f64, f64)>, middle: f64) {
         let text = self.unit.write(value);
-        if self.is_narrow {
-            let at = (self.plot.right, middle - 13.0);
+        if self.names.is_narrow {
+            let at = (self.names.plot.right, middle - 13.0);
             self.svg.text(at, Anchor::End, "tick", &text);
             return;
         }
@@ -223,7 +184,7 @@ impl Rows<'_> {
         let ends = ends.unwrap_or(bar);
         let left = ends.into_iter().chain(bar).fold(f64::INFINITY, f64::min) - 6.0;
         let right = ends.into_iter().chain(bar).fold(0.0, f64::max) + 6.0;
-        let is_full = right + 7.0 * text.chars().count() as f64 > self.plot.right;
+        let is_full = right + 7.0 * text.chars().count() as f64 > self.names.plot.right;
         let (at, anchor) = match is_full {
             true => (left, Anchor::End),
             false => (right, Anchor::Start),

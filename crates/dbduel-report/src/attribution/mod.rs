@@ -328,7 +328,7 @@ fn second_stage(summary: &Summary, attribution: &Attribution) -> Option<String> 
         let block = match effect.verdict {
             Verdict::Equivalent => effect.decided_at_block,
             // Its verdict is another one, which may have stood before.
-            _ => None,
+            Verdict::Faster | Verdict::Slower | Verdict::Undecided | Verdict::Void => None,
         };
         let since = block.map_or(String::new(), |block| format!(" (after {block} blocks)"));
         format!("{}{since}", effect.factor)

@@ -1,8 +1,9 @@
 //! The latencies of one level side by side: mean, quantiles and largest, on a logarithmic axis.
 
 use dbduel_judge::Summary;
-use dbduel_judge::summary::{Duel, Figure, Measures};
+use dbduel_judge::summary::{Duel, Figure};
 
+use crate::view::figures::{MAX, MEAN, NamedFigure, P50, P95, P99, P999};
 use crate::words;
 
 use super::frame::{Plot, shape, titled};
@@ -11,17 +12,7 @@ use super::scale::{Scale, logarithmic_ticks};
 use super::style::{colour, legend, marker};
 use super::svg::Anchor;
 
-/// Takes one figure out of the measures.
-type Row = fn(&Measures) -> &Figure;
-
-const ROWS: [(&str, Row); 6] = [
-    ("mean", |measures| &measures.latency_us_mean),
-    ("p50", |measures| &measures.latency_us_p50),
-    ("p95", |measures| &measures.latency_us_p95),
-    ("p99", |measures| &measures.latency_us_p99),
-    ("p99.9", |measures| &measures.latency_us_p999),
-    ("max", |measures| &measures.latency_us_max),
-];
+const ROWS: [NamedFigure; 6] = [MEAN, P50, P95, P99, P999, MAX];
 
 /// Draws the chart; `None` when no latency was measured. Hollow marks have no interval.
 #[must_use]

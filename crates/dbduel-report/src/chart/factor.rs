@@ -7,7 +7,7 @@ use crate::words;
 use super::frame::{Plot, aside, curve, titled};
 use super::scale::{Scale, nice_end, ratio_ticks, ticks};
 use super::style::{colour, legend};
-use super::svg::{Anchor, Svg};
+use super::svg::Svg;
 
 /// Data of a chart over the levels of a factor.
 pub struct FactorChart<'a> {
@@ -124,19 +124,8 @@ impl FactorChart<'_> {
     }
 
     fn levels(&self, svg: &mut Svg, plot: Plot) {
-        let places = self.places(plot);
-        for &x in &places {
-            svg.line((x, plot.bottom), (x, plot.bottom + 4.0), "axis");
-        }
-        plot.labels_below(svg, places.into_iter().zip(self.labels.iter().cloned()));
-        svg.line((plot.left, plot.bottom), (plot.right, plot.bottom), "axis");
-        let middle = f64::midpoint(plot.left, plot.right);
-        svg.text(
-            (middle, plot.bottom + 33.0),
-            Anchor::Middle,
-            "small",
-            self.factor,
-        );
+        let labels = self.labels.iter().cloned();
+        plot.axis_of_places(svg, &self.places(plot), labels, self.factor);
     }
 
     /// Draws a crossing: the interval as a span, the estimate as a line.

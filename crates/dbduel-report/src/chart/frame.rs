@@ -103,6 +103,21 @@ impl Plot {
         );
     }
 
+    /// Draws the horizontal axis with a tick and a label at every place, and its caption below.
+    pub fn axis_of_places(
+        &self,
+        svg: &mut Svg,
+        places: &[f64],
+        labels: impl IntoIterator<Item = String>,
+        caption: &str,
+    ) {
+        for &x in places {
+            svg.line((x, self.bottom), (x, self.bottom + 4.0), "axis");
+        }
+        self.labels_below(svg, places.iter().copied().zip(labels));
+        self.axis(svg, caption);
+    }
+
     /// Vertical lines with their labels below.
     pub fn vertical_grid(
         &self,

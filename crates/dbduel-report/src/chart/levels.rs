@@ -10,7 +10,7 @@ use super::frame::{Plot, aside, curve, titled};
 use super::names;
 use super::scale::{Scale, nice_end, ticks};
 use super::style::legend;
-use super::svg::{Anchor, Svg};
+use super::svg::Svg;
 
 /// Data of a chart over the load levels.
 #[derive(Clone, Copy)]
@@ -84,22 +84,12 @@ fn largest(summary: &Summary, chart: &LevelChart) -> Option<f64> {
 
 /// The line at the bottom with the label of every level.
 fn axis_of_levels(svg: &mut Svg, summary: &Summary, plot: Plot, places: &[f64]) {
-    for x in places {
-        svg.line((*x, plot.bottom), (*x, plot.bottom + 4.0), "axis");
-    }
     let labels = summary.duels.iter().map(place_label);
-    plot.labels_below(svg, places.iter().copied().zip(labels));
-    svg.line((plot.left, plot.bottom), (plot.right, plot.bottom), "axis");
-    svg.text(
-        (f64::midpoint(plot.left, plot.right), plot.bottom + 33.0),
-        Anchor::Middle,
-        "small",
-        if is_open(summary) {
-            "transactions due per second"
-        } else {
-            "clients"
-        },
-    );
+    let caption = match is_open(summary) {
+        true => "transactions due per second",
+        false => "clients",
+    };
+    plot.axis_of_places(svg, places, labels, caption);
 }
 
 /// True when the levels are rates.

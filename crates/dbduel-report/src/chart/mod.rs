@@ -4,6 +4,7 @@
 //! screen readers, and tooltips with the exact numbers. Widths are given in pixels, so that a page can hold a wide and
 //! a narrow drawing of the same chart. Charts need no font, script or network.
 
+pub(super) mod bar_rows;
 mod bars;
 mod blocks;
 mod dots;

@@ -9,19 +9,12 @@ use dbduel_judge::summary::Figure;
 
 use crate::words;
 
-use super::frame::{Plot, titled};
+use super::bar_rows::{BAR, BarRows};
+use super::frame::titled;
 use super::number_of;
 use super::scale::{Scale, nice_end, ticks};
-use super::style::{colour, fitted, interval_on_bar};
+use super::style::{colour, interval_on_bar};
 use super::svg::{Anchor, Svg};
-
-/// Height of a row with its name beside its bar, and of one with its name above, used where names would be cut too
-/// short to be distinguishable.
-const ROW: f64 = 24.0;
-const ROW_NARROW: f64 = 36.0;
-/// Drawings below this width are narrow.
-const NARROW: f64 = 480.0;
-const BAR: f64 = 14.0;
 
 /// Smallest share of a transaction that gets a row; a smaller part's bar would be invisible.
 const LEAST: f64 = 1e-3;
@@ -46,28 +39,18 @@ pub fn waterfall(summary: &Summary, explanation: &Explanation, width: f64) -> Op
             .any(|figure| figure.value().is_some_and(|us| us > LEAST * from.max(to)))
     };
     let rows = division.parts.iter().filter(|part| is_seen(part)).count();
+    let names = BarRows::new(width, rows + 2, 210.0, 64.0, 0.0);
+    let plot = names.plot;
     let mut svg = titled(width, "Time per transaction: change by part", unit);
     svg.text(
         (0.0, 32.0),
         Anchor::Start,
         "small",
-        match width < NARROW {
+        match names.is_narrow {
             true => "faint: interval includes zero · line: interval",
             false => "solid: interval excludes zero · faint: includes it · line: interval",
         },
     );
-    let is_narrow = width < NARROW;
-    let (left, height) = match is_narrow {
-        // Half of the digit below the axis needs room.
-        true => (4.0, ROW_NARROW),
-        false => ((0.36 * width).min(210.0), ROW),
-    };
-    let plot = Plot {
-        left,
-        top: 44.0,
-        right: width - 64.0,
-        bottom: 44.0 + height * (rows + 2) as f64,
-    };
     // The highest point that the running sum reaches on its way.
     let mut sum = from;
     let mut highest = from.max(to);
@@ -80,11 +63,9 @@ pub fn waterfall(summary: &Summary, explanation: &Explanation, width: f64) -> Op
     plot.vertical_grid(&mut svg, &scale, &ticks(0.0, end, 5), words::trimmed);
     let mut row = Rows {
         svg: &mut svg,
-        plot,
+        names,
         scale,
         factor,
-        top: plot.top,
-        is_narrow,
     };
     row.total(
         &summary.baseline,
@@ -119,42 +100,18 @@ pub fn waterfall(summary: &Summary, explanation: &Explanation, width: f64) -> Op
 
 struct Rows<'s> {
     svg: &'s mut Svg,
-    plot: Plot,
+    names: BarRows,
     scale: Scale,
     factor: f64,
-    top: f64,
-    is_narrow: bool,
 }
 
 impl Rows<'_> {
-    /// Writes the name of the next row and returns the vertical middle of its bar, pixels.
-    fn label(&mut self, class: &str, text: &str) -> f64 {
-        let (start, name, middle, room, height) = match self.is_narrow {
-            // Beside the axis.
-            true => (
-                self.plot.left + 5.0,
-                self.top + 12.0,
-                self.top + 24.0,
-                self.plot.right,
-                ROW_NARROW,
-            ),
-            false => {
-                let middle = self.top + ROW / 2.0;
-                (0.0, middle + 4.0, middle, self.plot.left - 10.0, ROW)
-            }
-        };
-        let text = fitted(text, room);
-        self.svg.text((start, name), Anchor::Start, class, &text);
-        self.top += height;
-        middle
-    }
-
     fn total(&mut self, name: &str, number: usize, us: f64) {
-        let middle = self.label("strong", name);
+        let middle = self.names.name(self.svg, "strong", name);
         let end = self.scale.at(us / self.factor);
         self.svg.rect(
-            (self.plot.left, middle - BAR / 2.0),
-            (end - self.plot.left, BAR),
+            (self.names.plot.left, middle - BAR / 2.0),
+            (end - self.names.plot.left, BAR),
             &format!("bar {}", colour(number)),
             &format!("{name}: {} per transaction", words::latency(us)),
         );
@@ -172,7 +129,7 @@ impl Rows<'_> {
     }
 
     fn part(&mut self, name: &str, from: f64, to: f64, difference: &Figure) {
-        let middle = self.label("label", name);
+        let middle = self.names.name(self.svg, "label", name);
         let at = |us: f64| self.scale.at(us / self.factor);
         let (left, right) = (at(from.min(to)), at(from.max(to)));
         let direction = if to <= from { "less" } else { "more" };

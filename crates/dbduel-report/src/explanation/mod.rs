@@ -107,7 +107,7 @@ pub fn change(cost: &Cost, unit: RatioUnit) -> String {
         return match cost.moved {
             Moved::Less => "less".to_owned(),
             Moved::More => "more".to_owned(),
-            _ => "–".to_owned(),
+            Moved::Same | Moved::Still | Moved::Unclear | Moved::Unknown => "–".to_owned(),
         };
     }
     match unit.interval(&cost.ratio) {

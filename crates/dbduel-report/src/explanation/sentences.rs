@@ -325,7 +325,7 @@ fn of_cost(cost: &Cost, contender: &str, baseline: &str) -> String {
 /// Predicate of a sentence: how a contender's cost differs from the baseline's.
 fn predicate(cost: &Cost, baseline: &str) -> String {
     let phrase = PHRASES.iter().find(|(id, ..)| *id == cost.resource);
-    let is_countable = phrase.map_or(cost.unit != Unit::Microseconds, |phrase| phrase.3);
+    let is_countable = cost.unit != Unit::Microseconds;
     let (verb, object) =
         phrase.map_or(("shows", cost.name.as_str()), |phrase| (phrase.1, phrase.2));
     let per = if cost.is_level {
@@ -334,10 +334,10 @@ fn predicate(cost: &Cost, baseline: &str) -> String {
         " per transaction"
     };
     let (ours, theirs) = (value(cost, &cost.contender), value(cost, &cost.baseline));
-    let how_much = match (cost.moved, is_countable) {
-        (Moved::Less, true) => "fewer",
-        (Moved::Less, false) => "less",
-        _ => "more",
+    let how_much = match cost.moved {
+        Moved::Less if is_countable => "fewer",
+        Moved::Less => "less",
+        Moved::More | Moved::Same | Moved::Still | Moved::Unclear | Moved::Unknown => "more",
     };
     let Some(ratio) = cost.ratio.value() else {
         // The amount has its unit: not "40 B bytes of redo" but "40 B of redo".

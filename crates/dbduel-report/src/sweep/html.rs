@@ -67,7 +67,7 @@ fn ratios<'a>(summary: &'a SweepSummary, curve: &FactorCurve) -> FactorChart<'a>
         let number = number_of(summary, &one.contender);
         let points = match &one.outcome {
             FactorCrossing::Found { points } => points.as_slice(),
-            _ => &[],
+            FactorCrossing::NoneDemonstrated { .. } | FactorCrossing::NotKnown { .. } => &[],
         };
         points
             .iter()

@@ -26,7 +26,7 @@ fn crossing() -> SweepSummary {
 fn a_single_contest_has_a_report_of_the_same_name() {
     for format in FORMATS {
         let single = crate::format(format.name).unwrap();
-        assert_eq!(single.file_name(), format.file_name);
+        assert_eq!(single.file_name, format.file_name);
     }
 }
 

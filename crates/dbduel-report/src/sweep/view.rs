@@ -307,7 +307,9 @@ fn cell_view(cell: &SweptCell) -> CellView {
         duel.comparisons.iter().map(move |comparison| {
             let why = match (&comparison.because, comparison.verdict) {
                 (Some(because), Verdict::Void | Verdict::Undecided) => format!(": {because}"),
-                _ => String::new(),
+                (Some(_), Verdict::Faster | Verdict::Slower | Verdict::Equivalent) | (None, _) => {
+                    String::new()
+                }
             };
             format!(
                 "{} at {}: {}{why}",

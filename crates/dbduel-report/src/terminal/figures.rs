@@ -5,6 +5,7 @@ use dbduel_judge::summary::{Figure, Measures};
 
 use super::page::{Ink, Page, clean, columns_of};
 use super::table::Layout;
+use crate::view::figures::{MAX, MEAN, NamedFigure, P50, P95, P99};
 use crate::view::table::{Cell, Column, Group, NAME, NUMBER, Row, Table};
 use crate::words;
 
@@ -13,24 +14,21 @@ const INDENT: usize = 2;
 /// Width of a figure, columns.
 const CELL: usize = 10;
 
-/// A column of figures.
-type Figures = (&'static str, fn(&Measures) -> &Figure, fn(f64) -> String);
-
 /// The columns, most important first; narrow terminals get the first ones.
-const COLUMNS: [Figures; 7] = [
+const COLUMNS: [(NamedFigure, fn(f64) -> String); 7] = [
     (
-        "trx/s",
-        |measures| &measures.throughput_per_s,
+        ("trx/s", |measures| &measures.throughput_per_s),
         words::number,
     ),
-    ("mean", |measures| &measures.latency_us_mean, words::latency),
-    ("p50", |measures| &measures.latency_us_p50, words::latency),
-    ("p95", |measures| &measures.latency_us_p95, words::latency),
-    ("p99", |measures| &measures.latency_us_p99, words::latency),
-    ("max", |measures| &measures.latency_us_max, words::latency),
+    (MEAN, words::latency),
+    (P50, words::latency),
+    (P95, words::latency),
+    (P99, words::latency),
+    (MAX, words::latency),
     (
-        "CPU/trx",
-        |measures| &measures.server_cpu_us_per_transaction,
+        ("CPU/trx", |measures| {
+            &measures.server_cpu_us_per_transaction
+        }),
         words::latency,
     ),
 ];
@@ -65,11 +63,11 @@ pub(super) fn figures(page: &mut Page, summary: &Summary) {
 }
 
 fn table(summary: &Summary, is_wide: [bool; COLUMNS.len()]) -> Table {
-    let heads = COLUMNS.map(|(head, ..)| (NUMBER, head));
+    let heads = COLUMNS.map(|((head, _), _)| (NUMBER, head));
     let row = |measures: &Measures| {
         let name = Cell::from(&measures.contender);
         let columns = COLUMNS.iter().zip(is_wide);
-        let cells = columns.map(|((_, figure, text), is_wide)| {
+        let cells = columns.map(|(((_, figure), text), is_wide)| {
             let figure = figure(measures);
             Cell {
                 note: doubt(figure, is_wide),
@@ -95,7 +93,7 @@ fn table(summary: &Summary, is_wide: [bool; COLUMNS.len()]) -> Table {
 
 /// Which columns hold an interval whose half width exceeds its value.
 fn wide_columns(summary: &Summary) -> [bool; COLUMNS.len()] {
-    COLUMNS.map(|(_, figure, _)| {
+    COLUMNS.map(|((_, figure), _)| {
         let mut measures = summary.duels.iter().flat_map(|duel| &duel.contenders);
         measures.any(|measures| half_width(figure(measures)).is_some_and(|half| half > 1.0))
     })

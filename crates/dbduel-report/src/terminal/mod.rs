@@ -31,77 +31,72 @@ const REMEDY: &str = "         → ";
 /// Maximum number of notes that are listed; the others are counted.
 const NOTES_MAX: usize = 6;
 
-pub struct Terminal;
+pub const TERMINAL: Format = Format {
+    name: "terminal",
+    file_name: None,
+    render: full,
+};
 
-impl Format for Terminal {
-    fn name(&self) -> &'static str {
-        "terminal"
+/// The whole report.
+pub(super) fn full(summary: &Summary, findings: &[Finding], options: &Options) -> Rendered {
+    let mut page = Page::new(options);
+    let view = View::new(summary, findings);
+    verdict_box(&mut page, summary, &view.findings);
+    if let Some(part) = &view.attribution {
+        attribution::print(&mut page, part);
     }
-
-    fn file_name(&self) -> Option<&'static str> {
-        None
+    if let Some(part) = &view.champions {
+        champions::print(&mut page, part);
     }
-
-    fn render(&self, summary: &Summary, findings: &[Finding], options: &Options) -> Rendered {
-        let mut page = Page::new(options);
-        let view = View::new(summary, findings);
-        verdict_box(&mut page, summary, &view.findings);
-        if let Some(part) = &view.attribution {
-            attribution::print(&mut page, part);
+    match &view.suite {
+        Some(part) => suite::print(&mut page, part),
+        None => {
+            figures(&mut page, summary);
+            ratios::quantities(&mut page, summary);
+            ratios::pairs(&mut page, summary);
         }
-        if let Some(part) = &view.champions {
-            champions::print(&mut page, part);
-        }
-        match &view.suite {
-            Some(part) => suite::print(&mut page, part),
-            None => {
-                figures(&mut page, summary);
-                ratios::quantities(&mut page, summary);
-                ratios::pairs(&mut page, summary);
-            }
-        }
-        for (number, sentence) in scaling::sentences(summary).iter().enumerate() {
-            if number == 0 {
-                page.blank();
-            }
-            page.wrapped(sentence);
-        }
-        if view.suite.is_none() {
-            explanations(&mut page, summary);
-        }
-        functions::print(&mut page, summary);
-        if let Some(part) = &view.orders {
-            order_entry::print(&mut page, part);
-        }
-        if let Some(part) = &view.classes {
-            classes::classes(&mut page, part);
-        }
-        list_findings(&mut page, &view);
-        page.blank();
-        for proof in proofs(summary) {
-            page.wrapped(&proof);
-        }
-        page.wrapped(&format!(
-            "Scope: {}. {}",
-            words::scope(summary),
-            scope_note(summary)
-        ));
-        for checked in &view.continuity {
-            page.wrapped(&format!("{checked}."));
-        }
-        if let Some(own) = words::own_resolution(summary) {
-            page.wrapped(&format!("Resolution of the lab on this machine: {own}."));
-        }
-        page.wrapped(&format!("Run: {}; {}", view.when, view.workload));
-        page.wrapped(&format!(
-            "To reproduce: seed {}, planned by dbduel {}",
-            summary.seed, summary.planned_by
-        ));
-        if let Some(digest) = &summary.record_digest {
-            page.wrapped(&format!("Record: digest {digest}"));
-        }
-        Rendered::of_terminal(&page.text)
     }
+    for (number, sentence) in scaling::sentences(summary).iter().enumerate() {
+        if number == 0 {
+            page.blank();
+        }
+        page.wrapped(sentence);
+    }
+    if view.suite.is_none() {
+        explanations(&mut page, summary);
+    }
+    functions::print(&mut page, summary);
+    if let Some(part) = &view.orders {
+        order_entry::print(&mut page, part);
+    }
+    if let Some(part) = &view.classes {
+        classes::classes(&mut page, part);
+    }
+    list_findings(&mut page, &view);
+    page.blank();
+    for proof in proofs(summary) {
+        page.wrapped(&proof);
+    }
+    page.wrapped(&format!(
+        "Scope: {}. {}",
+        words::scope(summary),
+        scope_note(summary)
+    ));
+    for checked in &view.continuity {
+        page.wrapped(&format!("{checked}."));
+    }
+    if let Some(own) = words::own_resolution(summary) {
+        page.wrapped(&format!("Resolution of the lab on this machine: {own}."));
+    }
+    page.wrapped(&format!("Run: {}; {}", view.when, view.workload));
+    page.wrapped(&format!(
+        "To reproduce: seed {}, planned by dbduel {}",
+        summary.seed, summary.planned_by
+    ));
+    if let Some(digest) = &summary.record_digest {
+        page.wrapped(&format!("Record: digest {digest}"));
+    }
+    Rendered::of_terminal(&page.text)
 }
 
 /// Costs per explanation that a terminal shows; the page has all of them.
@@ -229,7 +224,7 @@ mod tests {
             width: 100,
             colour: false,
         };
-        let text = Terminal.render(&summary, &findings, &options).text;
+        let text = TERMINAL.render(&summary, &findings, &options).text;
         let words: Vec<&str> = text.split_whitespace().collect();
         let text = words.join(" ");
         for (place, cost) in costs.iter().enumerate() {

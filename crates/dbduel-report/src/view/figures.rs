@@ -18,6 +18,16 @@ pub struct LevelView {
     pub without_interval: Vec<String>,
 }
 
+/// One of a contender's figures, with its name in tables and charts.
+pub(crate) type NamedFigure = (&'static str, fn(&Measures) -> &Figure);
+
+pub(crate) const MEAN: NamedFigure = ("mean", |measures| &measures.latency_us_mean);
+pub(crate) const P50: NamedFigure = ("p50", |measures| &measures.latency_us_p50);
+pub(crate) const P95: NamedFigure = ("p95", |measures| &measures.latency_us_p95);
+pub(crate) const P99: NamedFigure = ("p99", |measures| &measures.latency_us_p99);
+pub(crate) const P999: NamedFigure = ("p99.9", |measures| &measures.latency_us_p999);
+pub(crate) const MAX: NamedFigure = ("max", |measures| &measures.latency_us_max);
+
 /// A column of the tables of figures.
 struct Column {
     head: &'static str,
@@ -26,7 +36,7 @@ struct Column {
     doubt: fn(&Figure) -> String,
 }
 
-const fn rate(head: &'static str, figure: fn(&Measures) -> &Figure) -> Column {
+const fn rate((head, figure): NamedFigure) -> Column {
     Column {
         head,
         figure,
@@ -35,7 +45,7 @@ const fn rate(head: &'static str, figure: fn(&Measures) -> &Figure) -> Column {
     }
 }
 
-const fn time(head: &'static str, figure: fn(&Measures) -> &Figure) -> Column {
+const fn time((head, figure): NamedFigure) -> Column {
     Column {
         head,
         figure,
@@ -45,7 +55,7 @@ const fn time(head: &'static str, figure: fn(&Measures) -> &Figure) -> Column {
 }
 
 /// A largest value, which has no interval.
-const fn memory(head: &'static str, figure: fn(&Measures) -> &Figure) -> Column {
+const fn memory((head, figure): NamedFigure) -> Column {
     Column {
         head,
         figure,
@@ -56,25 +66,25 @@ const fn memory(head: &'static str, figure: fn(&Measures) -> &Figure) -> Column 
 
 /// The columns of the tables of figures.
 const COLUMNS: [Column; 11] = [
-    rate("transactions/s", |measures| &measures.throughput_per_s),
-    time("mean", |measures| &measures.latency_us_mean),
-    time("p50", |measures| &measures.latency_us_p50),
-    time("p95", |measures| &measures.latency_us_p95),
-    time("p99", |measures| &measures.latency_us_p99),
-    time("p99.9", |measures| &measures.latency_us_p999),
-    time("max", |measures| &measures.latency_us_max),
-    time("server CPU", |measures| {
+    rate(("transactions/s", |measures| &measures.throughput_per_s)),
+    time(MEAN),
+    time(P50),
+    time(P95),
+    time(P99),
+    time(P999),
+    time(MAX),
+    time(("server CPU", |measures| {
         &measures.server_cpu_us_per_transaction
-    }),
-    time("client CPU", |measures| {
+    })),
+    time(("client CPU", |measures| {
         &measures.client_cpu_us_per_transaction
-    }),
-    memory("server memory", |measures| {
+    })),
+    memory(("server memory", |measures| {
         &measures.server_memory_bytes_max
-    }),
-    memory("client memory", |measures| {
+    })),
+    memory(("client memory", |measures| {
         &measures.client_memory_bytes_max
-    }),
+    })),
 ];
 
 pub(super) fn level(duel: &Duel) -> LevelView {

@@ -150,7 +150,7 @@ fn checks(comparison: &Comparison, unit: RatioUnit) -> String {
     let is_of_totals = !matches!(
         &comparison.ratio,
         Figure::Estimated {
-            how: How::Epochs,
+            how: How::Epochs | How::BalanceOfEpochs,
             ..
         }
     );

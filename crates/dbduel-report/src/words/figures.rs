@@ -16,14 +16,11 @@ const NEAR_AN_END: f64 = 0.1;
 /// the estimate is the mean of all blocks.
 const NOT_IN_THE_MIDDLE: &str = "running intersection of all looks";
 
-/// Why an estimate may be the lower or the upper end of its interval: the mean of all blocks lies beyond it, where an
-/// earlier look excludes the ratio.
-const AT_LOWER_END: &str = "the whole run gives less, which earlier looks exclude";
-const AT_UPPER_END: &str = "the whole run gives more, which earlier looks exclude";
+/// Why an estimate may not be that of the whole run.
+const BALANCED: &str = "earlier looks exclude the ratio of the whole run";
 
 /// Legend of the mark of [`RatioUnit::short_interval`].
-const STARRED: &str =
-    "* Estimate at or near an end of its interval, which is the running intersection of all looks.";
+const STARRED: &str = "* Estimate near an end of its interval, or balanced, as earlier looks exclude the whole run's.";
 
 /// Unit of the ratios in one table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,8 +72,8 @@ impl RatioUnit {
         }
     }
 
-    /// The interval of a ratio, with the reason where the estimate is near one of its ends; of a ratio without interval
-    /// the reason why it has none.
+    /// The interval of a ratio, with the reason where [`off_centre`] has one; of a ratio without interval the reason why it
+    /// has none.
     #[must_use]
     pub fn doubt(self, figure: &Figure) -> String {
         match figure {
@@ -88,8 +85,8 @@ impl RatioUnit {
         }
     }
 
-    /// The interval of a ratio where there is no room for a reason: with a star where the estimate is near one of its
-    /// ends; [`starred`] is the legend.
+    /// The interval of a ratio where there is no room for a reason: with a star where [`off_centre`] has one; [`starred`] is
+    /// the legend.
     #[must_use]
     pub fn short_interval(self, figure: &Figure) -> String {
         let star = off_centre(figure).map_or("", |_| "*");
@@ -106,30 +103,29 @@ impl RatioUnit {
     }
 }
 
-/// Why the estimate of a ratio is at or near an end of its interval; `None` where it is not.
+/// Why the estimate of a ratio is near an end of its interval or is not that of the whole run; `None` where neither is so.
 #[must_use]
 pub fn off_centre(figure: &Figure) -> Option<&'static str> {
     let Figure::Estimated {
         value,
         low,
         high,
-        how: How::PairedBlocks | How::BlockTotals | How::Epochs,
+        how,
         ..
     } = figure
     else {
         return None;
     };
-    let high = high.unwrap_or(f64::INFINITY);
-    match *value {
-        _ if high <= *low => None,
-        at if at <= *low => Some(AT_LOWER_END),
-        at if at >= high => Some(AT_UPPER_END),
-        _ if *low <= 0.0 || high.is_infinite() => None,
-        at => {
-            let place = (at / low).ln() / (high / low).ln();
+    match (how, high) {
+        (How::Balance | How::BalanceOfEpochs, _) => Some(BALANCED),
+        (How::PairedBlocks | How::BlockTotals | How::Epochs, Some(high))
+            if *low > 0.0 && high > low =>
+        {
+            let place = (value / low).ln() / (high / low).ln();
             let is_central = (NEAR_AN_END..=1.0 - NEAR_AN_END).contains(&place);
             (!is_central).then_some(NOT_IN_THE_MIDDLE)
         }
+        _ => None,
     }
 }
 
@@ -270,26 +266,26 @@ mod tests {
             ratio_interval(&figure(0.438, 0.430, 1.57, How::PairedBlocks)),
             "0.430× to 1.57×; running intersection of all looks"
         );
-        let at_an_end = figure(1.166, 1.046, 1.166, How::BlockTotals);
+        let balanced = figure(1.12, 1.046, 1.166, How::Balance);
         assert_eq!(
-            ratio_interval(&at_an_end),
-            "+4.6 % to +16.6 %; the whole run gives more, which earlier looks exclude"
+            ratio_interval(&balanced),
+            "+4.6 % to +16.6 %; earlier looks exclude the ratio of the whole run"
         );
         let open = Figure::Estimated {
-            value: 1.2,
+            value: 1.3,
             low: 1.2,
             high: None,
             confidence: 0.95,
             n: 6,
-            how: How::BlockTotals,
+            how: How::BalanceOfEpochs,
         };
         assert_eq!(
             ratio_interval(&open),
-            "at least +20.0 %; the whole run gives less, which earlier looks exclude"
+            "at least +20.0 %; earlier looks exclude the ratio of the whole run"
         );
         let unit = RatioUnit::Percent;
-        assert_eq!(unit.short_interval(&at_an_end), "+4.6 % to +16.6 %*");
-        assert_eq!(starred([&at_an_end]), STARRED);
+        assert_eq!(unit.short_interval(&balanced), "+4.6 % to +16.6 %*");
+        assert_eq!(starred([&balanced]), STARRED);
         let central = figure(1.1, 1.046, 1.166, How::BlockTotals);
         assert_eq!(unit.short_interval(&central), "+4.6 % to +16.6 %");
         assert_eq!(starred([&central]), "");

@@ -5,9 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::bootstrap::{Initialisation, Piece, assemble};
-use super::{
-    Build, COMMON_FACTS, FactQuery, Places, ReadBack, ServerProduct, Setting, Version, option_file,
-};
+use super::{Build, COMMON_FACTS, FactQuery, Places, ServerProduct, Setting, Version, option_file};
 
 pub struct MariaDb;
 
@@ -47,14 +45,6 @@ impl ServerProduct for MariaDb {
 
     fn configuration(&self, build: &Build, places: &Places<'_>, settings: &[Setting]) -> String {
         option_file::render(build, &lab_lines(build.version), places, settings)
-    }
-
-    fn read_back(&self, places: &Places<'_>) -> ReadBack {
-        option_file::read_back(places)
-    }
-
-    fn needed_settings(&self, connections: u32) -> Vec<(&'static str, u32)> {
-        option_file::needed_settings(connections)
     }
 
     fn check_arguments(&self, _version: Version) -> &'static [&'static str] {

@@ -123,10 +123,14 @@ pub trait ServerProduct: Sync {
 
     /// How to verify that a server runs in its sandbox: a statement that returns names and values, and the required
     /// values.
-    fn read_back(&self, places: &Places<'_>) -> ReadBack;
+    fn read_back(&self, places: &Places<'_>) -> ReadBack {
+        option_file::read_back(places)
+    }
 
     /// Settings that a contender needs for this many connections unless it sets them itself.
-    fn needed_settings(&self, connections: u32) -> Vec<(&'static str, u32)>;
+    fn needed_settings(&self, connections: u32) -> Vec<(&'static str, u32)> {
+        option_file::needed_settings(connections)
+    }
 
     /// Settings, unless it sets them itself, by which a server that is awake for 1/`contenders` of the time does its
     /// periodic work as often, per second awake, as one that always runs.
@@ -141,7 +145,9 @@ pub trait ServerProduct: Sync {
     }
 
     /// Why a setting is unsafe with this version, although the server would accept it.
-    fn forbids(&self, version: Version, setting: &Setting) -> Option<&'static str>;
+    fn forbids(&self, _version: Version, _setting: &Setting) -> Option<&'static str> {
+        None
+    }
 
     /// Files of a data directory that identify one instance and must not be copied.
     fn identity_files(&self) -> &'static [&'static str];

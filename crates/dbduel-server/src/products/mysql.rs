@@ -5,9 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::bootstrap::{Initialisation, Piece, assemble};
-use super::{
-    Build, COMMON_FACTS, FactQuery, Places, ReadBack, ServerProduct, Setting, Version, option_file,
-};
+use super::{Build, COMMON_FACTS, FactQuery, Places, ServerProduct, Setting, Version, option_file};
 
 /// Vendor of the server.
 pub enum MySql {
@@ -78,14 +76,6 @@ impl ServerProduct for MySql {
         option_file::render(build, &lab_lines(build.version), places, settings)
     }
 
-    fn read_back(&self, places: &Places<'_>) -> ReadBack {
-        option_file::read_back(places)
-    }
-
-    fn needed_settings(&self, connections: u32) -> Vec<(&'static str, u32)> {
-        option_file::needed_settings(connections)
-    }
-
     fn check_arguments(&self, version: Version) -> &'static [&'static str] {
         // From 8.0 on `--verbose --help` ends well even with unknown settings.
         if version.at_least(8, 0) {
@@ -93,10 +83,6 @@ impl ServerProduct for MySql {
         } else {
             &["--verbose", "--help"]
         }
-    }
-
-    fn forbids(&self, _version: Version, _setting: &Setting) -> Option<&'static str> {
-        None
     }
 
     fn identity_files(&self) -> &'static [&'static str] {

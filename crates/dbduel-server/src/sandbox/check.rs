@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use super::super::command::quote;
 use super::super::home::{create_private_dir, write_whole};
 use super::super::products::Places;
-use super::super::refusal::{self, Notice};
+use super::super::refusal::{self, SettingRemark};
 use super::Sandbox;
 
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -22,7 +22,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// [`RefusedSetting`](super::super::RefusedSetting), by downcast; or the check itself fails.
-    pub fn check_settings(&self) -> Result<Vec<Notice>> {
+    pub fn check_settings(&self) -> Result<Vec<SettingRemark>> {
         // Some versions leave files in the data directory even when they only check.
         let scratch = self.folder.join("check");
         create_private_dir(&*self.files, &scratch)?;
@@ -32,7 +32,7 @@ impl Sandbox {
         checked
     }
 
-    fn check_in(&self, scratch: &Path) -> Result<Vec<Notice>> {
+    fn check_in(&self, scratch: &Path) -> Result<Vec<SettingRemark>> {
         let config = scratch.join(self.product.configuration_name());
         let places = Places {
             data: scratch,
@@ -59,7 +59,7 @@ impl Sandbox {
             })
             .run(DEADLINE)?;
         if finished.status.success() {
-            return Ok(refusal::notices(&finished.stderr, &self.settings));
+            return Ok(refusal::remarks(&finished.stderr, &self.settings));
         }
         match refusal::refused(&finished.stderr, &self.settings, self.product.name()) {
             Some(refused) => Err(refused.into()),

@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 
 use super::{FetchContext, Fetched, Source};
+use crate::products::daemons;
 
-/// Possible names of the daemon, in search order.
-const DAEMONS: &[&str] = &["mariadbd", "mysqld", "postgres"];
 /// Folders that distributions and vendors use and that are not on the PATH of ordinary users.
 const USUAL_PLACES: &[&str] = &[
     "/usr/sbin",
@@ -36,17 +35,19 @@ pub const SOURCE: Source = Source {
 };
 
 fn check(locator: &str) -> Result<(), String> {
-    if locator.is_empty() || DAEMONS.contains(&locator) {
+    let daemons = daemons();
+    if locator.is_empty() || daemons.contains(&locator) {
         return Ok(());
     }
+    let known = daemons.join("`, `installed:");
     Err(format!(
-        "`{locator}` is not a server program; write `installed:mariadbd`, `installed:mysqld`, `installed:postgres` or `installed`"
+        "`{locator}` is not a server program; write `installed:{known}` or `installed`"
     ))
 }
 
 fn fetch(locator: &str, _context: &FetchContext<'_>) -> Result<Fetched> {
     let wanted: Vec<&str> = if locator.is_empty() {
-        DAEMONS.to_vec()
+        daemons()
     } else {
         vec![locator]
     };

@@ -4,12 +4,13 @@
 //! rejected once stays rejected, so the set does not grow while units arrive, apart from the resolution of the
 //! simulated paths: that is what makes peeking harmless.
 
+use super::balance::balance;
 use super::coins::Coins;
 use super::flip_spend::{FlipSpend, Rejection, Side};
 use super::plan::SequentialPlan;
 use super::sign_e_process::SignEProcess;
 use super::unit::{Unit, mean_effect, standard_error};
-use super::verdict::Method;
+use super::verdict::{Interval, Method};
 use crate::moments::median;
 
 /// Effects tried when the mean itself has been rejected, before the set is called empty.
@@ -65,10 +66,29 @@ impl ShiftTest {
             (one, other) => one.or(other),
         }
     }
+
+    /// The side of the data at the rejection, or where there is none, at the look that came nearest to one.
+    pub(super) fn nearer_side(&self) -> Side {
+        let rejected = self.rejection().map(|(found, _)| found.side);
+        rejected.unwrap_or_else(|| {
+            let budget = self.within_budget.limit_shares();
+            budget.larger(self.reserve.limit_shares()).nearer_side()
+        })
+    }
 }
 
-/// Ends of the confidence set after `units` (at least one), infinite while nothing could be rejected.
-/// `None` when every effect has been rejected: no constant effect fits the units.
+/// The effects that no look has rejected.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ConfidenceSet {
+    /// Its ends, infinite while nothing could be rejected.
+    pub(super) interval: Interval,
+    /// The effect at which both tests are equally near to a rejection on either side; only where the interval excludes the
+    /// effect of all units together.
+    pub(super) balance: Option<f64>,
+}
+
+/// The confidence set after `units` (at least one). `None` when every effect has been rejected: no constant effect fits
+/// the units.
 ///
 /// `known` are tests already carried along, whose rejections bound the set from outside.
 pub(super) fn confidence_set(
@@ -76,13 +96,19 @@ pub(super) fn confidence_set(
     plan: &SequentialPlan,
     coins: &Coins,
     known: &[&ShiftTest],
-) -> Option<(f64, f64)> {
+) -> Option<ConfidenceSet> {
     let inversion = Inversion { units, plan, coins };
     let inside = inversion.accepted_point()?;
-    Some((
-        inversion.end(inside, Side::Above, known),
-        inversion.end(inside, Side::Below, known),
-    ))
+    let interval = Interval {
+        low: inversion.end(inside, Side::Above, known),
+        high: inversion.end(inside, Side::Below, known),
+    };
+    Some(ConfidenceSet {
+        interval,
+        balance: interval
+            .excludes(mean_effect(units))
+            .then(|| inversion.balance(interval)),
+    })
 }
 
 /// The search for the effects that the units do not reject.
@@ -94,12 +120,36 @@ struct Inversion<'a> {
 
 impl Inversion<'_> {
     /// Replays all units against one hypothesis, stopping at its rejection.
-    fn accepts(&self, shift: f64) -> bool {
+    fn test(&self, shift: f64) -> ShiftTest {
         let mut test = ShiftTest::new(shift, self.plan);
-        self.units.iter().all(|unit| {
+        for unit in self.units {
             test.push(unit, self.coins);
-            test.rejection().is_none()
-        })
+            if test.rejection().is_some() {
+                break;
+            }
+        }
+        test
+    }
+
+    fn accepts(&self, shift: f64) -> bool {
+        self.test(shift).rejection().is_none()
+    }
+
+    /// The balance of the tests in the interval. Beyond all effects that units show, every look has the data on one side, so
+    /// there it is sought no further.
+    fn balance(&self, interval: Interval) -> f64 {
+        let (smallest, largest) = self.range();
+        let reach = REACHES[0] * self.reach(interval.low.max(-interval.high));
+        let low = match interval.low.is_finite() {
+            true => interval.low,
+            false => smallest.min(interval.high) - reach,
+        };
+        let high = match interval.high.is_finite() {
+            true => interval.high,
+            false => largest.max(interval.low) + reach,
+        };
+        let precision = self.precision() + 1e-12 * reach;
+        balance(low, high, precision, |shift| self.test(shift).nearer_side())
     }
 
     /// The finite effects that single units show.
@@ -117,6 +167,12 @@ impl Inversion<'_> {
         } else {
             (0.0, 0.0)
         }
+    }
+
+    /// Width of that range, or where it is smaller, a distance that is still a difference from `near`.
+    fn reach(&self, near: f64) -> f64 {
+        let (smallest, largest) = self.range();
+        (largest - smallest).max(1e-9 + 1e-6 * near.abs())
     }
 
     /// The mean, or when an early look has rejected it, another value between the units: the median and
@@ -143,7 +199,7 @@ impl Inversion<'_> {
     /// value and the accepted `inside`. The rejected value is returned, so the set errs outwards.
     fn end(&self, inside: f64, side: Side, known: &[&ShiftTest]) -> f64 {
         let (smallest, largest) = self.range();
-        let reach = (largest - smallest).max(1e-9 + 1e-6 * inside.abs());
+        let reach = self.reach(inside);
         let outside = |times: f64| match side {
             Side::Above => smallest - times * reach,
             Side::Below => largest + times * reach,
@@ -231,7 +287,8 @@ mod tests {
             let plan = SequentialPlan::new(40.0, 0.05, 0.0, seed);
             let mut coins = Coins::new(seed, plan.paths);
             coins.extend_to(units.len());
-            let (low, high) = confidence_set(&units, &plan, &coins, &[]).unwrap();
+            let set = confidence_set(&units, &plan, &coins, &[]).unwrap();
+            let Interval { low, high } = set.interval;
             let (hull_low, hull_high) = hull(&units, &plan, &coins);
             let standard_error = standard_error(&units);
             // Earlier looks leave the border slightly ragged: isolated points outside are accepted.
@@ -247,6 +304,37 @@ mod tests {
             inside += usize::from(close(low, hull_low) && close(high, hull_high));
         }
         assert!(inside >= 15, "{inside}");
+    }
+
+    #[test]
+    fn the_balance_lies_in_the_middle_also_of_an_open_interval() {
+        for seed in 0..10 {
+            let mut random = RandomStream::new(seed, 8);
+            let units: Vec<f64> = (0..20).map(|_| 0.3 + random.normal()).collect();
+            let units = Unit::of_weight_one(&units);
+            let plan = SequentialPlan::new(20.0, 0.05, 0.0, seed);
+            let mut coins = Coins::new(seed, plan.paths);
+            coins.extend_to(units.len());
+            let inversion = Inversion {
+                units: &units,
+                plan: &plan,
+                coins: &coins,
+            };
+            let set = confidence_set(&units, &plan, &coins, &[]).unwrap();
+            let Interval { low, high } = set.interval;
+            let closed = inversion.balance(set.interval);
+            let place = (closed - low) / (high - low);
+            assert!((0.2..0.8).contains(&place), "{seed}: {closed} {set:?}");
+            for open in [(low, f64::INFINITY), (f64::NEG_INFINITY, high)] {
+                let (low, high) = open;
+                let balance = inversion.balance(Interval { low, high });
+                let error = (balance - closed).abs();
+                assert!(
+                    error < 0.02 * standard_error(&units),
+                    "{seed}: {balance} {closed}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@
 //! Limit: a kind of stall rarer than the measured time cannot be seen by any rule here; see
 //! [`crate::stalls`].
 
+pub(crate) mod balance;
 mod coins;
 mod confidence_set;
 mod decision;

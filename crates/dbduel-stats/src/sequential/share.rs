@@ -1,7 +1,9 @@
 //! Share of a part in a whole effect, by inversion.
 
+use super::balance::balance;
 use super::coins::Coins;
 use super::confidence_set::ShiftTest;
+use super::flip_spend::Side;
 use super::plan::SequentialPlan;
 use super::unit::{Unit, check_all, mean_effect};
 use super::verdict::Interval;
@@ -73,7 +75,10 @@ pub fn share_of_whole(
                 high: inversion.end(inside, 1.0),
             };
             WholeShare::Estimated(Share {
-                value: interval.nearest(value),
+                value: match interval.excludes(value) {
+                    true => inversion.balance(interval),
+                    false => value,
+                },
                 interval,
             })
         }
@@ -94,7 +99,8 @@ pub enum WholeShare {
 /// A share with its interval, valid at every look at once.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share {
-    /// Mean of the part over the mean of the whole, or the nearest end of the interval.
+    /// Mean of the part over the mean of the whole, or where the interval excludes it, the share at which the tests are equally far
+    /// from a rejection on either side.
     pub value: f64,
     /// Shares that no look has excluded; infinite ends where nothing bounds them.
     pub interval: Interval,
@@ -110,13 +116,41 @@ struct Inversion<'a> {
 }
 
 impl Inversion<'_> {
-    fn accepts(&self, share: f64) -> bool {
+    /// Tests the part less this share of the whole, stopping at a rejection.
+    fn test(&self, share: f64) -> ShiftTest {
         let mut test = ShiftTest::new(0.0, self.plan);
-        self.part.iter().zip(self.whole).all(|(part, whole)| {
+        for (part, whole) in self.part.iter().zip(self.whole) {
             let [one, other] = [part, whole].map(Unit::own_effect);
             let rest = Unit::new(one - share * other, part.weight);
             test.push(&rest, self.coins);
-            test.rejection().is_none()
+            if test.rejection().is_some() {
+                break;
+            }
+        }
+        test
+    }
+
+    fn accepts(&self, share: f64) -> bool {
+        self.test(share).rejection().is_none()
+    }
+
+    /// The balance of the tests in the interval.
+    fn balance(&self, interval: Interval) -> f64 {
+        let furthest = 0.1 * 2.0_f64.powi(DOUBLINGS);
+        let low = match interval.low.is_finite() {
+            true => interval.low,
+            false => interval.high - furthest,
+        };
+        let high = match interval.high.is_finite() {
+            true => interval.high,
+            false => interval.low + furthest,
+        };
+        let is_loss = mean_effect(self.whole) < 0.0;
+        balance(low, high, END_PRECISION, |share| {
+            match (self.test(share).nearer_side(), is_loss) {
+                (Side::Above, false) | (Side::Below, true) => Side::Above,
+                (Side::Below, false) | (Side::Above, true) => Side::Below,
+            }
         })
     }
 

@@ -3,6 +3,7 @@
 //! Each factor exp(λz)/cosh(λz) has mean one when the sign of z is a fair coin, so the mixture over λ exceeds 1/α with
 //! probability at most α at any time, with no horizon (Ville 1939; de la Peña 1999; Vovk & Wang 2024).
 
+use super::balance::LimitShares;
 use super::flip_spend::{Rejection, Side};
 
 /// Bet sizes: small ones win in the long run on small effects, large ones early on large effects.
@@ -18,6 +19,7 @@ pub(super) struct SignEProcess {
     units: usize,
     log_bar: f64,
     rejection: Option<Rejection>,
+    limit_shares: LimitShares,
 }
 
 impl SignEProcess {
@@ -29,11 +31,16 @@ impl SignEProcess {
             units: 0,
             log_bar: -alpha.ln(),
             rejection: None,
+            limit_shares: LimitShares::default(),
         }
     }
 
     pub(super) fn rejection(&self) -> Option<Rejection> {
         self.rejection
+    }
+
+    pub(super) fn limit_shares(&self) -> LimitShares {
+        self.limit_shares
     }
 
     /// Adds one unit. After a rejection it changes nothing.
@@ -55,10 +62,12 @@ impl SignEProcess {
                 wealth[1] -= gain + log_cosh;
             }
         }
-        if self.log_evidence() >= self.log_bar {
+        let (evidence, side) = (self.log_evidence(), Side::of(self.sum));
+        self.limit_shares.add(side, evidence / self.log_bar);
+        if evidence >= self.log_bar {
             self.rejection = Some(Rejection {
                 at: self.units,
-                side: Side::of(self.sum),
+                side,
             });
         }
     }

@@ -32,13 +32,15 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The value of the interval that is nearest to `value`.
+    /// Whether `value` is a finite end of the interval, or lies outside of it; never where the interval is one value.
     ///
     /// An interval that is valid at every look is the intersection of all looks, so late units can move the overall
     /// mean out of it. An excluded value must not be stated as an estimate.
     #[must_use]
-    pub fn nearest(&self, value: f64) -> f64 {
-        value.max(self.low).min(self.high)
+    pub fn excludes(&self, value: f64) -> bool {
+        let is_below = self.low.is_finite() && value <= self.low;
+        let is_above = self.high.is_finite() && value >= self.high;
+        is_below != is_above
     }
 }
 
@@ -52,9 +54,12 @@ pub struct Decision {
     /// Confidence interval, valid at every look at once. `None`: no constant effect fits the units, so
     /// the ratio changed during the duel, and the verdict is `Undecided`.
     pub interval: Option<Interval>,
-    /// Mean of the differences, or log ratio of the totals; where that is outside of the interval, the end next to it. Of totals it
-    /// is infinite while one of the two contenders has completed nothing.
+    /// Mean of the differences, or log ratio of the totals. Of totals it is infinite while one of the two contenders has
+    /// completed nothing. Where the interval excludes it, the effect at which both tests are equally far from a rejection on either
+    /// side (`is_balanced`).
     pub estimate: f64,
+    /// Earlier looks exclude the effect of all units together, and the estimate is the balance of the tests.
+    pub is_balanced: bool,
     /// Number of units seen.
     pub n: usize,
     /// Number of units after which a verdict first stood.

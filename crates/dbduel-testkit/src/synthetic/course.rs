@@ -106,8 +106,8 @@ impl Course<'_> {
                 level: None,
             });
         }
-        events.extend(self.scenario.noticed.iter().map(|finding| Event::Noticed {
-            finding: finding.clone(),
+        events.extend(self.scenario.noticed.iter().map(|notice| Event::Noticed {
+            notice: notice.clone(),
         }));
         for event in events {
             if let Event::WarmedUp { seconds, .. } = &event {

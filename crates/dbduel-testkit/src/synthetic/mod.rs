@@ -19,7 +19,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use dbduel_record::design::{ChangeKind, Design, DesignChange, DesignFactor};
-use dbduel_record::event::{EndReason, Event, Finding, SliceId, Stamped};
+use dbduel_record::event::{EndReason, Event, Notice, SliceId, Stamped};
 use dbduel_record::plan::{
     Arrival, Block, Contender, DecisionRule, Limits, LoadLevel, LoadProcess, Schedule, TurnChoice,
     TurnLength, TurnReason, Workload,
@@ -74,7 +74,7 @@ pub struct Scenario {
     /// Blocks after which all servers were started anew, eight hours later.
     pub resumed_after: Option<u32>,
     /// Journal entries in addition.
-    pub noticed: Vec<Finding>,
+    pub noticed: Vec<Notice>,
     /// Why the run ended.
     pub ended: Option<EndReason>,
     /// What was observed of the servers; nothing but processor time when absent.

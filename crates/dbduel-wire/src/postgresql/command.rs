@@ -7,7 +7,6 @@ use crate::value::Value;
 /// Version 3.0.
 const PROTOCOL: u32 = 196_608;
 const SSL_REQUEST: u32 = 80_877_103;
-const CANCEL_REQUEST: u32 = 80_877_102;
 
 /// Appends a message: `write` appends its body, the length is put before it.
 #[inline]
@@ -41,15 +40,6 @@ fn put_string(out: &mut Vec<u8>, text: &[u8]) {
 /// Asks for TLS; the server answers with one byte, `S` or `N`.
 pub fn ssl_request(out: &mut Vec<u8>) {
     body(out, |out| out.extend_from_slice(&SSL_REQUEST.to_be_bytes()));
-}
-
-/// Asks, on a separate connection, to cancel the running statement of the session with this process id and key.
-pub fn cancel_request(out: &mut Vec<u8>, process: u32, key: &[u8]) {
-    body(out, |out| {
-        out.extend_from_slice(&CANCEL_REQUEST.to_be_bytes());
-        out.extend_from_slice(&process.to_be_bytes());
-        out.extend_from_slice(key);
-    });
 }
 
 /// Begins a session with these parameters.

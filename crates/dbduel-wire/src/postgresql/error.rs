@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use super::message::Body;
-use crate::bytes::printable;
+use crate::bytes::{Cursor, printable};
 use crate::error::{ServerError as MySqlError, WireError};
 
 /// An ErrorResponse.
@@ -29,18 +28,18 @@ impl ServerError {
     /// # Errors
     /// [`WireError::Malformed`] when a field does not end, or there is no SQLSTATE.
     pub fn parse(body: &[u8]) -> Result<Self, WireError> {
-        let mut body = Body::new("ErrorResponse", body);
+        let mut body = Cursor::new("ErrorResponse", body);
         let (mut sqlstate, mut message) = (None, String::new());
         let (mut severity, mut translated) = (None, &b""[..]);
         loop {
             match body.u8()? {
                 0 => break,
-                b'S' => translated = body.string()?,
+                b'S' => translated = body.nul_bytes()?,
                 // The same in English whatever `lc_messages` says, since 9.6.
-                b'V' => severity = Some(body.string()?),
-                b'C' => sqlstate = body.string()?.try_into().ok(),
-                b'M' => message = printable(body.string()?, MySqlError::MESSAGE_LIMIT),
-                _ => drop(body.string()?),
+                b'V' => severity = Some(body.nul_bytes()?),
+                b'C' => sqlstate = body.nul_bytes()?.try_into().ok(),
+                b'M' => message = printable(body.nul_bytes()?, MySqlError::MESSAGE_LIMIT),
+                _ => drop(body.nul_bytes()?),
             }
         }
         let sqlstate: [u8; 5] = sqlstate.ok_or_else(|| body.wrong("has no SQLSTATE"))?;

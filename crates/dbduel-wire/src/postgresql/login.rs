@@ -7,9 +7,9 @@ use rsa::rand_core::{OsRng, RngCore as _};
 
 use super::command;
 use super::error::ServerError;
-use super::message::{Body, Event, MessageReader};
+use super::message::{Event, MessageReader};
 use super::scram::{MECHANISM, Scram};
-use crate::bytes::printable;
+use crate::bytes::{Cursor, printable};
 use crate::credentials::Credentials;
 use crate::error::WireError;
 use crate::login::TlsWish;
@@ -80,8 +80,6 @@ pub struct LoggedIn {
     pub server_version: String,
     /// The id of the server's process, which identifies the session.
     pub process: u32,
-    /// The key to cancel the session's statements.
-    pub key: Vec<u8>,
     /// Authentication method.
     pub method: &'static str,
 }
@@ -203,15 +201,14 @@ impl Login {
                     }
                 }
                 b'S' => {
-                    let mut body = Body::new("ParameterStatus", body);
-                    if body.string()? == b"server_version" {
-                        self.logged_in.server_version = printable(body.string()?, 256);
+                    let mut body = Cursor::new("ParameterStatus", body);
+                    if body.nul_bytes()? == b"server_version" {
+                        self.logged_in.server_version = printable(body.nul_bytes()?, 256);
                     }
                 }
                 b'K' => {
-                    let mut body = Body::new("BackendKeyData", body);
-                    self.logged_in.process = body.u32()?;
-                    self.logged_in.key = body.rest().to_vec();
+                    let mut body = Cursor::new("BackendKeyData", body);
+                    self.logged_in.process = body.be_u32()?;
                 }
                 b'Z' if matches!(self.state, State::Parameters) => {
                     return Ok((
@@ -232,8 +229,8 @@ fn authenticate(
     logged_in: &mut LoggedIn,
     body: &[u8],
 ) -> Result<Option<Vec<u8>>, LoginError> {
-    let mut body = Body::new("Authentication", body);
-    let request = body.u32()?;
+    let mut body = Cursor::new("Authentication", body);
+    let request = body.be_u32()?;
     let password = credentials.password.as_str();
     let mut out = Vec::new();
     match (request, &mut *state) {
@@ -253,7 +250,7 @@ fn authenticate(
         }
         (5, State::Authentication) => {
             logged_in.method = "md5";
-            let hash = md5_answer(&credentials.user, password, &body.u32()?.to_be_bytes());
+            let hash = md5_answer(&credentials.user, password, &body.be_u32()?.to_be_bytes());
             command::password(&mut out, hash.as_bytes());
         }
         (10, State::Authentication) => {
@@ -352,7 +349,7 @@ mod tests {
         assert!(startup.starts_with(&[0, 0, 0]) && startup.ends_with(b"database\0shop\0\0"));
         let logged_in = logged_in(login);
         assert_eq!(logged_in.server_version, "16.1");
-        assert_eq!((logged_in.process, &logged_in.key[..]), (7, &b"abcd"[..]));
+        assert_eq!(logged_in.process, 7);
         assert_eq!(logged_in.method, "trust");
     }
 

@@ -153,62 +153,6 @@ fn body_length(header: [u8; HEADER_LENGTH]) -> Result<usize, WireError> {
     }
 }
 
-/// Reads the body of a message from front to back. Every read is checked; none can panic.
-#[derive(Clone)]
-pub(super) struct Body<'a> {
-    message: &'static str,
-    rest: &'a [u8],
-}
-
-impl<'a> Body<'a> {
-    /// `message` names what is being read, for error messages.
-    pub(super) fn new(message: &'static str, rest: &'a [u8]) -> Self {
-        Body { message, rest }
-    }
-
-    pub(super) fn wrong(&self, problem: &'static str) -> WireError {
-        WireError::malformed(self.message, problem)
-    }
-
-    pub(super) fn rest(&self) -> &'a [u8] {
-        self.rest
-    }
-
-    #[inline]
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
-        let (taken, rest) = self
-            .rest
-            .split_first_chunk::<N>()
-            .ok_or_else(|| self.wrong("ends too early"))?;
-        self.rest = rest;
-        Ok(*taken)
-    }
-
-    pub(super) fn u8(&mut self) -> Result<u8, WireError> {
-        self.array().map(|[byte]| byte)
-    }
-
-    #[inline]
-    pub(super) fn u16(&mut self) -> Result<u16, WireError> {
-        self.array().map(u16::from_be_bytes)
-    }
-
-    #[inline]
-    pub(super) fn u32(&mut self) -> Result<u32, WireError> {
-        self.array().map(u32::from_be_bytes)
-    }
-
-    /// A string that ends with NUL; the NUL is consumed and not returned.
-    pub(super) fn string(&mut self) -> Result<&'a [u8], WireError> {
-        let Some(end) = self.rest.iter().position(|&byte| byte == 0) else {
-            return Err(self.wrong("a string has no terminating NUL"));
-        };
-        let taken = &self.rest[..end];
-        self.rest = &self.rest[end + 1..];
-        Ok(taken)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

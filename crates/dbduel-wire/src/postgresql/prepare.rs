@@ -1,9 +1,10 @@
 //! Prepared statements, and the answer to the request to prepare one.
 
 use super::error::ServerError;
-use super::message::{Body, Event};
+use super::message::Event;
 use super::reply::ReplyParser;
 use super::types::{ParameterKind, is_binary, kind_by_oid};
+use crate::bytes::Cursor;
 use crate::error::WireError;
 use crate::reply::Skip;
 use crate::value::ColumnKind;
@@ -126,9 +127,9 @@ impl PrepareParser {
 }
 
 fn read_parameters(body: &[u8], parameters: &mut Vec<u32>) -> Result<(), WireError> {
-    let mut body = Body::new("ParameterDescription", body);
-    for _ in 0..body.u16()? {
-        parameters.push(body.u32()?);
+    let mut body = Cursor::new("ParameterDescription", body);
+    for _ in 0..body.be_u16()? {
+        parameters.push(body.be_u32()?);
     }
     Ok(())
 }
@@ -138,15 +139,15 @@ pub(super) fn each_column<'a>(
     body: &'a [u8],
     mut take: impl FnMut(&'a [u8], u32),
 ) -> Result<(), WireError> {
-    let mut body = Body::new("RowDescription", body);
-    for _ in 0..body.u16()? {
-        let name = body.string()?;
-        let _table = body.u32()?;
-        let _number = body.u16()?;
-        let oid = body.u32()?;
-        let _length = body.u16()?;
-        let _modifier = body.u32()?;
-        let _format = body.u16()?;
+    let mut body = Cursor::new("RowDescription", body);
+    for _ in 0..body.be_u16()? {
+        let name = body.nul_bytes()?;
+        let _table = body.be_u32()?;
+        let _number = body.be_u16()?;
+        let oid = body.be_u32()?;
+        let _length = body.be_u16()?;
+        let _modifier = body.be_u32()?;
+        let _format = body.be_u16()?;
         take(name, oid);
     }
     Ok(())

@@ -80,7 +80,7 @@ fn delete_sql(dialect: Dialect, table: &str, rows: u64) -> String {
     let lowest = format!("transactionid >= ? ORDER BY transactionid LIMIT {rows}");
     match dialect {
         Dialect::MySql => format!("DELETE FROM {table} WHERE {lowest}"),
-        _ => format!(
+        Dialect::PostgreSql | Dialect::Sqlite => format!(
             "DELETE FROM {table} WHERE transactionid IN (SELECT transactionid FROM {table} WHERE {lowest})"
         ),
     }

@@ -61,7 +61,7 @@ pub(super) fn create_indexes(dialect: Dialect, table: &str) -> Vec<String> {
                 .map(|index| format!("ADD INDEX {} ({})", index.name_in(table), index.columns));
             vec![format!("ALTER TABLE {table} {}", parts.join(", "))]
         }
-        _ => INDEXES
+        Dialect::PostgreSql | Dialect::Sqlite => INDEXES
             .map(|index| {
                 let (name, columns) = (index.name_in(table), index.columns);
                 format!("CREATE INDEX {name} ON {table} ({columns})")
@@ -77,7 +77,7 @@ pub(super) fn drop_indexes(dialect: Dialect, table: &str) -> Vec<String> {
             let parts = INDEXES.map(|index| format!("DROP INDEX {}", index.name_in(table)));
             vec![format!("ALTER TABLE {table} {}", parts.join(", "))]
         }
-        _ => INDEXES
+        Dialect::PostgreSql | Dialect::Sqlite => INDEXES
             .map(|index| format!("DROP INDEX {}", index.name_in(table)))
             .to_vec(),
     }
@@ -88,7 +88,7 @@ pub(super) fn tables(dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
     let resolved = Resolved(parameters);
     let engine = match dialect {
         Dialect::MySql => format!("ENGINE = {} ", resolved.text("engine")),
-        _ => String::new(),
+        Dialect::PostgreSql | Dialect::Sqlite => String::new(),
     };
     let options = resolved.text("create_table_options");
     let table = |number| {

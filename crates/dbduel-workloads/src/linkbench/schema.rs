@@ -62,7 +62,7 @@ pub(super) fn tables(dialect: Dialect, parameters: &Parameters) -> Vec<Table> {
     let with_lists = format!("{LINKS}, KEY {LISTS}");
     let body = match (is_before, dialect) {
         (true, Dialect::MySql) => &with_lists,
-        _ => LINKS,
+        (false, Dialect::MySql) | (_, Dialect::PostgreSql | Dialect::Sqlite) => LINKS,
     };
     let columns = "id1, id2, link_type, visibility, data, time, version";
     let mut of_links = table("linktable", body, columns, links, Content::Links);

@@ -33,7 +33,9 @@ fn insert_sql(dialect: Dialect, options: &Options) -> &'static str {
         Dialect::PostgreSql | Dialect::Sqlite if is_numbered_by_server => {
             "INSERT INTO sbtest# (k, c, pad) VALUES (?, ?, ?)"
         }
-        _ => "INSERT INTO sbtest# (id, k, c, pad) VALUES (?, ?, ?, ?)",
+        Dialect::MySql | Dialect::PostgreSql | Dialect::Sqlite => {
+            "INSERT INTO sbtest# (id, k, c, pad) VALUES (?, ?, ?, ?)"
+        }
     }
 }
 
@@ -141,10 +143,6 @@ impl Client for OltpClient {
 
     fn begin(&mut self, begin: Begin) {
         self.random = Random::new(begin.seed);
-    }
-
-    fn draw(&mut self) -> Class {
-        Class(0)
     }
 
     async fn transaction(

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dbduel_client::tally::Class;
-use dbduel_client::{Begin, Client, ClientContext};
+use dbduel_client::{Begin, Client, ClientContext, Duty};
 use dbduel_driver::{ClientConnection, ErrorClass, LostError, ServerError, StatementError};
 use dbduel_lua::{Context, Event, Resume, RetryDeadline, ScriptError, Session};
 
+use super::confine;
 use super::settings::{Server, classes, find, settings, written_options};
 
 /// The class of transactions that called no function of a class.
@@ -168,7 +169,10 @@ async fn open(
         tls: config.tls.mode(),
     };
     let parameters = &config.parameters;
-    let settings = settings(parameters, find(parameters)?, "run", Some(&server));
+    let mut settings = settings(parameters, find(parameters)?, "run", Some(&server));
+    if matches!(client_context.duty, Duty::Count(_)) {
+        confine(&mut settings);
+    }
     let context = Context::new(settings, &written_options(parameters));
     let context = Rc::new(context.with_sequence(Arc::clone(&config.sequence)));
     // No grace: the next slice is another contender's.

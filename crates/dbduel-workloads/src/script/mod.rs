@@ -9,7 +9,9 @@ mod settings;
 
 use dbduel_client::{ClientContext, ClientTask, Clients};
 use dbduel_driver::Dialect;
-use dbduel_lua::{Host, OptionError, OptionKind, OptionValue, ScriptError, ScriptFile, Sink};
+use dbduel_lua::{
+    Host, OptionError, OptionKind, OptionValue, ScriptError, ScriptFile, Settings, Sink,
+};
 use dbduel_record::plan::{Parameters, Workload as PlannedWorkload};
 use dbduel_record::rows::ALL_CLASSES;
 use serde_json::Value;
@@ -277,12 +279,17 @@ fn load(
     let script = find(resolved).map_err(broken)?;
     let mut settings = settings(resolved, script.clone(), "run", None);
     if access == ScriptAccess::Confined {
-        settings.limits.confined = true;
-        // What it prints could be anything.
-        settings.sink = Sink::new(|_| ());
+        confine(&mut settings);
     }
     let host = Host::load(settings).map_err(broken)?;
     Ok((script, host))
+}
+
+/// Lets the script act on nothing outside of its state.
+fn confine(settings: &mut Settings) {
+    settings.limits.confined = true;
+    // What it prints could be anything.
+    settings.sink = Sink::new(|_| ());
 }
 
 /// Definitions of a script's top level.

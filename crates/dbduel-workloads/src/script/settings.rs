@@ -116,7 +116,9 @@ pub(super) fn settings(
         // Parameters whose list cannot be read are refused when they are resolved.
         ignored_errors: match dialect {
             Dialect::PostgreSql => IgnoredErrors::of_postgresql(),
-            _ => ignored_errors(resolved).unwrap_or(IgnoredErrors::Codes(Vec::new())),
+            Dialect::MySql | Dialect::Sqlite => {
+                ignored_errors(resolved).unwrap_or(IgnoredErrors::Codes(Vec::new()))
+            }
         },
         protocol: match resolved.text("statements") {
             "text" => Protocol::Text,

@@ -5,13 +5,14 @@
 //! `axum` needs an async runtime and hyper's own connection builder for that deadline.
 
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use dbduel_driver::address::is_loopback;
 
 /// Connections at a time; a browser keeps one for events and opens a few for pages.
 const CONNECTIONS_MAX: usize = 16;
@@ -250,7 +251,8 @@ impl Request {
             if let Some((name, value)) = line.split_once(':')
                 && name.eq_ignore_ascii_case("host")
             {
-                is_local = is_own_name(value.trim());
+                // Keeps out a foreign page whose own name resolves to this machine (DNS rebinding).
+                is_local = is_loopback(value.trim());
             }
         }
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -265,20 +267,6 @@ impl Request {
             is_local,
         }))
     }
-}
-
-/// True for names of this machine alone, with or without a port. This keeps out a foreign page whose own name resolves
-/// to this machine (DNS rebinding).
-fn is_own_name(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let address = name.trim_start_matches('[').trim_end_matches(']');
-    name == "localhost"
-        || address
-            .parse::<IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
 }
 
 /// Compares in a time that does not depend on where the texts differ.
@@ -347,28 +335,6 @@ mod tests {
         for unreadable in ["9464", "localhost:80", "127.0.0.1", "127.0.0.1:99999"] {
             let refused = unreadable.parse::<Loopback>();
             assert_eq!(refused, Err(NotLoopback::Unreadable), "{unreadable}");
-        }
-    }
-
-    #[test]
-    fn own_names_are_told_from_others_with_and_without_a_port() {
-        for own in [
-            "localhost",
-            "localhost:1",
-            "127.0.0.1:80",
-            "[::1]:80",
-            "[::1]",
-        ] {
-            assert!(is_own_name(own), "{own}");
-        }
-        for other in [
-            "",
-            "evil.example",
-            "127.0.0.1.evil.example",
-            "0.0.0.0:80",
-            "localhost.:80",
-        ] {
-            assert!(!is_own_name(other), "{other}");
         }
     }
 

@@ -188,7 +188,7 @@ impl CommandLine {
             Verb::Verify(arguments) => verify::verify(&arguments),
             Verb::Servers(action) => servers::servers(home, action),
             Verb::Datasets(action) => datasets::datasets(home, action),
-            Verb::Capture(action) => capture::capture(&action),
+            Verb::Capture(action) => capture::capture(home, &action),
             Verb::Workloads(arguments) => workloads::workloads(&arguments),
             #[cfg(feature = "fleet")]
             Verb::Agent(arguments) => agent::agent(home, &arguments),

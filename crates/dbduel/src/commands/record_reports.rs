@@ -51,9 +51,7 @@ pub fn write_missing(record: &Path) -> Result<bool> {
 
 /// True when every report exists, and the one written last covers the journal's last entry.
 fn is_complete(evidence: &Record, record: &Path) -> bool {
-    let mut names = report::FORMATS
-        .iter()
-        .filter_map(|format| format.file_name());
+    let mut names = report::FORMATS.iter().filter_map(|format| format.file_name);
     names.all(|name| record.join(name).is_file())
         && covers_until_ms(record) == evidence.events.last().map(|event| event.at_ms)
 }
@@ -118,7 +116,7 @@ fn options() -> report::Options {
 fn files(summary: &Summary, findings: &[Finding], options: &report::Options) -> Vec<ExtraFile> {
     let mut files = Vec::new();
     for format in report::FORMATS {
-        if let Some(name) = format.file_name() {
+        if let Some(name) = format.file_name {
             let rendered = format.render(summary, findings, options);
             files.extend(rendered.files);
             files.push(ExtraFile {
@@ -168,6 +166,6 @@ mod tests {
     #[test]
     fn the_report_that_tells_whether_all_are_there_is_written_last() {
         let last = report::FORMATS.last().unwrap();
-        assert_eq!(last.file_name(), Some(LAST_WRITTEN));
+        assert_eq!(last.file_name, Some(LAST_WRITTEN));
     }
 }

@@ -125,7 +125,9 @@ pub fn report(arguments: &Arguments) -> Result<Exit> {
         let items = checklist(&record);
         let text = match arguments.format {
             ReportFormat::Json => console::json(&items)?,
-            _ => disclosure(&items),
+            ReportFormat::Terminal | ReportFormat::Html | ReportFormat::Markdown => {
+                disclosure(&items)
+            }
         };
         return put(arguments, &text);
     }
@@ -179,7 +181,7 @@ fn listed(names: &[String]) -> String {
     for name in names {
         if report::FORMATS
             .iter()
-            .any(|format| format.file_name() == Some(name.as_str()))
+            .any(|format| format.file_name == Some(name.as_str()))
         {
             reports.push(match charts {
                 0 => name.clone(),

@@ -215,7 +215,7 @@ fn decided_as_judged(record: &Record, rules: &[FailIf]) -> Result<(), String> {
             Some(EndReason::BudgetSpent) => {
                 ensure!(!is_settled, "it ended as undecided and is decided");
             }
-            _ => {}
+            Some(EndReason::Interrupted | EndReason::Failed) | None => {}
         }
     }
     Ok(())

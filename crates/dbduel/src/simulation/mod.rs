@@ -32,7 +32,7 @@ use dbduel_lab::server_host::ServerHosts;
 use dbduel_machine::clock::Clocks;
 use dbduel_machine::clock::simulated::{self, SimulatedTime};
 use dbduel_machine::interrupt;
-use dbduel_record::event::{EndReason, Finding};
+use dbduel_record::event::{EndReason, Notice};
 use dbduel_record::plan::Contender;
 use dbduel_record::store::PLAN;
 use dbduel_record::sweep::{CELLS, SWEEP};
@@ -43,7 +43,7 @@ use dbduel_testkit::faulty_files::FaultyFiles;
 use dbduel_workloads::parameters::ScriptAccess;
 
 use crate::commands::fail_if::FailIf;
-use crate::commands::run::{RunOptions, create, run_contest};
+use crate::commands::run::{RunOptions, create, run_on_console};
 use crate::commands::sweep;
 use crate::exit::Exit;
 use faults::{Fault, Strikes};
@@ -76,7 +76,7 @@ impl Provider for Simulated {
         config: &ContestConfig<'_>,
         _hosts: &ServerHosts,
         number: usize,
-    ) -> Result<(ContenderServer, Vec<Finding>)> {
+    ) -> Result<(ContenderServer, Vec<Notice>)> {
         let contender = &config.plan.contenders[number];
         self.0.call(|| format!("server {number}: make"));
         let file = in_process::create(config, number, contender)?;
@@ -276,7 +276,7 @@ impl Simulation {
             (Some(dir), Planned::Sweep) => sweep::resume(&home, &dir, &options),
             (Some(record), Planned::Duel(_)) => {
                 let plan = Record::open(&record)?.plan;
-                conducted(run_contest(&home, &record, &file, &plan, &options)?)
+                conducted(run_on_console(&home, &record, &file, &plan, &options)?)
             }
             // What was begun without a plan holds nothing that was measured.
             (None, planned) => {
@@ -286,7 +286,7 @@ impl Simulation {
                     Planned::Sweep => sweep::start(&home, &results, &file, &options),
                     Planned::Duel(plan) => {
                         let record = create(&home, &results, &file, &plan)?;
-                        conducted(run_contest(&home, &record, &file, &plan, &options)?)
+                        conducted(run_on_console(&home, &record, &file, &plan, &options)?)
                     }
                 }
             }

@@ -30,26 +30,24 @@ fn voided(servers: &[BareServer; 2], workload: &str, damage: &str, condition: &s
     let status = run.wait().unwrap();
     assert_eq!(status.code(), Some(4), "{}", lab.said());
     let record = lab.record();
-    let findings: Vec<_> = record
+    let notices: Vec<_> = record
         .events
         .iter()
         .filter_map(|event| match &event.what {
-            Event::Noticed { finding } if finding.rule == "data.condition-violated" => {
-                Some(finding)
-            }
+            Event::Noticed { notice } if notice.rule == "data.condition-violated" => Some(notice),
             _ => None,
         })
         .collect();
-    let [finding] = findings.as_slice() else {
-        panic!("{findings:?}");
+    let [notice] = notices.as_slice() else {
+        panic!("{notices:?}");
     };
-    assert_eq!(finding.severity, Severity::Void);
-    assert_eq!(finding.about, ["damaged"]);
+    assert_eq!(notice.severity, Severity::Void);
+    assert_eq!(notice.about, ["damaged"]);
     assert!(
-        finding
+        notice
             .claim
             .contains(&format!("{condition} (1 violations)")),
-        "{finding:?}"
+        "{notice:?}"
     );
     assert!(lab.said().contains(condition), "{}", lab.said());
     let html = std::fs::read_to_string(lab.record_dir().join("report.html")).unwrap();

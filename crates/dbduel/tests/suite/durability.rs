@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dbduel_record::Record;
 use dbduel_record::commits::{CommitRange, coalesce};
-use dbduel_record::event::{Event, Finding, Severity};
+use dbduel_record::event::{Event, Notice, Severity};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -70,9 +70,9 @@ fn killed_in_a_slice(flush: u32) -> (Lab, Record) {
     (lab, record)
 }
 
-fn findings<'a>(record: &'a Record, rule: &str) -> Vec<&'a Finding> {
+fn notices<'a>(record: &'a Record, rule: &str) -> Vec<&'a Notice> {
     let noticed = record.events.iter().filter_map(|event| match &event.what {
-        Event::Noticed { finding } if finding.rule == rule => Some(finding),
+        Event::Noticed { notice } if notice.rule == rule => Some(notice),
         _ => None,
     });
     noticed.collect()
@@ -81,7 +81,7 @@ fn findings<'a>(record: &'a Record, rule: &str) -> Vec<&'a Finding> {
 #[test(lab, needs = &["mariadb-10.11"])]
 fn a_server_that_flushes_at_every_commit_keeps_all_of_them_through_a_kill() {
     let (lab, record) = killed_in_a_slice(1);
-    let kept = findings(&record, "data.commits-kept");
+    let kept = notices(&record, "data.commits-kept");
     assert_eq!(kept.len(), 1, "{}", lab.said());
     assert_eq!(kept[0].severity, Severity::Note);
     for rule in [
@@ -89,7 +89,7 @@ fn a_server_that_flushes_at_every_commit_keeps_all_of_them_through_a_kill() {
         "data.commits-unknown",
         "data.condition-violated",
     ] {
-        assert_eq!(findings(&record, rule), Vec::<&Finding>::new());
+        assert_eq!(notices(&record, rule), Vec::<&Notice>::new());
     }
     for contender in ["first", "second"] {
         let log = coalesce(record.commits_of(contender));
@@ -108,8 +108,8 @@ fn a_server_that_flushes_at_every_commit_keeps_all_of_them_through_a_kill() {
 fn a_server_that_flushes_once_a_second_is_seen_to_lose_commits() {
     for attempt in 1..=ATTEMPTS {
         let (lab, record) = killed_in_a_slice(0);
-        let lost = findings(&record, "data.commits-lost");
-        let kept = findings(&record, "data.commits-kept");
+        let lost = notices(&record, "data.commits-lost");
+        let kept = notices(&record, "data.commits-kept");
         assert_eq!(lost.len() + kept.len(), 1, "{}", lab.said());
         let Some(lost) = lost.first() else {
             assert!(attempt < ATTEMPTS, "nothing was lost in {ATTEMPTS} kills");

@@ -148,12 +148,12 @@ fn waits_and_seconds_are_read_where_they_are_kept(record: &Record) {
 /// A size that is rounded to a block is taken, one that is raised to the least is not.
 fn settings_that_were_not_taken_are_told(record: &Record) {
     let noticed = record.events.iter().filter_map(|event| match &event.what {
-        Event::Noticed { finding } => Some(finding),
+        Event::Noticed { notice } => Some(notice),
         _ => None,
     });
     let told: Vec<&str> = noticed
-        .filter(|finding| finding.rule == "server.setting-not-in-effect")
-        .map(|finding| finding.claim.as_str())
+        .filter(|notice| notice.rule == "server.setting-not-in-effect")
+        .map(|notice| notice.claim.as_str())
         .collect();
     assert!(
         matches!(told.as_slice(), [one] if one.starts_with(

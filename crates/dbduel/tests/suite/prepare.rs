@@ -58,6 +58,33 @@ fn a_running_server_under_a_socket_and_a_port_is_one_server() {
     }
 }
 
+/// A script prepares a number of statements that only the script knows.
+#[test(needs = &["mariadb-10.11"])]
+fn a_limit_of_prepared_statements_is_compared_with_the_number_needed_before_data_are_loaded() {
+    let experiment = short_experiment(["mariadb-10.11", "mariadb-10.11"], "").replacen(
+        "flush_log_at_trx_commit = 2,",
+        "flush_log_at_trx_commit = 2, max-prepared-stmt-count = 19,",
+        1,
+    );
+    let (before, after) = experiment.split_once("[workload]").unwrap();
+    let (_, after) = after.split_once("[load]").unwrap();
+    let lab = Lab::new(&format!(
+        "{before}[workload]\nscript = \"mine.lua\"\n[load]{after}"
+    ));
+    let script = "function prepare() error('data are loaded') end\n\
+                  function thread_init()\n con = sysbench.sql.driver():connect()\n\
+                  for n = 1, 7 do con:prepare('SELECT ' .. n) end\nend\n\
+                  function event() con:query('SELECT 1') end\n";
+    std::fs::write(lab.path().join("mine.lua"), script).unwrap();
+    let output = lab.run();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let expected = "contender `first`: 4 clients prepare up to 28 statements, 7 each, and the limit of its server is 19; \
+                    set max_prepared_stmt_count to 28 or more, or use fewer clients, or set `statements = \"text\"`";
+    assert!(said.contains(expected), "{said}");
+    assert!(!said.contains("data are loaded"), "{said}");
+}
+
 #[test(lab, needs = &["mariadb-10.11"])]
 fn the_limit_of_a_statement_holds_while_a_server_is_set_up() {
     // A home of its own, whose pristine data have accounts that take three seconds to read.
@@ -137,7 +164,7 @@ fn servers_that_are_killed_while_the_contest_is_prepared_are_prepared_again() {
     lab.interrupt(&mut run);
     forget_snapshots(ROWS);
     let record = lab.record();
-    let is_repeated = |event: &Event| matches!(event, Event::Noticed { finding } if finding.rule == "prepare.repeated");
+    let is_repeated = |event: &Event| matches!(event, Event::Noticed { notice } if notice.rule == "prepare.repeated");
     assert_eq!(count(&record, is_repeated), 1, "{}", lab.said());
     let is_dead = |event: &Event| matches!(event, Event::ServerDied { contender, .. } if contender == "first");
     assert_eq!(count(&record, is_dead), 1, "{}", lab.said());

@@ -186,8 +186,8 @@ fn check_contest(server: &str, settings: &str, workload: &str) {
     assert!(record.slices.iter().all(|row| row.failed == 0), "{server}");
     // What was asked for is what the record says that the server is set to.
     let missed = record.events.iter().find_map(|event| match &event.what {
-        Event::Noticed { finding } if finding.rule == "server.setting-not-in-effect" => {
-            Some(finding.claim.clone())
+        Event::Noticed { notice } if notice.rule == "server.setting-not-in-effect" => {
+            Some(notice.claim.clone())
         }
         _ => None,
     });

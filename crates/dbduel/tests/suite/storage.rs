@@ -114,7 +114,7 @@ fn contenders_store_the_same_graph_differently() {
             .all(|(_, load)| load.connections == 3 && load.rows_s > 0.0 && load.cpu_s > 0.0)
     );
     let violated = record.events.iter().any(|event| {
-        matches!(&event.what, Event::Noticed { finding } if finding.rule == "data.condition-violated")
+        matches!(&event.what, Event::Noticed { notice } if notice.rule == "data.condition-violated")
     });
     assert!(!violated, "{said}");
     // Compression shows in the data files; in a small data directory the other files hide it, which are most of it.

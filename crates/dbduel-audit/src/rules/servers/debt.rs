@@ -68,8 +68,10 @@ pub fn periodic_work(contender: &Contender<'_>) -> Option<Hit> {
     // InnoDB writes back all the time, so its redo log has to turn over only for a checkpoint that is forced.
     let (unseen, severity) = match contender.server().product {
         Product::PostgreSql => (postgresql_unseen(contender)?, Severity::Doubt),
-        product if product.has_innodb() => (innodb_unseen(contender)?, Severity::Note),
-        _ => return None,
+        Product::MySql | Product::MariaDb | Product::Percona => {
+            (innodb_unseen(contender)?, Severity::Note)
+        }
+        Product::Sqlite => return None,
     };
     if unseen.is_empty() {
         return None;

@@ -149,7 +149,7 @@ pub fn protocol_unknown(case: &Case) -> Vec<Finding> {
     let (reason, remedy) = match first.product {
         Product::PostgreSql => ("", "Say which protocol the client used."),
         Product::Sqlite => ("", "Say whether the client kept its compiled statements."),
-        _ => (
+        Product::MySql | Product::MariaDb | Product::Percona => (
             ": no counters of Com_stmt_execute before and after the run",
             "Publish SHOW GLOBAL STATUS from before and after the run.",
         ),

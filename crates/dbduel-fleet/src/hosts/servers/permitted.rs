@@ -90,7 +90,9 @@ fn check_server(contender: &Contender, is_taken: bool) -> Result<(), String> {
     match name.meaning {
         Meaning::InProcess => Err("server hosts run servers, and SQLite has none".to_owned()),
         Meaning::Provided { .. } if is_taken => Ok(()),
-        _ => name.objection_of_agents().map_or(Ok(()), Err),
+        Meaning::Provided { .. } | Meaning::Running(_) => {
+            name.objection_of_agents().map_or(Ok(()), Err)
+        }
     }
 }
 

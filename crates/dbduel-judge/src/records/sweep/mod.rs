@@ -8,7 +8,6 @@ mod summary;
 
 use dbduel_record::Record;
 use dbduel_record::Verdict;
-use dbduel_record::event::{EndReason, Event};
 use dbduel_record::sweep::{Factor, SweepPlan};
 use dbduel_record::used::Extensions;
 
@@ -78,25 +77,10 @@ struct Judged<'a> {
     evidence: Evidence<'a>,
 }
 
-/// True when nothing more is to be measured: the run that began last ended by a decision or its budget.
-#[must_use]
-pub fn is_over(record: &Record) -> bool {
-    state(record) == CellState::Over
-}
-
 fn state(record: &Record) -> CellState {
-    let last = record
-        .events
-        .iter()
-        .rev()
-        .find_map(|event| match event.what {
-            Event::Ended { reason } => Some(Some(reason)),
-            Event::Started { .. } | Event::Extended { .. } => Some(None),
-            _ => None,
-        });
-    match last.flatten() {
-        Some(EndReason::Decided | EndReason::BudgetSpent) => CellState::Over,
-        _ => CellState::Unfinished,
+    match record.is_over() {
+        true => CellState::Over,
+        false => CellState::Unfinished,
     }
 }
 
@@ -311,16 +295,16 @@ mod tests {
     fn an_interrupted_cell_is_unfinished_until_it_ends() {
         let (_, records) = sweep(&[1, 2], &[1.0, 1.0]);
         let mut record = records.into_iter().flatten().next().unwrap();
-        assert!(is_over(&record));
+        assert_eq!(state(&record), CellState::Over);
         let at_ms = record.events.last().unwrap().at_ms;
         record.events.push(dbduel_record::Stamped {
             at_ms,
-            what: Event::Started {
+            what: dbduel_record::Event::Started {
                 pid: 1,
                 dbduel: String::new(),
                 epoch: 1,
             },
         });
-        assert!(!is_over(&record));
+        assert_eq!(state(&record), CellState::Unfinished);
     }
 }

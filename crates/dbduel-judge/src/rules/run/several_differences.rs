@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use dbduel_audit::Finding;
+use dbduel_audit::variable_name;
 use dbduel_record::Plan;
 use dbduel_record::Verdict;
 use dbduel_record::event::Severity;
 use dbduel_stats::attribution::{FACTORS_MAX, FactorialDesign};
 
 use super::RunEvidence;
-use crate::settings::{is_same_value, variable_name};
+use crate::settings::is_same_value;
 
 /// Names of what differs that a claim lists.
 const NAMED: usize = 4;

@@ -2,6 +2,7 @@
 
 use dbduel_audit::Finding;
 use dbduel_record::event::Severity;
+use dbduel_text::shortened;
 
 use super::RunEvidence;
 
@@ -20,7 +21,7 @@ pub fn changed(run: &RunEvidence<'_>) -> Vec<Finding> {
             let changed = duel.statements.iter().filter_map(|statement| {
                 let plans = statement.changed(name, baseline)?;
                 let [own, other] = plans.map(|plan| plan.steps.join("`, `"));
-                let class = shortened(&statement.class);
+                let class = shortened(&statement.class, CLASS_CHARS);
                 Some(format!("`{class}` has `{own}` instead of `{other}`"))
             });
             let changed: Vec<String> = changed.collect();
@@ -61,7 +62,10 @@ pub fn not_explained(run: &RunEvidence<'_>) -> Vec<Finding> {
             let sample = files.statements.as_ref().and_then(|own| own.at(duel.level));
             let missing = duel.statements.iter().filter_map(|statement| {
                 let why = statement.of(name)?.because.as_ref()?;
-                Some(format!("`{}`: {why}", shortened(&statement.class)))
+                Some(format!(
+                    "`{}`: {why}",
+                    shortened(&statement.class, CLASS_CHARS)
+                ))
             });
             let missing: Vec<String> = missing.collect();
             let claim = match (sample.and_then(|own| own.because.as_ref()), missing.first()) {
@@ -81,11 +85,4 @@ pub fn not_explained(run: &RunEvidence<'_>) -> Vec<Finding> {
         }
     }
     found
-}
-
-fn shortened(class: &str) -> String {
-    match class.char_indices().nth(CLASS_CHARS) {
-        Some((end, _)) => format!("{} …", &class[..end]),
-        None => class.to_owned(),
-    }
 }

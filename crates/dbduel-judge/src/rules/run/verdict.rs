@@ -65,7 +65,7 @@ pub fn short_horizon(run: &RunEvidence<'_>) -> Vec<Finding> {
              [schedule] to 5 s or more."
                 .to_owned()
         }
-        _ => format!(
+        Severity::Doubt | Severity::Void => format!(
             "Use a longer budget or fewer {}s.",
             level_word(run.evidence.plan())
         ),

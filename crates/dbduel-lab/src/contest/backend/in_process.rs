@@ -3,16 +3,16 @@
 use anyhow::{Context as _, Result};
 use dbduel_driver::address::Address;
 use dbduel_driver::{Credentials, Dialect, Settings, sqlite_version};
+use dbduel_experiment::normalised_name;
 use dbduel_machine::clock;
 use dbduel_record::Record;
-use dbduel_record::event::{LoadTime, Severity};
+use dbduel_record::event::{LoadTime, Notice, Severity};
 use dbduel_record::facts::FileSizes;
-use dbduel_record::plan::{Contender, Limits, Plan};
+use dbduel_record::plan::{Contender, Limits, Plan, Setting};
 use dbduel_server::{Build, DatabaseFile, database_file_id, file_sizes};
 
 use super::super::arena::run_name;
 use super::super::journal::Journal;
-use super::super::measure::finding;
 use super::super::prepare::{Content, is_dataset_known};
 use super::sandboxed::folder;
 use super::{Backend, ServerTexts};
@@ -36,18 +36,19 @@ pub fn create(
 ) -> Result<DatabaseFile> {
     check_workload(&config.plan, contender, Dialect::Sqlite, sqlite_version())
         .with_context(|| format!("contender `{}`", contender.name))?;
-    let settings: Settings = contender
-        .settings
-        .iter()
-        .map(|setting| (setting.name.replace('-', "_"), setting.value.clone()))
-        .collect();
     DatabaseFile::create(
         config.home,
         &run_name(config),
         &folder(number, contender),
-        settings,
+        by_name(&contender.settings),
     )
     .with_context(|| format!("contender `{}`", contender.name))
+}
+
+/// The contender's settings under the names that the driver knows: in an experiment they may have dashes and capitals.
+fn by_name(settings: &[Setting]) -> Settings {
+    let named = |setting: &Setting| (normalised_name(&setting.name), setting.value.clone());
+    settings.iter().map(named).collect()
 }
 
 impl Backend for DatabaseFile {
@@ -145,7 +146,7 @@ pub fn announce(contenders: &[&str], journal: &mut Journal<'_>) -> Result<()> {
         return Ok(());
     }
     let names: Vec<String> = contenders.iter().map(|name| format!("`{name}`")).collect();
-    Ok(journal.notice(finding(
+    Ok(journal.notice(Notice::new(
         "contest.in-process",
         Severity::Note,
         contenders,
@@ -172,5 +173,19 @@ mod tests {
         let home = Home::new(folder.path());
         let file = DatabaseFile::create(&home, "run-1", "a", Settings::default()).unwrap();
         assert_eq!(file.log_place(), None);
+    }
+
+    #[test]
+    fn no_spelling_of_a_setting_is_dropped() {
+        let setting = |name: &str, value: &str| Setting {
+            name: name.to_owned(),
+            value: value.to_owned(),
+        };
+        let settings = by_name(&[
+            setting("JOURNAL_MODE", "wal"),
+            setting("cache-size", "-2000"),
+        ]);
+        let names: Vec<&str> = settings.keys().map(String::as_str).collect();
+        assert_eq!(names, ["cache_size", "journal_mode"]);
     }
 }

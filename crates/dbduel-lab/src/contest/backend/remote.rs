@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result};
-use dbduel_record::event::{Finding, Severity};
+use dbduel_record::event::{Notice, Severity};
 use dbduel_record::plan::{Contender, Plan};
 
 use super::super::arena::run_name;
 use super::super::journal::Journal;
-use super::super::measure::finding;
 use super::super::observers::bytes_written_by_disk;
 use super::sandboxed::{located, remark};
 use crate::contest::ContestConfig;
@@ -25,7 +24,7 @@ pub fn create(
     hosts: &ServerHosts,
     number: usize,
     contender: &Contender,
-) -> Result<(RemoteServer, Vec<Finding>)> {
+) -> Result<(RemoteServer, Vec<Notice>)> {
     let host = contender.host.as_deref().unwrap_or_default();
     config.step(&format!(
         "{}: preparing its server on {host}",
@@ -52,7 +51,7 @@ pub fn create(
     let caveat = server
         .overcounts_writes()
         .then(|| bytes_written_by_disk(&[&contender.name]));
-    let remarks: Vec<Finding> = remarks.chain(caveat).collect();
+    let remarks: Vec<Notice> = remarks.chain(caveat).collect();
     Ok((server, remarks))
 }
 
@@ -77,7 +76,7 @@ pub fn announce(plan: &Plan, journal: &mut Journal<'_>) -> Result<()> {
         return Ok(());
     }
     let hosts: Vec<String> = hosts.iter().map(|host| format!("`{host}`")).collect();
-    Ok(journal.notice(finding(
+    Ok(journal.notice(Notice::new(
         "contest.several-machines",
         Severity::Note,
         &[],

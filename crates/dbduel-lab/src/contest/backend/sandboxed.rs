@@ -11,17 +11,16 @@ use dbduel_inspect::planned::check_workload;
 use dbduel_machine::clock;
 use dbduel_machine::interrupt;
 use dbduel_record::Record;
-use dbduel_record::event::{Finding, LoadTime, Severity};
+use dbduel_record::event::{LoadTime, Notice, Severity};
 use dbduel_record::facts::FileSizes;
 use dbduel_record::plan::{Contender, Injection, Limits, Plan};
 use dbduel_server::{
-    self, Build, Home, Notice, Progress, RefusedSetting, RunningServer, Sandbox, ServerName,
-    ServerProduct, StartError, file_sizes, unless_written,
+    self, Build, Home, Progress, RefusedSetting, RunningServer, Sandbox, ServerName, ServerProduct,
+    SettingRemark, StartError, file_sizes, unless_written,
 };
 
 use super::super::arena::run_name;
 use super::super::injector::{InjectedTime, SlowdownInjector};
-use super::super::measure::finding;
 use super::super::prepare::{Content, is_dataset_known, trouble};
 use super::{Backend, ContenderServer, Health, ServerTexts, origin};
 use crate::contest::ContestConfig;
@@ -285,23 +284,23 @@ pub fn create(
     number: usize,
     contender: &Contender,
     name: &ServerName,
-) -> Result<(Sandbox, Vec<Finding>)> {
+) -> Result<(Sandbox, Vec<Notice>)> {
     let plan = &config.plan;
     let build = fetch(config.home, config.console, plan, contender, name)?;
     let address = plan.hosts.as_ref().map(|hosts| hosts.servers.parse());
     let address = address.transpose();
     let address = address.context("`servers` under `hosts` in the plan is not an IP address")?;
-    let (sandbox, notices) = make(config.home, plan, number, &run_name(config), build, address)
+    let (sandbox, remarks) = make(config.home, plan, number, &run_name(config), build, address)
         .map_err(|error| located(config, contender, error))?;
-    let remarks = notices
+    let notices = remarks
         .iter()
-        .map(|notice| remark(contender, &notice.name, &notice.said));
-    Ok((sandbox, remarks.collect()))
+        .map(|one| remark(contender, &one.name, &one.said));
+    Ok((sandbox, notices.collect()))
 }
 
 /// Note on a server's remark about a setting that it accepts.
-pub fn remark(contender: &Contender, setting: &str, said: &str) -> Finding {
-    finding(
+pub fn remark(contender: &Contender, setting: &str, said: &str) -> Notice {
+    Notice::new(
         "server.setting-notice",
         Severity::Note,
         &[&contender.name],
@@ -341,7 +340,7 @@ pub fn make(
     run: &str,
     build: Build,
     address: Option<IpAddr>,
-) -> Result<(Sandbox, Vec<Notice>)> {
+) -> Result<(Sandbox, Vec<SettingRemark>)> {
     let contender = &plan.contenders[number];
     check_connections(plan, contender)?;
     let settings = complete_settings(plan, contender, build.product()?);
@@ -353,8 +352,8 @@ pub fn make(
     if let Some(address) = address {
         sandbox.listen(address)?;
     }
-    let notices = sandbox.check_settings()?;
-    Ok((sandbox, notices))
+    let remarks = sandbox.check_settings()?;
+    Ok((sandbox, remarks))
 }
 
 /// Snapshot key: a name made of everything that loading the contender's data depends on.

@@ -3,6 +3,7 @@
 mod check_settings;
 mod data;
 mod fairness;
+mod prepared_statements;
 mod print_plan;
 mod read_settings;
 mod session;
@@ -15,7 +16,7 @@ use dbduel_audit::ServerEvidence;
 use dbduel_experiment::EXPERIMENT_BYTES_MAX;
 use dbduel_experiment::document::{Trouble, Troubles};
 use dbduel_machine::interrupt;
-use dbduel_record::event::Severity;
+use dbduel_record::event::{Notice, Severity};
 use dbduel_record::foreign::read_text;
 use dbduel_record::{Record, RecordError};
 use dbduel_server::{Meaning, ServerName, runs_in_process};
@@ -26,7 +27,6 @@ use super::arena::Arena;
 use super::backend::{ContenderServer, in_process, remote, running};
 use super::durability;
 use super::journal::Journal;
-use super::measure::finding;
 use crate::server_host::ServerHosts;
 
 pub use check_settings::{check_settings, rehearse, rehearse_one};
@@ -75,6 +75,7 @@ pub fn prepare(
     in_process::announce(&in_process, journal)?;
     remote::announce(plan, journal)?;
     running::check_distinct(config, &mut connections)?;
+    prepared_statements::check(config, &residents, &mut connections)?;
     drop(connections);
     print_plan::announce(config, past, workload, &mut residents)?;
     let mut evidence = Vec::new();
@@ -161,7 +162,7 @@ fn place_again(
             "{}: its server ended by itself ({how}); preparing it again",
             contender.name
         ));
-        journal.notice(finding(
+        journal.notice(Notice::new(
             "prepare.repeated",
             Severity::Note,
             &[&contender.name],

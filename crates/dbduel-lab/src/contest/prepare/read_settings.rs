@@ -6,7 +6,7 @@ use anyhow::Result;
 use dbduel_audit::ServerEvidence;
 use dbduel_audit::{NotTaken, not_taken};
 use dbduel_driver::{Connection, Dialect};
-use dbduel_record::event::{Event, Finding, Severity};
+use dbduel_record::event::{Event, Notice, Severity};
 use dbduel_record::{Record, facts};
 use dbduel_server::last_mention;
 use dbduel_text::shortened;
@@ -14,7 +14,6 @@ use dbduel_workloads::Workload;
 
 use crate::contest::backend::ContenderServer;
 use crate::contest::journal::Journal;
-use crate::contest::measure::finding;
 use crate::contest::{ContestConfig, close};
 use crate::dataset;
 use dbduel_inspect::facts::{Moment, identify, keep, keep_schema, scalar};
@@ -87,7 +86,7 @@ pub fn interview(
     Ok(evidence)
 }
 
-fn ignored(contender: &str, lost: &NotTaken<'_>, log_line: Option<String>) -> Finding {
+fn ignored(contender: &str, lost: &NotTaken<'_>, log_line: Option<String>) -> Notice {
     let words = log_line
         .map(|line| format!(" (its log: {line})"))
         .unwrap_or_default();
@@ -95,7 +94,7 @@ fn ignored(contender: &str, lost: &NotTaken<'_>, log_line: Option<String>) -> Fi
         "`{contender}` ignored or changed requested settings: {}{words}",
         shortened(&lost.complaint, COMPLAINT_CHARACTERS)
     );
-    finding(
+    Notice::new(
         "server.setting-not-in-effect",
         Severity::Doubt,
         &[contender],

@@ -129,10 +129,6 @@ impl ServerProduct for PostgreSql {
         configuration::reserved(name, value)
     }
 
-    fn forbids(&self, _version: Version, _setting: &Setting) -> Option<&'static str> {
-        None
-    }
-
     fn identity_files(&self) -> &'static [&'static str] {
         &["postmaster.opts", "postmaster.pid"]
     }

@@ -102,15 +102,7 @@ impl<'a> RegistryReference<'a> {
 
     /// True when the registry is on this machine, where encryption adds nothing.
     pub fn is_loopback(&self) -> bool {
-        let name = match self.host.rsplit_once(':') {
-            Some((name, port)) if port.chars().all(|c| c.is_ascii_digit()) => name,
-            _ => self.host,
-        };
-        let address = name.trim_matches(['[', ']']);
-        name == "localhost"
-            || address
-                .parse::<std::net::IpAddr>()
-                .is_ok_and(|address| address.is_loopback())
+        dbduel_driver::address::is_loopback(self.host)
     }
 
     /// Name for a client that takes either a tag or a digest.

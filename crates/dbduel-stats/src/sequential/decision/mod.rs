@@ -80,8 +80,9 @@ impl Decider {
     pub fn decision(&self) -> Result<Decision, StatsError> {
         at_least("paired differences", 1, self.units.len())?;
         let known: Vec<&ShiftTest> = self.margins.iter().flatten().chain([&self.zero]).collect();
-        let interval = confidence_set(&self.units, &self.plan, &self.coins, &known)
-            .map(|(low, high)| Interval { low, high });
+        let set = confidence_set(&self.units, &self.plan, &self.coins, &known);
+        let interval = set.map(|set| set.interval);
+        let balance = set.and_then(|set| set.balance);
         let direction = self.direction();
         let equivalence = self.equivalence();
         let first = [direction.map(|(r, method)| (r.at, method)), equivalence]
@@ -119,10 +120,8 @@ impl Decider {
             verdict,
             within_margin: stands && interval.is_some_and(|set| self.is_within_margin(set)),
             interval,
-            estimate: {
-                let centre = mean_effect(&self.units);
-                interval.map_or(centre, |interval| interval.nearest(centre))
-            },
+            estimate: balance.unwrap_or_else(|| mean_effect(&self.units)),
+            is_balanced: balance.is_some(),
             n: self.units.len(),
             decided_at: first.filter(|_| stands).map(|(at, _)| at),
             method: first.filter(|_| stands).map(|(_, method)| method),

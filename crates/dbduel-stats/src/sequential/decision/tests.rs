@@ -22,25 +22,99 @@ fn a_clear_gain_is_called_faster_as_soon_as_the_coins_allow() {
     );
 }
 
+/// Units of which the last, in which a contender hung, moves the mean to where earlier looks exclude it.
+fn with_a_hang(seed: u64) -> Vec<Unit> {
+    let mut units = noise(seed, 16, 0.0, 0.01);
+    units.push(Unit::new(-3.0, 1.0));
+    units
+}
+
 #[test]
-fn the_estimate_never_stands_outside_of_its_interval() {
+fn an_estimate_that_earlier_looks_exclude_is_balanced_within_the_interval() {
     let plan = SequentialPlan::new(20.0, 0.05, 0.02, 3);
-    let mut is_mean_outside_once = false;
+    let mut balanced = 0;
     for seed in 0..20 {
-        let mut units = noise(seed, 16, 0.0, 0.01);
-        // One block in which a contender hung.
-        units.push(Unit::new(-3.0, 1.0));
+        let units = with_a_hang(seed);
         let decision = decide(&units, &plan).unwrap();
         let Some(interval) = decision.interval else {
             continue;
         };
+        let mean = mean_effect(&units);
         assert!(
-            interval.low <= decision.estimate && decision.estimate <= interval.high,
+            interval.low < decision.estimate && decision.estimate < interval.high,
             "{decision:?}"
         );
-        is_mean_outside_once |= mean_effect(&units) < interval.low;
+        assert_eq!(
+            decision.is_balanced,
+            mean <= interval.low || mean >= interval.high
+        );
+        if !decision.is_balanced {
+            assert_eq!(decision.estimate, mean);
+            continue;
+        }
+        balanced += 1;
+        // Effects below it are nearer to a rejection by data above, and the other way round.
+        let mut coins = Coins::new(plan.seed, plan.paths);
+        coins.extend_to(units.len());
+        let side = |shift: f64| {
+            let mut test = ShiftTest::new(shift, &plan);
+            for unit in &units {
+                test.push(unit, &coins);
+            }
+            test.nearer_side()
+        };
+        let aside = 0.1 * (interval.high - interval.low);
+        assert_eq!(
+            [decision.estimate - aside, decision.estimate + aside].map(side),
+            [Side::Above, Side::Below],
+            "{decision:?}"
+        );
     }
-    assert!(is_mean_outside_once, "the case that this is about comes up");
+    assert!(balanced > 5, "{balanced}");
+}
+
+#[test]
+fn the_balance_moves_and_turns_with_the_units() {
+    let plan = SequentialPlan::new(20.0, 0.05, 0.0, 3);
+    let balance = |units: &[Unit]| {
+        let decision = decide(units, &plan).unwrap();
+        let interval = decision.interval?;
+        let width = interval.high - interval.low;
+        decision.is_balanced.then_some((decision.estimate, width))
+    };
+    let mut compared = 0;
+    for seed in 0..10 {
+        let units = with_a_hang(seed);
+        let mapped = |map: fn(f64) -> f64| -> Vec<Unit> {
+            let units = units.iter();
+            let mapped = units.map(|unit| Unit::new(map(unit.own_effect()), unit.weight));
+            mapped.collect()
+        };
+        let Some((estimate, width)) = balance(&units) else {
+            continue;
+        };
+        let (moved, _) = balance(&mapped(|effect| effect + 0.2)).unwrap();
+        let (turned, _) = balance(&mapped(|effect| -effect)).unwrap();
+        assert!((moved - 0.2 - estimate).abs() < 0.05 * width, "{seed}");
+        assert!((turned + estimate).abs() < 0.05 * width, "{seed}");
+        compared += 1;
+    }
+    assert!(compared > 2, "{compared}");
+}
+
+#[test]
+fn an_interval_excludes_its_finite_ends() {
+    let open = Interval {
+        low: 0.1,
+        high: f64::INFINITY,
+    };
+    assert!(open.excludes(0.1) && open.excludes(-1.0) && open.excludes(f64::NEG_INFINITY));
+    assert!(!open.excludes(0.2) && !open.excludes(f64::INFINITY));
+    let point = Interval {
+        low: 0.1,
+        high: 0.1,
+    };
+    assert!(!point.excludes(0.1));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! 2012). The error budget is spent in proportion to the planned weights of the units seen (Lan & DeMets 1983).
 //! The caller subtracts the effect that is tested from the units.
 
+use super::balance::LimitShares;
 use super::coins::Coins;
 use super::plan::SequentialPlan;
 use super::statistic::{NEIGHBOURS, ROUNDING, Statistic, WeightSums, lag_weight};
@@ -24,7 +25,7 @@ pub enum Side {
 
 impl Side {
     /// The side a sum of differences lies on; zero counts as above and cannot reject anything.
-    pub(super) fn of(sum: f64) -> Side {
+    pub(crate) fn of(sum: f64) -> Side {
         if sum < 0.0 { Side::Below } else { Side::Above }
     }
 }
@@ -59,6 +60,7 @@ pub(super) struct FlipSpend {
     products: Vec<f64>,
     spent: usize,
     rejection: Option<Rejection>,
+    limit_shares: LimitShares,
     /// Buffers of one look: the statistic of each simulated path, and the largest of them.
     statistics: Vec<f64>,
     largest: Vec<f64>,
@@ -87,12 +89,17 @@ impl FlipSpend {
             sums,
             spent: 0,
             rejection: None,
+            limit_shares: LimitShares::default(),
             largest: Vec::new(),
         }
     }
 
     pub(super) fn rejection(&self) -> Option<Rejection> {
         self.rejection
+    }
+
+    pub(super) fn limit_shares(&self) -> LimitShares {
+        self.limit_shares
     }
 
     /// Adds one unit with its planned weight; the rows of coins up to it must exist. After a rejection or the budget's last
@@ -152,6 +159,10 @@ impl FlipSpend {
             *value = statistic.of(*sum, *products);
         }
         let cut = kth_largest(&self.statistics, slots, &mut self.largest);
+        if let Some(cut) = cut.filter(|cut| *cut > 0.0) {
+            let side = Side::of(self.observed.sum);
+            self.limit_shares.add(side, observed / cut);
+        }
         // Fewer than `slots` simulated paths reach the observed one: it is among those given up.
         let Some(cut) = cut.filter(|cut| *cut >= observed * (1.0 - ROUNDING)) else {
             self.rejection = Some(Rejection {

@@ -183,10 +183,6 @@ impl Client for SingleStatementClient {
         self.client = begin.client;
     }
 
-    fn draw(&mut self) -> Class {
-        Class(0)
-    }
-
     async fn transaction(
         &mut self,
         _class: Class,
@@ -195,7 +191,7 @@ impl Client for SingleStatementClient {
         let statement = match self.options.access {
             // Clients scan tables of their own as far as there are enough.
             Access::Scan => self.statements.of(self.client as usize),
-            _ => self.statements.choose(&mut self.random),
+            Access::Points | Access::Range => self.statements.choose(&mut self.random),
         };
         let mut c = [0; C_LENGTH];
         let mut bound = Vec::with_capacity(self.options.points as usize + 1);

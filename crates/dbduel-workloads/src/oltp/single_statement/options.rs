@@ -105,7 +105,7 @@ impl Options {
     pub(super) fn protocol(&self) -> Protocol {
         match self.access {
             Access::Scan => Protocol::Text,
-            _ => self.sbtest.protocol,
+            Access::Points | Access::Range => self.sbtest.protocol,
         }
     }
 

@@ -1,32 +1,26 @@
 //! Tables that only the record of a suite has.
 
 use dbduel_judge::Summary;
-use dbduel_judge::summary::{GroupComparison, SuiteSummary};
+use dbduel_judge::summary::{Duel, Figure, SuiteSummary};
+use dbduel_record::Verdict;
+use dbduel_record::plan::SuiteWorkload;
 
 use super::table::Kind::{Real, Text, Whole};
 use super::table::{Cell, Table};
-use super::tables::cells as figure_cells;
+use super::tables::{confidence, high, low};
+
+/// Two contenders at a workload of a suite.
+struct Couple<'s> {
+    duel: &'s Duel,
+    workload: &'s SuiteWorkload,
+    contender: &'s str,
+    against: &'s str,
+    verdict: Verdict,
+    ratio: Figure,
+}
 
 /// One row per workload and two contenders: each against the baseline, and each against the one before it.
 pub fn cells(summary: &Summary) -> Table {
-    let mut table = Table::new(
-        "suite",
-        &[
-            ("group", Text),
-            ("workload", Text),
-            ("clients", Whole),
-            ("contender", Text),
-            ("against", Text),
-            ("verdict", Text),
-            ("ratio", Real),
-            ("ratio_low", Real),
-            ("ratio_high", Real),
-            ("confidence", Real),
-            ("blocks", Whole),
-            ("latency_us_p95", Real),
-            ("against_latency_us_p95", Real),
-        ],
-    );
     let names: Vec<&str> = summary
         .contenders
         .iter()
@@ -42,101 +36,100 @@ pub fn cells(summary: &Summary) -> Table {
             couples.push((pair[1], pair[0]));
         }
     }
-    for duel in &summary.duels {
-        let Some(cell) = &duel.load.cell else {
-            continue;
-        };
-        let p95 = |name: &str| {
-            let mut all = duel.contenders.iter();
-            let measures = all.find(|one| one.contender == name);
-            Cell::real(measures.and_then(|one| one.latency_us_p95.value()))
-        };
-        for (contender, against) in &couples {
-            let Some((verdict, ratio)) = duel.between(contender, against) else {
-                continue;
-            };
-            let mut row = vec![
-                Cell::from(cell.group.as_str()),
-                cell.name.as_str().into(),
-                duel.load.clients.into(),
-                (*contender).into(),
-                (*against).into(),
-                verdict.word().into(),
-            ];
-            row.extend(figure_cells(&ratio));
-            row.push(duel.blocks_complete.into());
-            row.push(p95(contender));
-            row.push(p95(against));
-            table.push(row);
-        }
-    }
-    table
+    let couples = &couples;
+    let rows = summary.duels.iter().flat_map(|duel| {
+        couples.iter().filter_map(move |&(contender, against)| {
+            let (verdict, ratio) = duel.between(contender, against)?;
+            Some(Couple {
+                duel,
+                workload: duel.load.cell.as_ref()?,
+                contender,
+                against,
+                verdict,
+                ratio,
+            })
+        })
+    });
+    Table::of(
+        "suite",
+        rows,
+        &[
+            ("group", Text, |one| (&one.workload.group).into()),
+            ("workload", Text, |one| (&one.workload.name).into()),
+            ("clients", Whole, |one| one.duel.load.clients.into()),
+            ("contender", Text, |one| one.contender.into()),
+            ("against", Text, |one| one.against.into()),
+            ("verdict", Text, |one| one.verdict.word().into()),
+            ("ratio", Real, |one| one.ratio.value().into()),
+            ("ratio_low", Real, |one| low(&one.ratio)),
+            ("ratio_high", Real, |one| high(&one.ratio)),
+            ("confidence", Real, |one| confidence(&one.ratio)),
+            ("blocks", Whole, |one| one.duel.blocks_complete.into()),
+            ("latency_us_p95", Real, |one| p95(one.duel, one.contender)),
+            ("against_latency_us_p95", Real, |one| {
+                p95(one.duel, one.against)
+            }),
+        ],
+    )
+}
+
+fn p95(duel: &Duel, name: &str) -> Cell {
+    let mut all = duel.contenders.iter();
+    let measures = all.find(|one| one.contender == name);
+    measures.and_then(|one| one.latency_us_p95.value()).into()
 }
 
 /// One row per group and two contenders; the group of all workloads has no name.
 pub fn groups(suite: &SuiteSummary) -> Table {
-    let mut table = Table::new(
-        "groups",
-        &[
-            ("group", Text),
-            ("workloads", Whole),
-            ("contender", Text),
-            ("against", Text),
-            ("geometric_mean", Real),
-            ("geometric_mean_low", Real),
-            ("geometric_mean_high", Real),
-            ("confidence", Real),
-            ("min", Real),
-            ("q1", Real),
-            ("median", Real),
-            ("q3", Real),
-            ("max", Real),
-            ("faster", Whole),
-            ("slower", Whole),
-            ("equivalent", Whole),
-            ("undecided", Whole),
-            ("void", Whole),
-        ],
-    );
-    for group in &suite.groups {
+    let rows = suite.groups.iter().flat_map(|group| {
         let comparisons = group.against_baseline.iter();
-        for one in comparisons.chain(&group.against_predecessor) {
-            let GroupComparison {
-                contender,
-                against,
-                geometric_mean,
-                spread,
-                verdicts,
-            } = one;
-            let mut row = vec![
-                Cell::from(group.name.as_deref().unwrap_or_default()),
-                group.workloads.into(),
-                contender.as_str().into(),
-                against.as_str().into(),
-            ];
-            row.extend(figure_cells(geometric_mean));
-            row.extend(
-                [
-                    spread.map(|spread| spread.min),
-                    spread.map(|spread| spread.q1),
-                    spread.map(|spread| spread.median),
-                    spread.map(|spread| spread.q3),
-                    spread.map(|spread| spread.max),
-                ]
-                .map(Cell::real),
-            );
-            row.extend(
-                [
-                    verdicts.faster,
-                    verdicts.slower,
-                    verdicts.equivalent,
-                    verdicts.undecided,
-                    verdicts.void,
-                ]
-                .map(Cell::from),
-            );
-            table.push(row);
-        }
-    }
-    table
+        let comparisons = comparisons.chain(&group.against_predecessor);
+        comparisons.map(move |one| (group, one))
+    });
+    Table::of(
+        "groups",
+        rows,
+        &[
+            ("group", Text, |(group, _)| {
+                group.name.as_deref().unwrap_or_default().into()
+            }),
+            ("workloads", Whole, |(group, _)| group.workloads.into()),
+            ("contender", Text, |(_, one)| (&one.contender).into()),
+            ("against", Text, |(_, one)| (&one.against).into()),
+            ("geometric_mean", Real, |(_, one)| {
+                one.geometric_mean.value().into()
+            }),
+            ("geometric_mean_low", Real, |(_, one)| {
+                low(&one.geometric_mean)
+            }),
+            ("geometric_mean_high", Real, |(_, one)| {
+                high(&one.geometric_mean)
+            }),
+            ("confidence", Real, |(_, one)| {
+                confidence(&one.geometric_mean)
+            }),
+            ("min", Real, |(_, one)| {
+                one.spread.map(|spread| spread.min).into()
+            }),
+            ("q1", Real, |(_, one)| {
+                one.spread.map(|spread| spread.q1).into()
+            }),
+            ("median", Real, |(_, one)| {
+                one.spread.map(|spread| spread.median).into()
+            }),
+            ("q3", Real, |(_, one)| {
+                one.spread.map(|spread| spread.q3).into()
+            }),
+            ("max", Real, |(_, one)| {
+                one.spread.map(|spread| spread.max).into()
+            }),
+            ("faster", Whole, |(_, one)| one.verdicts.faster.into()),
+            ("slower", Whole, |(_, one)| one.verdicts.slower.into()),
+            ("equivalent", Whole, |(_, one)| {
+                one.verdicts.equivalent.into()
+            }),
+            ("undecided", Whole, |(_, one)| one.verdicts.undecided.into()),
+            ("void", Whole, |(_, one)| one.verdicts.void.into()),
+        ],
+    )
 }

@@ -21,17 +21,6 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// A number; missing when it is absent or infinite.
-    pub fn real(value: Option<f64>) -> Self {
-        value
-            .filter(|value| value.is_finite())
-            .map_or(Self::Missing, Self::Real)
-    }
-
-    pub fn count(value: u64) -> Self {
-        Self::Whole(i64::try_from(value).unwrap_or(i64::MAX))
-    }
-
     fn kind(&self) -> Option<Kind> {
         match self {
             Self::Text(_) => Some(Kind::Text),
@@ -48,17 +37,41 @@ impl From<&str> for Cell {
     }
 }
 
+impl From<&String> for Cell {
+    fn from(text: &String) -> Self {
+        Self::Text(text.clone())
+    }
+}
+
 impl From<u32> for Cell {
     fn from(value: u32) -> Self {
         Self::Whole(i64::from(value))
     }
 }
 
-impl From<f64> for Cell {
-    fn from(value: f64) -> Self {
-        Self::real(Some(value))
+impl From<u64> for Cell {
+    fn from(value: u64) -> Self {
+        Self::Whole(i64::try_from(value).unwrap_or(i64::MAX))
     }
 }
+
+impl From<f64> for Cell {
+    fn from(value: f64) -> Self {
+        Some(value).into()
+    }
+}
+
+/// Missing when it is absent or infinite.
+impl From<Option<f64>> for Cell {
+    fn from(value: Option<f64>) -> Self {
+        value
+            .filter(|value| value.is_finite())
+            .map_or(Self::Missing, Self::Real)
+    }
+}
+
+/// A column of a table about rows of this type: its name, its kind, and the cell of a row.
+pub type Column<R> = (&'static str, Kind, fn(&R) -> Cell);
 
 /// A table: every row has as many cells as there are columns, each of its column's kind or missing.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,6 +94,23 @@ impl Table {
             columns: columns.collect(),
             rows: Vec::new(),
         }
+    }
+
+    /// A table of these rows.
+    pub fn of<R>(
+        name: &'static str,
+        rows: impl IntoIterator<Item = R>,
+        columns: &[Column<R>],
+    ) -> Self {
+        let names: Vec<(&str, Kind)> = columns
+            .iter()
+            .map(|(name, kind, _)| (*name, *kind))
+            .collect();
+        let mut table = Self::new(name, &names);
+        for row in rows {
+            table.push(columns.iter().map(|(_, _, cell)| cell(&row)).collect());
+        }
+        table
     }
 
     /// Adds a row.

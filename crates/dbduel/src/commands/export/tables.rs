@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dbduel_judge::Summary;
-use dbduel_judge::explain::Cost;
-use dbduel_judge::summary::{Figure, Measures};
+use dbduel_judge::summary::{Comparison, Duel, Figure, Measures};
 use dbduel_record::Record;
 use dbduel_record::event::SliceId;
 use dbduel_record::rows::ALL_CLASSES;
@@ -12,92 +11,82 @@ use dbduel_record::rows::ALL_CLASSES;
 use super::table::Kind::{Real, Text, Whole};
 use super::table::{Cell, Table};
 
-/// Value, lower and upper end, confidence; missing where there is none.
-pub(super) fn cells(figure: &Figure) -> [Cell; 4] {
-    let interval = figure.interval();
-    let confidence = match figure {
-        Figure::Estimated { confidence, .. } => Some(*confidence),
-        _ => None,
-    };
-    [
-        figure.value(),
-        interval.map(|(low, _)| low),
-        interval.map(|(_, high)| high),
-        confidence,
-    ]
-    .map(Cell::real)
+pub(super) fn low(figure: &Figure) -> Cell {
+    figure.interval().map(|(low, _)| low).into()
+}
+
+pub(super) fn high(figure: &Figure) -> Cell {
+    figure.interval().map(|(_, high)| high).into()
+}
+
+pub(super) fn confidence(figure: &Figure) -> Cell {
+    match figure {
+        Figure::Estimated { confidence, .. } => (*confidence).into(),
+        Figure::Bare { .. } | Figure::NotMeasured { .. } => Cell::Missing,
+    }
+}
+
+/// The comparisons of all levels, each with the name of the baseline.
+fn comparisons(summary: &Summary) -> impl Iterator<Item = (&str, &Duel, &Comparison)> {
+    let baseline = summary.baseline.as_str();
+    let duels = summary.duels.iter();
+    duels.flat_map(move |duel| {
+        duel.comparisons
+            .iter()
+            .map(move |one| (baseline, duel, one))
+    })
 }
 
 /// One row per comparison.
 pub fn verdicts(summary: &Summary) -> Table {
-    let mut table = Table::new(
+    Table::of(
         "verdicts",
+        comparisons(summary),
         &[
-            ("load", Text),
-            ("clients", Whole),
-            ("contender", Text),
-            ("baseline", Text),
-            ("verdict", Text),
-            ("ratio", Real),
-            ("ratio_low", Real),
-            ("ratio_high", Real),
-            ("confidence", Real),
-            ("blocks", Whole),
+            ("load", Text, |(_, duel, _)| (&duel.label).into()),
+            ("clients", Whole, |(_, duel, _)| duel.load.clients.into()),
+            ("contender", Text, |(_, _, one)| (&one.contender).into()),
+            ("baseline", Text, |(baseline, ..)| (*baseline).into()),
+            ("verdict", Text, |(_, _, one)| one.verdict.word().into()),
+            ("ratio", Real, |(_, _, one)| one.ratio.value().into()),
+            ("ratio_low", Real, |(_, _, one)| low(&one.ratio)),
+            ("ratio_high", Real, |(_, _, one)| high(&one.ratio)),
+            ("confidence", Real, |(_, _, one)| confidence(&one.ratio)),
+            ("blocks", Whole, |(_, duel, _)| duel.blocks_complete.into()),
         ],
-    );
-    for duel in &summary.duels {
-        for one in &duel.comparisons {
-            let mut row = vec![
-                Cell::from(duel.label.as_str()),
-                duel.load.clients.into(),
-                one.contender.as_str().into(),
-                summary.baseline.as_str().into(),
-                one.verdict.word().into(),
-            ];
-            row.extend(cells(&one.ratio));
-            row.push(duel.blocks_complete.into());
-            table.push(row);
-        }
-    }
-    table
+    )
 }
 
 /// One row per block of a comparison: the work and the time that the ratio of the verdict divides.
 pub fn blocks(summary: &Summary) -> Table {
-    let mut table = Table::new(
+    let blocks = comparisons(summary).flat_map(|(baseline, duel, one)| {
+        let blocks = one.blocks.iter();
+        blocks.map(move |block| (baseline, duel, &one.contender, block))
+    });
+    Table::of(
         "blocks",
+        blocks,
         &[
-            ("load", Text),
-            ("clients", Whole),
-            ("contender", Text),
-            ("baseline", Text),
-            ("block", Whole),
-            ("transactions", Whole),
-            ("seconds", Real),
-            ("baseline_transactions", Whole),
-            ("baseline_seconds", Real),
-            ("log_ratio", Real),
+            ("load", Text, |(_, duel, ..)| (&duel.label).into()),
+            ("clients", Whole, |(_, duel, ..)| duel.load.clients.into()),
+            ("contender", Text, |(_, _, contender, _)| {
+                (*contender).into()
+            }),
+            ("baseline", Text, |(baseline, ..)| (*baseline).into()),
+            ("block", Whole, |(.., block)| block.block.into()),
+            ("transactions", Whole, |(.., block)| {
+                block.transactions.into()
+            }),
+            ("seconds", Real, |(.., block)| block.seconds.into()),
+            ("baseline_transactions", Whole, |(.., block)| {
+                block.baseline_transactions.into()
+            }),
+            ("baseline_seconds", Real, |(.., block)| {
+                block.baseline_seconds.into()
+            }),
+            ("log_ratio", Real, |(.., block)| block.ratio.ln().into()),
         ],
-    );
-    for duel in &summary.duels {
-        for one in &duel.comparisons {
-            for block in &one.blocks {
-                table.push(vec![
-                    Cell::from(duel.label.as_str()),
-                    duel.load.clients.into(),
-                    one.contender.as_str().into(),
-                    summary.baseline.as_str().into(),
-                    block.block.into(),
-                    Cell::count(block.transactions),
-                    block.seconds.into(),
-                    Cell::count(block.baseline_transactions),
-                    block.baseline_seconds.into(),
-                    block.ratio.ln().into(),
-                ]);
-            }
-        }
-    }
-    table
+    )
 }
 
 /// Selects one of a contender's figures.
@@ -127,96 +116,81 @@ pub(super) const FIGURES: [(&str, Pick); 11] = [
 
 /// One row per figure of a contender.
 pub fn measures(summary: &Summary) -> Table {
-    let mut table = Table::new(
+    let measures = summary.duels.iter().flat_map(|duel| {
+        let contenders = duel.contenders.iter();
+        contenders.flat_map(move |one| {
+            FIGURES.map(|(name, pick)| (duel, &one.contender, name, pick(one)))
+        })
+    });
+    Table::of(
         "measures",
+        measures,
         &[
-            ("load", Text),
-            ("clients", Whole),
-            ("contender", Text),
-            ("figure", Text),
-            ("value", Real),
-            ("low", Real),
-            ("high", Real),
-            ("confidence", Real),
+            ("load", Text, |(duel, ..)| (&duel.label).into()),
+            ("clients", Whole, |(duel, ..)| duel.load.clients.into()),
+            ("contender", Text, |(_, contender, ..)| (*contender).into()),
+            ("figure", Text, |(_, _, name, _)| (*name).into()),
+            ("value", Real, |(.., figure)| figure.value().into()),
+            ("low", Real, |(.., figure)| low(figure)),
+            ("high", Real, |(.., figure)| high(figure)),
+            ("confidence", Real, |(.., figure)| confidence(figure)),
         ],
-    );
-    for duel in &summary.duels {
-        for one in &duel.contenders {
-            for (name, pick) in FIGURES {
-                let mut row = vec![
-                    Cell::from(duel.label.as_str()),
-                    duel.load.clients.into(),
-                    one.contender.as_str().into(),
-                    name.into(),
-                ];
-                row.extend(cells(pick(one)));
-                table.push(row);
-            }
-        }
-    }
-    table
+    )
 }
 
 /// One row per resource of an explanation.
 pub fn costs(summary: &Summary) -> Table {
-    let mut table = Table::new(
+    let costs = summary.explanations.iter().flat_map(|explanation| {
+        let mut duels = summary.duels.iter();
+        let duel = duels.find(|duel| duel.level == explanation.level);
+        let label = duel.map_or("", |duel| duel.label.as_str());
+        let names = (label, &explanation.contender, &summary.baseline);
+        explanation.costs.iter().map(move |cost| (names, cost))
+    });
+    Table::of(
         "costs",
+        costs,
         &[
-            ("load", Text),
-            ("contender", Text),
-            ("baseline", Text),
-            ("resource", Text),
-            ("name", Text),
-            ("unit", Text),
-            ("moved", Text),
-            ("baseline_value", Real),
-            ("baseline_low", Real),
-            ("baseline_high", Real),
-            ("baseline_confidence", Real),
-            ("contender_value", Real),
-            ("contender_low", Real),
-            ("contender_high", Real),
-            ("contender_confidence", Real),
-            ("ratio", Real),
-            ("ratio_low", Real),
-            ("ratio_high", Real),
-            ("ratio_confidence", Real),
+            ("load", Text, |((label, ..), _)| (*label).into()),
+            ("contender", Text, |((_, contender, _), _)| {
+                (*contender).into()
+            }),
+            ("baseline", Text, |((.., baseline), _)| (*baseline).into()),
+            ("resource", Text, |(_, cost)| (&cost.resource).into()),
+            ("name", Text, |(_, cost)| (&cost.name).into()),
+            ("unit", Text, |(_, cost)| word(&cost.unit)),
+            ("moved", Text, |(_, cost)| word(&cost.moved)),
+            ("baseline_value", Real, |(_, cost)| {
+                cost.baseline.value().into()
+            }),
+            ("baseline_low", Real, |(_, cost)| low(&cost.baseline)),
+            ("baseline_high", Real, |(_, cost)| high(&cost.baseline)),
+            ("baseline_confidence", Real, |(_, cost)| {
+                confidence(&cost.baseline)
+            }),
+            ("contender_value", Real, |(_, cost)| {
+                cost.contender.value().into()
+            }),
+            ("contender_low", Real, |(_, cost)| low(&cost.contender)),
+            ("contender_high", Real, |(_, cost)| high(&cost.contender)),
+            ("contender_confidence", Real, |(_, cost)| {
+                confidence(&cost.contender)
+            }),
+            ("ratio", Real, |(_, cost)| cost.ratio.value().into()),
+            ("ratio_low", Real, |(_, cost)| low(&cost.ratio)),
+            ("ratio_high", Real, |(_, cost)| high(&cost.ratio)),
+            ("ratio_confidence", Real, |(_, cost)| {
+                confidence(&cost.ratio)
+            }),
         ],
-    );
-    for explanation in &summary.explanations {
-        let label = summary
-            .duels
-            .iter()
-            .find(|duel| duel.level == explanation.level)
-            .map_or("", |duel| duel.label.as_str());
-        for cost in &explanation.costs {
-            let mut row = vec![
-                Cell::from(label),
-                explanation.contender.as_str().into(),
-                summary.baseline.as_str().into(),
-                cost.resource.as_str().into(),
-                cost.name.as_str().into(),
-                word(&cost.unit).as_str().into(),
-                word(&cost.moved).as_str().into(),
-            ];
-            let Cost {
-                baseline,
-                contender,
-                ratio,
-                ..
-            } = cost;
-            row.extend([baseline, contender, ratio].into_iter().flat_map(cells));
-            table.push(row);
-        }
-    }
-    table
+    )
 }
 
 /// The name that an enumeration has in JSON.
-fn word(value: &impl serde::Serialize) -> String {
+fn word(value: &impl serde::Serialize) -> Cell {
     match serde_json::to_value(value) {
-        Ok(serde_json::Value::String(word)) => word,
-        _ => String::new(),
+        Ok(serde_json::Value::String(word)) => (&word).into(),
+        _ => "".into(),
     }
 }
 
@@ -238,115 +212,72 @@ pub fn slices(record: &Record) -> Table {
             ((slice, row.source.as_str(), row.metric.as_str()), row.value)
         })
         .collect();
-    let mut table = Table::new(
+    let slices = || record.slices.iter().filter(|row| row.class == ALL_CLASSES);
+    let mut table = Table::of(
         "slices",
+        slices(),
         &[
-            ("block", Whole),
-            ("position", Whole),
-            ("epoch", Whole),
-            ("contender", Text),
-            ("clients", Whole),
-            ("start_ms", Whole),
-            ("measured_s", Real),
-            ("ok", Whole),
-            ("failed", Whole),
-            ("retries", Whole),
-            ("latency_us_sum", Real),
-            ("latency_us_p50", Real),
-            ("latency_us_p95", Real),
-            ("latency_us_p99", Real),
-            ("latency_us_max", Real),
+            ("block", Whole, |row| row.block.into()),
+            ("position", Whole, |row| row.position.into()),
+            ("epoch", Whole, |row| row.epoch.into()),
+            ("contender", Text, |row| (&row.contender).into()),
+            ("clients", Whole, |row| row.clients.into()),
+            ("start_ms", Whole, |row| row.start_ms.into()),
+            ("measured_s", Real, |row| row.measured_s.into()),
+            ("ok", Whole, |row| row.ok.into()),
+            ("failed", Whole, |row| row.failed.into()),
+            ("retries", Whole, |row| row.retries.into()),
+            ("latency_us_sum", Real, |row| row.latency_us_sum.into()),
+            ("latency_us_p50", Real, |row| row.latency_us_p50.into()),
+            ("latency_us_p95", Real, |row| row.latency_us_p95.into()),
+            ("latency_us_p99", Real, |row| row.latency_us_p99.into()),
+            ("latency_us_max", Real, |row| row.latency_us_max.into()),
         ],
     );
     let names = columns.iter();
     table
         .columns
         .extend(names.map(|(source, metric)| (format!("{source}.{metric}"), Real)));
-    for row in record.slices.iter().filter(|row| row.class == ALL_CLASSES) {
-        let slice = SliceId {
-            block: row.block,
-            position: row.position,
-        };
-        let mut cells = vec![
-            Cell::from(row.block),
-            row.position.into(),
-            row.epoch.into(),
-            row.contender.as_str().into(),
-            row.clients.into(),
-            Cell::count(row.start_ms),
-            row.measured_s.into(),
-            Cell::count(row.ok),
-            Cell::count(row.failed),
-            Cell::count(row.retries),
-            row.latency_us_sum.into(),
-            row.latency_us_p50.into(),
-            row.latency_us_p95.into(),
-            row.latency_us_p99.into(),
-            row.latency_us_max.into(),
-        ];
-        cells.extend(
-            columns.iter().map(|(source, metric)| {
-                Cell::real(readings.get(&(slice, *source, *metric)).copied())
-            }),
-        );
-        table.push(cells);
+    for (cells, row) in table.rows.iter_mut().zip(slices()) {
+        let values = columns.iter().map(|(source, metric)| {
+            let value = readings.get(&(row.slice(), *source, *metric));
+            Cell::from(value.copied())
+        });
+        cells.extend(values);
     }
     table
 }
 
 pub fn ticks(record: &Record) -> Table {
-    let mut table = Table::new(
+    Table::of(
         "ticks",
+        &record.ticks,
         &[
-            ("block", Whole),
-            ("position", Whole),
-            ("offset_s", Real),
-            ("length_s", Real),
-            ("ok", Whole),
-            ("failed", Whole),
-            ("latency_us_sum", Real),
-            ("latency_us_max", Real),
+            ("block", Whole, |row| row.block.into()),
+            ("position", Whole, |row| row.position.into()),
+            ("offset_s", Real, |row| row.offset_s.into()),
+            ("length_s", Real, |row| row.length_s.into()),
+            ("ok", Whole, |row| row.ok.into()),
+            ("failed", Whole, |row| row.failed.into()),
+            ("latency_us_sum", Real, |row| row.latency_us_sum.into()),
+            ("latency_us_max", Real, |row| row.latency_us_max.into()),
         ],
-    );
-    for row in &record.ticks {
-        table.push(vec![
-            row.block.into(),
-            row.position.into(),
-            row.offset_s.into(),
-            row.length_s.into(),
-            Cell::count(row.ok),
-            Cell::count(row.failed),
-            row.latency_us_sum.into(),
-            row.latency_us_max.into(),
-        ]);
-    }
-    table
+    )
 }
 
 /// Per-second readings of the samplers.
 pub fn seconds(record: &Record) -> Table {
-    let mut table = Table::new(
+    Table::of(
         "seconds",
+        &record.seconds,
         &[
-            ("block", Whole),
-            ("position", Whole),
-            ("offset_s", Real),
-            ("length_s", Real),
-            ("source", Text),
-            ("metric", Text),
-            ("value", Real),
+            ("block", Whole, |row| row.block.into()),
+            ("position", Whole, |row| row.position.into()),
+            ("offset_s", Real, |row| row.offset_s.into()),
+            ("length_s", Real, |row| row.length_s.into()),
+            ("source", Text, |row| (&row.source).into()),
+            ("metric", Text, |row| (&row.metric).into()),
+            ("value", Real, |row| row.value.into()),
         ],
-    );
-    for row in &record.seconds {
-        table.push(vec![
-            row.block.into(),
-            row.position.into(),
-            row.offset_s.into(),
-            row.length_s.into(),
-            row.source.as_str().into(),
-            row.metric.as_str().into(),
-            row.value.into(),
-        ]);
-    }
-    table
+    )
 }

@@ -17,7 +17,6 @@ use clap::Args;
 use dbduel_experiment::expand::{Surroundings, expand};
 use dbduel_experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
 use dbduel_judge as judge;
-use dbduel_judge::records::sweep::is_over;
 use dbduel_lab::busy_poll;
 use dbduel_lab::combinations::combinable;
 use dbduel_lab::contest::board::Board;
@@ -49,7 +48,7 @@ pub use new_record::{create, create_at, new_place};
 pub use outcome::{exit_of, is_undecided};
 use outcome::{finish, show};
 pub use plan_text::audit_command;
-pub use run_contest::{clear_leftovers, run_contest, seal_ended};
+pub use run_contest::{clear_leftovers, run_on_console, seal_ended};
 
 /// Options of `dbduel run` and of `dbduel attribute`.
 #[derive(Debug, Args)]
@@ -352,7 +351,7 @@ pub fn start(
     refuse_void(home, file, plan)?;
     let record = create(home, results, file, plan)?;
     show_live(&record, options)?;
-    let ended = run_contest(home, &record, file, plan, options);
+    let ended = run_on_console(home, &record, file, plan, options);
     finish(&record, ended, options)
 }
 
@@ -397,7 +396,7 @@ fn resume(
         }
     }
     // A contest that was decided without a rule may have time left for it.
-    if is_over(&past) && !(has_open_rule && summary.run.ended == Some(EndReason::Decided)) {
+    if past.is_over() && !(has_open_rule && summary.run.ended == Some(EndReason::Decided)) {
         console::status_line("this contest is over; here is its report");
         seal_ended(record)?;
         return show(record, options);
@@ -411,7 +410,7 @@ fn resume(
         experiment: &Experiment::parse(&path, &text)?,
     };
     show_live(record, options)?;
-    let ended = run_contest(home, record, &file, &past.plan, options);
+    let ended = run_on_console(home, record, &file, &past.plan, options);
     finish(record, ended, options)
 }
 

@@ -23,11 +23,11 @@ use crate::referee::Judge;
 /// Time that a server left behind by a killed run gets to end by itself.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Conducts the contest of a record, or the rest of it.
+/// Conducts the contest of a record, or the rest of it, and reports its progress on the console.
 ///
 /// # Errors
 /// When the contest cannot be conducted.
-pub fn run_contest(
+pub fn run_on_console(
     home: &Home,
     record: &Path,
     file: &ExperimentFile<'_>,

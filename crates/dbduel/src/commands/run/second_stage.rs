@@ -12,7 +12,6 @@ use toml_edit::{Array, DocumentMut, Item, Table, Value};
 
 use dbduel_judge as judge;
 use dbduel_judge::Summary;
-use dbduel_judge::records::sweep::is_over;
 
 /// The experiment of a record's second stage, and its path for messages: beside the record's experiment, so that the
 /// files which it names are found.
@@ -26,7 +25,7 @@ pub fn experiment(record: &Path) -> Result<(PathBuf, String)> {
     let Some(design) = &past.plan.design else {
         bail!("`{dir}` is not a record of `dbduel attribute`, so it has no factors");
     };
-    if !is_over(&past) {
+    if !past.is_over() {
         bail!("the contest in `{dir}` is not over; resume it with `dbduel run {dir}`");
     }
     let (summary, _) = judge::summarise(&past);

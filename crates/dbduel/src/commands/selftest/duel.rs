@@ -96,7 +96,7 @@ impl Match {
     ///
     /// # Errors
     /// When it cannot be conducted.
-    pub fn run_contest(&self, home: &Home) -> Result<Option<Outcome>> {
+    pub fn run_duel(&self, home: &Home) -> Result<Option<Outcome>> {
         let path = Path::new("selftest.toml");
         let text = self.experiment();
         let (experiment, plan) = run::plan_of(path, &text, ScriptAccess::Confined)?;
@@ -107,7 +107,7 @@ impl Match {
         };
         let record = run::create(home, &self.results, &file, &plan)?;
         let options = run::RunOptions::default();
-        if run::run_contest(home, &record, &file, &plan, &options)? == EndReason::Interrupted {
+        if run::run_on_console(home, &record, &file, &plan, &options)? == EndReason::Interrupted {
             return Ok(None);
         }
         let summary = record_reports::write(&record, None)?;

@@ -130,7 +130,7 @@ fn server(home: &Home, arguments: &Arguments) -> Result<String> {
 /// One duel over the whole budget, and the null server.
 fn single(home: &Home, set: &Match, kept: &mut SelfTest) -> Result<Exit> {
     let null_server = null::measure(set)?;
-    let Some(outcome) = set.run_contest(home)? else {
+    let Some(outcome) = set.run_duel(home)? else {
         return Ok(Exit::Interrupted);
     };
     if outcome.resolution.is_empty() {

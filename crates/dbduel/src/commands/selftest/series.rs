@@ -34,7 +34,7 @@ pub fn run(home: &Home, set: &Match, duels: u32, kept: &mut SelfTest) -> Result<
     let mut tally = Tally::default();
     let mut decided_s: Vec<f64> = Vec::new();
     for number in 1..=duels {
-        let Some(outcome) = set.run_contest(home)? else {
+        let Some(outcome) = set.run_duel(home)? else {
             exit = Exit::Interrupted;
             break;
         };

@@ -8,7 +8,6 @@ use anyhow::{Context as _, Result, bail};
 use dbduel_experiment::ExperimentFile;
 use dbduel_experiment::expand::expand_cell;
 use dbduel_judge as judge;
-use dbduel_judge::records::sweep::is_over;
 use dbduel_record::Record;
 use dbduel_record::event::EndReason;
 use dbduel_record::store::PLAN;
@@ -184,7 +183,7 @@ impl Sweep<'_> {
             experiment: &experiment,
             ..self.file
         };
-        run::run_contest(self.home, record, &file, &plan, self.options)
+        run::run_on_console(self.home, record, &file, &plan, self.options)
     }
 
     /// Writes and prints the report on all cells; the exit code is that of the worst cell.
@@ -241,12 +240,12 @@ fn weight(exit: Exit) -> u8 {
         Exit::Done => 0,
         Exit::Undecided => 1,
         Exit::RuleHit => 2,
-        _ => 3,
+        Exit::Environment | Exit::Usage | Exit::Void | Exit::Interrupted | Exit::Sysbench(_) => 3,
     }
 }
 
 fn is_cell_over(record: &Path) -> Result<bool> {
-    Ok(record.join(PLAN).is_file() && is_over(&Record::open(record)?))
+    Ok(record.join(PLAN).is_file() && Record::open(record)?.is_over())
 }
 
 #[cfg(test)]

@@ -135,7 +135,7 @@ mod tests {
         let plan = write_sweep(dir, &[1_000, 10_000], &[0.9, 1.1]);
         let names: Vec<&str> = report::FORMATS
             .iter()
-            .filter_map(|format| format.file_name())
+            .filter_map(|format| format.file_name)
             .collect();
         let complete = || {
             let folders = plan.cells.iter().map(|cell| cell_dir(dir, cell));

@@ -320,7 +320,7 @@ fn against_reports(
     };
     let mut known = BTreeSet::new();
     for format in report::FORMATS {
-        let Some(name) = format.file_name() else {
+        let Some(name) = format.file_name else {
             continue;
         };
         let rendered = format.render(summary, findings, &options);

@@ -1,8 +1,10 @@
-//! What a fleet refuses: experiments that ask too much, other versions, names that are taken, unprotected machines.
+//! What a fleet refuses: experiments that ask too much, other versions, names that are taken, unprotected machines, entries
+//! that are none.
 
 use serde_json::json;
 
 use super::{Fleet, phase_of, undecided};
+use crate::suite::finished;
 use crate::suite::lab::{Lab, SQLITE_DUEL, program};
 
 #[test]
@@ -43,6 +45,57 @@ fn other_machines_need_tls_and_credentials_and_an_absent_server_is_named() {
     };
     assert!(said("nats://192.0.2.1:4222", 2).contains("needs `tls://` and `--creds FILE`"));
     assert!(said("nats://127.0.0.1:1", 1).contains("is nats-server running there"));
+}
+
+#[test]
+fn what_others_wrote_into_the_stores_is_left_out_and_named() {
+    let Some(fleet) = Fleet::start(SQLITE_DUEL) else {
+        return;
+    };
+    fleet.submit(1);
+    let lab = finished::contest(SQLITE_DUEL);
+    let record = lab.record_dir();
+    fleet.done(&["archive", "push", record.to_str().unwrap()]);
+    let described = json!({
+        "name": "note", "bucket": "dbduel-records", "nuid": "1", "size": 0, "chunks": 0,
+        "mtime": "2026-01-01T00:00:00Z", "digest": "",
+    });
+    // The last of each store is garbage, so that a reader that waits for the last valid one would wait in vain.
+    for (subject, text) in [
+        ("$KV.dbduel-fleet.result.x", "{}"),
+        ("$KV.dbduel-fleet.cell.x", "garbage"),
+        ("$O.dbduel-records.M.bm90ZQ==", &described.to_string()),
+        ("$O.dbduel-records.M.eA==", "garbage"),
+    ] {
+        let stored = fleet.nats.request(subject, text);
+        assert!(
+            stored["error"].is_null() && stored["seq"].is_u64(),
+            "{stored}"
+        );
+    }
+    let said = |words: &[&str]| {
+        let output = fleet.run(words);
+        let said = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {said:?}");
+        said
+    };
+    let status = fleet.json(&["fleet", "status"]);
+    assert_eq!(status["campaigns"][0]["cells"], 1, "{status:#}");
+    let [page, _] = said(&["fleet", "status"]);
+    assert!(page.contains("left out `cell.x`: "), "{page}");
+    assert!(page.contains("left out `result.x`: "), "{page}");
+    let [_, fetched] = said(&["fleet", "fetch"]);
+    assert!(fetched.contains("left out `cell.x`: "), "{fetched}");
+    let [listed, skipped] = said(&["archive", "list"]);
+    assert!(
+        listed.contains("What does a write-ahead log save?"),
+        "{listed}"
+    );
+    assert!(skipped.contains("left out `note`: "), "{skipped}");
+    assert!(
+        skipped.contains("left out `an object of the archive`: "),
+        "{skipped}"
+    );
 }
 
 #[test(lab)]

@@ -109,7 +109,7 @@ fn postgresql_and_mariadb_contend_on_the_same_rows_when_they_promise_the_same() 
     assert_eq!(digests[0], digests[1], "both hold the same rows");
     assert!(record.slices.iter().all(|row| row.failed == 0));
     let void = record.events.iter().any(|event| {
-        matches!(&event.what, Event::Noticed { finding } if finding.severity == Severity::Void)
+        matches!(&event.what, Event::Noticed { notice } if notice.severity == Severity::Void)
     });
     assert!(!void);
 }

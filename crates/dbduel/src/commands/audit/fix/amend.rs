@@ -12,7 +12,7 @@ use dbduel_inspect::Gathered;
 use dbduel_inspect::planned::is_running;
 use dbduel_record::Plan;
 use dbduel_workloads::parameters::ScriptAccess;
-use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
+use toml_edit::{DocumentMut, InlineTable, Item, Key, Table, TableLike, Value};
 
 use crate::commands::run::plan_of;
 
@@ -123,7 +123,7 @@ fn settings_by_name(plan: &Plan) -> BTreeMap<(String, String), String> {
     settings.collect()
 }
 
-/// An experiment's text with these settings added; everything else, comments included, is unchanged.
+/// An experiment's text with these settings added; everything else is unchanged, also comments but for [`single_examples`].
 fn amended(text: &str, settings: &[RemedySetting]) -> Result<String> {
     let mut document: DocumentMut = text.parse()?;
     for setting in settings {
@@ -131,7 +131,26 @@ fn amended(text: &str, settings: &[RemedySetting]) -> Result<String> {
             .with_context(|| format!("there is no table for contender `{}`", setting.contender))?;
         set(table, has_lines, &setting.name, &setting.value);
     }
-    Ok(document.to_string())
+    let text = document.to_string();
+    let lines = text.split_inclusive('\n');
+    let lines = lines.map(|line| single_examples(line).unwrap_or_else(|| line.to_owned()));
+    Ok(lines.collect())
+}
+
+/// The examples of a commented inline table `# settings = { … }`, which earlier versions of `dbduel init` wrote, as a line each:
+/// beside added settings the table could not be uncommented. `None` for any other line.
+fn single_examples(line: &str) -> Option<String> {
+    let comment = line.strip_prefix("# ")?.trim_end();
+    let document: DocumentMut = comment.parse().ok()?;
+    let examples = document.get("settings")?.as_inline_table()?;
+    if examples.is_empty() || !comment.ends_with('}') {
+        return None;
+    }
+    let lines = examples.iter().map(|(name, value)| {
+        let value = value.to_string();
+        format!("# settings.{} = {}\n", Key::new(name), value.trim())
+    });
+    Some(lines.collect())
 }
 
 /// The table of a contender's settings, created if missing, and true when each setting has its own line, so that a
@@ -263,16 +282,43 @@ mod tests {
 
     #[test]
     fn a_commented_example_can_be_uncommented_beside_added_settings() {
-        let text = "[contenders.a]\nserver = \"mysql-5.6\"\n# settings.innodb_io_capacity = 200\n\n[workload]\nname = \"x\"\n";
         let settings = [
             setting("a", "sync_binlog", "1"),
             setting("a", "innodb_doublewrite", "1"),
         ];
-        let amended = amended(text, &settings).unwrap();
-        assert_eq!(amended.matches(MARK).count(), 1, "{amended}");
-        let uncommented = amended.replace("# settings.", "settings.");
-        let document: DocumentMut = uncommented.parse().unwrap();
-        let own = document["contenders"]["a"]["settings"].as_table_like();
-        assert_eq!(own.unwrap().len(), 3, "{uncommented}");
+        for (example, count) in [
+            ("# settings.innodb_io_capacity = 200", 1),
+            (
+                "# settings = { innodb_buffer_pool_size = \"1G\", innodb_io_capacity = 200 }",
+                2,
+            ),
+        ] {
+            let text = format!(
+                "[contenders.a]\nserver = \"mysql-5.6\"\n{example}\n\n[workload]\nname = \"x\"\n"
+            );
+            let amended = amended(&text, &settings).unwrap();
+            assert_eq!(amended.matches(MARK).count(), 1, "{amended}");
+            let uncommented = amended.replace("# settings", "settings");
+            let document: DocumentMut = uncommented.parse().unwrap();
+            let own = document["contenders"]["a"]["settings"].as_table_like();
+            assert_eq!(own.unwrap().len(), 2 + count, "{uncommented}");
+        }
+    }
+
+    #[test]
+    fn only_a_commented_table_of_settings_is_divided() {
+        for line in [
+            "settings = { a = 1 }\n",
+            "# settings = {}\n",
+            "# settings = { a = 1 } # why\n",
+            "# settings = 3\n",
+            "# the settings = { a = 1 }\n",
+        ] {
+            assert_eq!(single_examples(line), None, "{line}");
+        }
+        assert_eq!(
+            single_examples("# settings = { a = 1, \"b.c\" = \"x, y\" }").unwrap(),
+            "# settings.a = 1\n# settings.\"b.c\" = \"x, y\"\n"
+        );
     }
 }

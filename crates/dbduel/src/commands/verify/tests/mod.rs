@@ -34,7 +34,7 @@ fn sealed() -> tempfile::TempDir {
     };
     for format in report::FORMATS {
         let rendered = format.render(&summary, &findings, &options);
-        if let Some(name) = format.file_name() {
+        if let Some(name) = format.file_name {
             fs::write(dir.join(name), rendered.text).unwrap();
             for file in rendered.files {
                 fs::write(dir.join(file.name), file.text).unwrap();

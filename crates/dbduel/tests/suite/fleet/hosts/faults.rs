@@ -44,15 +44,13 @@ fn assert_continued(machines: &Machines, results: &str, before: &[SliceRow]) -> 
     machines.record(results)
 }
 
-/// Claims of the findings about hosts that were lost.
+/// Claims of the notices about hosts that were lost.
 fn lost_hosts(record: &Record) -> Vec<&str> {
-    let findings = record.events.iter().filter_map(|event| match &event.what {
-        Event::Noticed { finding } if finding.rule == "load.host-lost" => {
-            Some(finding.claim.as_str())
-        }
+    let notices = record.events.iter().filter_map(|event| match &event.what {
+        Event::Noticed { notice } if notice.rule == "load.host-lost" => Some(notice.claim.as_str()),
         _ => None,
     });
-    findings.collect()
+    notices.collect()
 }
 
 #[test(lab, needs = &[SERVER])]
