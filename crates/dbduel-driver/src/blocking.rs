@@ -18,6 +18,9 @@ use crate::address::Address;
 use crate::cancel::Cancel;
 use crate::statement_watch::StatementWatch;
 
+/// Bytes of a statement of which errors repeat a part.
+const EXCERPT_BYTES: usize = 1024;
+
 /// How a connection is made and used.
 #[derive(Debug, Clone)]
 pub struct ConnectOptions {
@@ -181,6 +184,16 @@ impl Connection {
     /// [`QueryError`].
     pub fn execute(&mut self, sql: &str) -> Result<Summary, QueryError> {
         self.run(sql, async |conn| conn.query(sql.as_bytes()).await)
+    }
+
+    /// As [`Connection::execute`], for text that need not be UTF-8, such as that of a dump.
+    ///
+    /// # Errors
+    /// [`QueryError`].
+    pub fn execute_bytes(&mut self, sql: &[u8]) -> Result<Summary, QueryError> {
+        let first = &sql[..sql.len().min(EXCERPT_BYTES)];
+        let beginning = String::from_utf8_lossy(first);
+        self.run(&beginning, async |conn| conn.query(sql).await)
     }
 
     /// Runs a `LOAD DATA LOCAL INFILE` statement with this content, regardless of the file that the statement names,

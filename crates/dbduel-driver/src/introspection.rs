@@ -18,13 +18,15 @@ pub const fn table_names(dialect: Dialect) -> &'static str {
     }
 }
 
-/// Names of tables and their columns except columns of times, which may depend on when a table was filled. For
-/// PostgreSQL, without partitions, whose rows belong to another table as well.
+/// Names of tables and their columns except columns of times, which may depend on when a table was filled. For MySQL without
+/// JSON, which it stores in a form of its own. For PostgreSQL, without partitions, whose rows belong to another table as well.
 pub const fn columns_without_times(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::MySql => {
             "SELECT table_name, column_name FROM information_schema.columns \
-             WHERE table_schema = DATABASE() AND data_type NOT IN ('date', 'datetime', 'time', 'timestamp') \
+             WHERE table_schema = DATABASE() AND data_type NOT IN ('date', 'datetime', 'time', 'timestamp', 'json') \
+             AND table_name IN (SELECT t.table_name FROM information_schema.tables t \
+             WHERE t.table_schema = DATABASE() AND t.table_type = 'BASE TABLE') \
              ORDER BY table_name, ordinal_position"
         }
         Dialect::PostgreSql => {

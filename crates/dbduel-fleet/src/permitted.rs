@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use dbduel_record::{Plan, plan};
 use dbduel_server::{ServerName, leaves_folder, reserved};
-use dbduel_workloads::{completion, script};
+use dbduel_workloads::{captured, completion, script};
 use serde_json::Value;
 
 use dbduel_experiment::document::{Report, Troubles};
@@ -28,6 +28,18 @@ const NO_HOSTS: &str =
 /// Refusal of scripts.
 const NO_SCRIPTS: &str = "agents run no scripts, because a script can do anything a program can; \
                           use a workload of `dbduel workloads`";
+/// Refusal of captured statements and of dumps.
+const NO_CAPTURES: &str = "agents run no captured statements and load no dumps, because these are statements of the \
+                           author's choice; run the contest with `dbduel run`";
+
+/// Why agents run no workload of that name; `None` where they may.
+fn workload_objection(name: &str) -> Option<&'static str> {
+    match name {
+        script::NAME => Some(NO_SCRIPTS),
+        captured::NAME => Some(NO_CAPTURES),
+        _ => None,
+    }
+}
 
 /// Refuses an experiment that an agent would not run. All keys are named here, so that each new key needs a decision.
 ///
@@ -38,6 +50,7 @@ pub fn check(file: &ExperimentFile<'_>) -> Result<(), Troubles> {
         contenders,
         hosts,
         workload,
+        data,
         suite,
         sweep,
         load,
@@ -66,6 +79,9 @@ pub fn check(file: &ExperimentFile<'_>) -> Result<(), Troubles> {
         report.add(&hosts.span, NO_HOSTS);
     }
     check_workload(&report, workload);
+    if let Some(data) = data {
+        report.add(&data.span, NO_CAPTURES);
+    }
     if let Some(suite) = suite {
         check_suite(&report, suite);
     }
@@ -241,8 +257,8 @@ pub fn check_plan_of(contender: &plan::Contender) -> Result<(), String> {
 pub fn check_plan_workloads(plan: &Plan) -> Result<(), String> {
     let cells = plan.levels.iter().filter_map(|level| level.cell.as_ref());
     for workload in cells.map(|cell| &cell.workload).chain([&plan.workload]) {
-        if workload.name == script::NAME {
-            return Err(NO_SCRIPTS.to_owned());
+        if let Some(why) = workload_objection(&workload.name) {
+            return Err(why.to_owned());
         }
         check_plan_parameters(workload.parameters.iter())?;
     }
@@ -322,8 +338,8 @@ fn check_factor(report: &Report<'_>, factor: &SweptFactor) {
 }
 
 fn check_workload(report: &Report<'_>, workload: &Workload) {
-    if workload.name.value == script::NAME {
-        report.add(&workload.name.span, NO_SCRIPTS);
+    if let Some(why) = workload_objection(&workload.name.value) {
+        report.add(&workload.name.span, why);
         return;
     }
     check_parameters(report, &workload.parameters);
@@ -453,6 +469,14 @@ mod tests {
             "7:10",
             "no scripts",
         );
+        refused(
+            "name = \"oltp-read-write\"",
+            "name = \"captured\"",
+            "7:8",
+            "no captured statements",
+        );
+        let data = "tables = 2\n[data]\ndump = \"x\"";
+        refused("tables = 2", data, "9:1", "no captured statements");
         refused("tables = 2", "x = \"a; DROP TABLE t\"", "8:5", "';'");
         refused("tables = 2", "config = \"x\"", "8:1", "no files");
         refused("tables = 2", "x = \"a'b\"", "8:5", "part of a path");

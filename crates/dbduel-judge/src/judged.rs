@@ -176,7 +176,7 @@ fn load_of(record: &Record, name: &str) -> Option<LoadTime> {
     record.events.iter().find_map(|event| match &event.what {
         Event::DatasetReady {
             contender, load, ..
-        } if contender == name => *load,
+        } if contender == name => load.clone(),
         _ => None,
     })
 }

@@ -132,6 +132,7 @@ pub fn fill(
         rows_s: report.rows_s,
         finish_s: report.finish_s,
         cpu_s: report.cpu_s,
+        remarks: report.remarks,
     })
 }
 
@@ -214,10 +215,14 @@ pub fn watch_over<T: Send>(
             work(watch)
         });
         while ended.recv_timeout(LOOK_PAUSE) == Err(RecvTimeoutError::Timeout) {
-            let total = watch.rows_total.load(Ordering::Relaxed);
-            if total > 0 {
-                let done = watch.rows_done.load(Ordering::Relaxed);
-                progress.advance(done, Some(total), ProgressUnit::Rows);
+            for (done, total, unit) in [
+                (&watch.rows_done, &watch.rows_total, ProgressUnit::Rows),
+                (&watch.bytes_done, &watch.bytes_total, ProgressUnit::Bytes),
+            ] {
+                let total = total.load(Ordering::Relaxed);
+                if total > 0 {
+                    progress.advance(done.load(Ordering::Relaxed), Some(total), unit);
+                }
             }
             if interrupt::check().is_err() {
                 watch.cancel.cancel();

@@ -3,6 +3,7 @@
 pub mod busy_poll;
 pub mod combinations;
 pub mod contest;
+pub mod coverage;
 #[cfg(feature = "crash-test")]
 pub mod crash;
 pub mod dataset;

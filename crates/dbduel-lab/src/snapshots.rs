@@ -9,6 +9,7 @@ use dbduel_record::Plan;
 use dbduel_record::event::LoadTime;
 use dbduel_record::plan::{Contender, Parameters, Setting};
 use dbduel_server::{Home, Progress, clear_unfinished, copy_tree, tree_size, unfinished};
+use dbduel_workloads::Workload;
 use serde::{Deserialize, Serialize};
 
 use dbduel_experiment::normalised_name;
@@ -118,10 +119,17 @@ impl Description {
         }
     }
 
+    /// What was changed of a dump when it was loaded.
+    #[must_use]
+    pub fn remarks(&self) -> &[String] {
+        self.load.as_ref().map_or(&[], |load| &load.remarks)
+    }
+
     /// Load time of a server with the settings of `contender`; `None` where another one loaded the data.
     #[must_use]
     pub fn load_of(&self, contender: &Contender) -> Option<LoadTime> {
         self.load
+            .clone()
             .filter(|_| self.settings.as_ref() == Some(&contender.settings))
     }
 }
@@ -132,7 +140,7 @@ pub struct Snapshots {
     root: PathBuf,
 }
 
-/// Snapshot key: build with the digest of its program, settings that change data, workload, parameters, seed.
+/// Snapshot key: build with the digest of its program, settings that change data, workload, parameters that decide its data, seed.
 #[must_use]
 pub fn key(build: &str, program_digest: &str, contender: &Contender, plan: &Plan) -> String {
     let leaves_data_alone =
@@ -142,11 +150,18 @@ pub fn key(build: &str, program_digest: &str, contender: &Contender, plan: &Plan
         .iter()
         .filter(|setting| !leaves_data_alone(setting))
         .collect();
+    let mut workload = plan.workload_of(contender);
+    let known = dbduel_workloads::find(&workload.name).ok();
+    if let Some(names) = known.and_then(Workload::data_parameters) {
+        workload
+            .parameters
+            .retain(|name, _| names.contains(&name.as_str()));
+    }
     let parts = serde_json::json!({
         "content": CONTENT_VERSION,
         "daemon": program_digest,
         "settings": settings,
-        "workload": plan.workload_of(contender),
+        "workload": workload,
         "seed": plan.dataset_seed,
     });
     let digest = blake3::hash(parts.to_string().as_bytes()).to_hex();
@@ -316,6 +331,21 @@ mod tests {
     use std::time::Duration;
 
     #[test]
+    fn contests_on_the_same_dump_share_a_snapshot() {
+        let with = |digest: &str, draw: &str| {
+            let mut plan = dbduel_testkit::synthetic::Scenario::duel().record().plan;
+            "captured".clone_into(&mut plan.workload.name);
+            let given = [("dump_digest", digest), ("draw", draw)];
+            plan.workload.parameters = given
+                .map(|(name, value)| (name.to_owned(), value.into()))
+                .into();
+            key("build", "digest", &plan.contenders[0], &plan)
+        };
+        assert_eq!(with("ab", "transactions"), with("ab", "sessions"));
+        assert_ne!(with("ab", "transactions"), with("cd", "transactions"));
+    }
+
+    #[test]
     fn settings_that_leave_data_alone_share_a_snapshot_and_not_its_load_time() {
         let plan = dbduel_testkit::synthetic::Scenario::duel().record().plan;
         let with = |name: &str, value: &str| {
@@ -336,9 +366,10 @@ mod tests {
             rows_s: 1.0,
             finish_s: 0.0,
             cpu_s: 0.5,
+            remarks: Vec::new(),
             connections: 1,
         };
-        let loaded = Description::of("build", &small, &plan, load);
+        let loaded = Description::of("build", &small, &plan, load.clone());
         assert_eq!(loaded.load_of(&small), Some(load));
         assert_eq!(loaded.load_of(&large), None);
     }

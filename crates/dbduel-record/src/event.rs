@@ -308,7 +308,7 @@ impl LoadStretch {
 }
 
 /// Load time of a contender's tables. One observation: it is reported, not judged.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadTime {
     /// Rows sent.
@@ -321,6 +321,9 @@ pub struct LoadTime {
     pub finish_s: f64,
     /// Processor time of the load process for the rows, seconds.
     pub cpu_s: f64,
+    /// What was changed of a dump so that the server takes it, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
 }
 
 /// Why a run ended.

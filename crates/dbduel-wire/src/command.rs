@@ -188,6 +188,12 @@ pub fn close(out: &mut Vec<u8>, statement: &Statement) {
     plain(out, code::STMT_CLOSE, &statement.id.to_le_bytes());
 }
 
+/// Appends a request to reset the session to its state after the login; the default database stays. The server answers OK, or an
+/// error where it does not know the request ([`code::RESET_CONNECTION`]).
+pub fn reset_connection(out: &mut Vec<u8>) {
+    plain(out, code::RESET_CONNECTION, &[]);
+}
+
 /// Appends a request to quit the connection. There is no reply.
 pub fn quit(out: &mut Vec<u8>) {
     plain(out, code::QUIT, &[]);

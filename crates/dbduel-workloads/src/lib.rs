@@ -3,6 +3,7 @@
 //! A workload defines its tables, its statements and how its values are drawn. Timing, retries, output and histograms
 //! are elsewhere.
 
+pub mod captured;
 pub mod completion;
 pub mod fill;
 mod insert_benchmark;
@@ -145,7 +146,7 @@ pub trait Workload: Clients {
         dialect == Dialect::MySql
     }
 
-    /// Refuses resolved parameters that servers of this dialect, which is not MySQL's, do not support.
+    /// Refuses resolved parameters that servers of this dialect do not support.
     ///
     /// # Errors
     /// Names the parameter to change.
@@ -177,6 +178,12 @@ pub trait Workload: Clients {
     /// Names of the parameters that set the number of rows.
     fn size_parameters(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    /// Names of the parameters that decide the content of its tables, where not all do: contests that differ in others can use the
+    /// same tables.
+    fn data_parameters(&self) -> Option<&'static [&'static str]> {
+        None
     }
 
     /// How it makes and drops its tables, if only the workload itself can; it has no [`Workload::tables`] then.
@@ -294,8 +301,9 @@ pub fn find(name: &str) -> Result<&'static dyn Workload, UnknownWorkload> {
     if let Some(workload) = WORKLOADS.iter().find(|workload| workload.name() == wanted) {
         return Ok(*workload);
     }
-    if wanted == script::NAME {
-        return Ok(&script::Script);
+    let with_files: [&'static dyn Workload; 2] = [&script::Script, &captured::Captured];
+    if let Some(workload) = with_files.iter().find(|workload| workload.name() == wanted) {
+        return Ok(*workload);
     }
     let names = WORKLOADS.iter().map(|workload| workload.name());
     let is_tpcc = wanted.replace('-', "").to_lowercase().starts_with("tpcc");

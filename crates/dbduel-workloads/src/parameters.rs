@@ -230,16 +230,16 @@ pub fn check_clients(
 /// Refuses resolved parameters that servers of this dialect do not support.
 ///
 /// # Errors
-/// The first parameter of [`Workload::mysql_parameters`] that is not at its default.
+/// What [`Workload::check_dialect`] refuses, or the first parameter of [`Workload::mysql_parameters`] that is not at its default.
 pub fn check_dialect(
     workload: &dyn Workload,
     dialect: Dialect,
     parameters: &Parameters,
 ) -> Result<(), ParameterError> {
+    workload.check_dialect(dialect, parameters)?;
     if dialect == Dialect::MySql {
         return Ok(());
     }
-    workload.check_dialect(dialect, parameters)?;
     let specs = workload.parameters();
     let of_mysql = |spec: &&ParameterSpec| workload.mysql_parameters().contains(&spec.name);
     for spec in specs.iter().filter(of_mysql) {

@@ -1,7 +1,7 @@
 //! A workload's definition of a table: how it is created, and its rows.
 
 use dbduel_client::random::Random;
-use dbduel_driver::Dialect;
+use dbduel_driver::{Credentials, Dialect};
 use dbduel_record::plan::Parameters;
 
 use crate::fill::{FillError, FillReport, FillWatch, Place};
@@ -73,6 +73,11 @@ pub trait RowContent: Send + Sync {
 
 /// A workload that makes its tables itself.
 pub trait OwnData {
+    /// The account that its clients log in to, where the lab's is `lab`. [`OwnData::fill`] creates another one.
+    fn account(&self, lab: &Credentials) -> Credentials {
+        lab.clone()
+    }
+
     /// Creates and fills the tables.
     ///
     /// # Errors

@@ -41,7 +41,8 @@ fn cell(text: &str) -> String {
 fn workload_parameters() -> Result<String> {
     let mut page = String::from(
         "# Workloads and their parameters\n\nThe output of `dbduel workloads NAME`. A script \
-         written for sysbench can be a workload too ([scripts](../scripts.md)).\n",
+         written for sysbench can be a workload too ([scripts](../scripts.md)), and captured statements \
+         ([own workload](../own-workload.md)).\n",
     );
     for workload in dbduel_workloads::WORKLOADS {
         writeln!(

@@ -48,6 +48,7 @@ mod suite {
     pub mod on_postgresql;
     pub mod on_server;
     pub mod on_sqlite;
+    pub mod own_workload;
     pub mod packaging;
     pub mod pilot;
     pub mod plans;

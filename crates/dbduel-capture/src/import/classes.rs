@@ -34,7 +34,7 @@ const ROUTINES: [&str; 6] = [
 /// The reason for statements with another one beyond [`REFUSALS_MAX`].
 const FURTHER_REFUSALS: &str = "further reasons";
 /// Text of the class for statements beyond [`CLASSES_MAX`].
-const FURTHER_CLASSES: &str = "(statements of further classes)";
+pub const FURTHER_CLASSES: &str = "(statements of further classes)";
 
 /// Places for recent classes; a power of two.
 const RECENT: usize = 1 << 10;
@@ -315,6 +315,31 @@ impl Classes {
             statements,
         });
         (rows, refusals.collect())
+    }
+}
+
+/// Whether a replay may run a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Permission {
+    /// Why not, as a noun phrase without names; `None` where it may.
+    pub refused: Option<&'static str>,
+    /// True where other requests of the class may get another answer, because it depends on values.
+    pub depends_on_values: bool,
+}
+
+impl Permission {
+    /// The permission of a request, which may have several statements.
+    #[must_use]
+    pub fn of(text: &[u8], syntax: Syntax) -> Self {
+        let judged = judge(text, syntax);
+        Permission {
+            refused: judged.refused.map(|why| match why {
+                Cow::Borrowed(why) => why,
+                // It names the function.
+                Cow::Owned(_) => "function that is not known to be harmless",
+            }),
+            depends_on_values: judged.depends_on_values,
+        }
     }
 }
 

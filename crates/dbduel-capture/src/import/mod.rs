@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::io::{self, BufReader};
 use std::path::PathBuf;
 
+pub use classes::{FURTHER_CLASSES, Permission};
 use importer::Importer;
 
 use crate::logs::pieces::{LogInput, Piece, total_bytes};

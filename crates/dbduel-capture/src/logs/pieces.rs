@@ -1,4 +1,4 @@
-//! Opens a log that is in one file, in rotated and compressed pieces, or on standard input.
+//! Opens a log or a dump that is in one file, in rotated and compressed pieces, or on standard input.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -224,7 +224,7 @@ fn open(path: &Path, bytes: &Rc<Cell<u64>>) -> io::Result<Box<dyn Read>> {
         .find(|(first, _)| magic.starts_with(first));
     if let Some((_, program)) = foreign {
         let text = format!(
-            "it is compressed and not with gzip; pass it decompressed: `{program} {} | dbduel capture import - …`",
+            "it is compressed and not with gzip; decompress it with `{program} {}`",
             path.display()
         );
         return Err(said(io::Error::new(io::ErrorKind::Unsupported, text)));

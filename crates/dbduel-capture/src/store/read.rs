@@ -5,7 +5,8 @@ use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::columns::{
-    COLUMNS, Column, MappedFile, NO_NUMBER, NO_PLACE, NO_TIME, number, outcome_of_code,
+    COLUMNS, Column, MappedFile, NO_NUMBER, NO_PLACE, NO_TIME, is_error_code, number,
+    outcome_of_code,
 };
 use super::manifest::{ClassRow, Manifest, StoredFile};
 use super::sessions::{SESSION_BYTES, TRANSACTION_BYTES};
@@ -20,6 +21,9 @@ use crate::logs::LogProduct;
 const MANIFEST_BYTES_MAX: u64 = 256 << 20;
 /// Largest file of classes that is read, bytes.
 const CLASSES_BYTES_MAX: u64 = 512 << 20;
+
+/// Bytes of a page of memory, or a part of one.
+const PAGE_BYTES: usize = 4096;
 
 /// How a statement was sent. The number is its code in a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -117,7 +121,7 @@ impl Capture {
     /// # Errors
     /// When it is no capture, of another version, or incomplete.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
-        let manifest = read_manifest(dir)?;
+        let (manifest, _) = read_manifest(dir)?;
         let unfit = |why: String| StoreError::Unfit {
             path: dir.to_owned(),
             why,
@@ -287,6 +291,28 @@ impl Capture {
             .map(usize::from)
     }
 
+    /// How a statement was sent.
+    #[must_use]
+    pub fn sent_as(&self, index: usize) -> Option<SentAs> {
+        self.columns[Column::Protocol as usize]
+            .u8(index)
+            .map(SentAs::of_code)
+    }
+
+    /// Place of a statement's default database in the manifest; `None` where it is unknown.
+    #[must_use]
+    pub fn schema_place(&self, index: usize) -> Option<u32> {
+        let place = self.columns[Column::Schema as usize].u32(index);
+        place.filter(|place| *place != NO_PLACE)
+    }
+
+    /// True for a statement that failed, where the log says so.
+    #[must_use]
+    pub fn has_failed(&self, index: usize) -> bool {
+        let outcome = self.columns[Column::Outcome as usize].u32(index);
+        outcome.is_some_and(is_error_code)
+    }
+
     /// Text of a statement.
     #[must_use]
     pub fn text(&self, index: usize) -> Option<&[u8]> {
@@ -337,6 +363,14 @@ impl Capture {
         Transaction::read(self.transactions.bytes().get(start..end)?)
     }
 
+    /// Reads one byte of each page of the texts and values, so that reads of a load find them in memory.
+    pub fn read_ahead(&self) {
+        for file in [&self.texts, &self.parameters] {
+            let pages = file.bytes().iter().step_by(PAGE_BYTES);
+            std::hint::black_box(pages.fold(0_u8, |sum, byte| sum ^ byte));
+        }
+    }
+
     /// The statements at places of the order, such as those of a session or a transaction.
     pub fn ordered(&self, first: u32, count: u32) -> impl Iterator<Item = usize> {
         let places = first as usize..(first as usize).saturating_add(count as usize);
@@ -352,7 +386,11 @@ fn slice(bytes: &[u8], offset: u64, length: u32) -> Option<&[u8]> {
     bytes.get(start..start.checked_add(length as usize)?)
 }
 
-fn read_manifest(dir: &Path) -> Result<Manifest, StoreError> {
+/// The manifest of a capture, and the BLAKE3 hash of its file, which has the hashes of all others, hexadecimal.
+///
+/// # Errors
+/// When the directory is no capture, or one of another version.
+pub fn read_manifest(dir: &Path) -> Result<(Manifest, String), StoreError> {
     let path = dir.join(MANIFEST);
     let text = match regular(&path).map(|file| file.take(MANIFEST_BYTES_MAX)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -381,7 +419,8 @@ fn read_manifest(dir: &Path) -> Result<Manifest, StoreError> {
             "it has format {version}, and this dbduel reads format {FORMAT}; import the log again"
         )));
     }
-    serde_json::from_slice(&text).map_err(damaged)
+    let manifest = serde_json::from_slice(&text).map_err(damaged)?;
+    Ok((manifest, blake3::hash(&text).to_hex().to_string()))
 }
 
 fn read_classes(dir: &Path, count: u64) -> Result<Vec<ClassRow>, StoreError> {

@@ -9,6 +9,7 @@
 mod bulk;
 mod execute;
 mod group;
+mod replay;
 mod session;
 mod statement;
 

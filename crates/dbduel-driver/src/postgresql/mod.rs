@@ -78,6 +78,22 @@ impl Session {
         Ok(())
     }
 
+    /// Appends a statement in text with its values as text.
+    pub(super) fn put_text_execution(
+        &mut self,
+        out: &mut Vec<u8>,
+        sql: &[u8],
+        values: &[Option<&[u8]>],
+    ) -> Result<(), CommandError> {
+        command::execute_text(out, sql, values)?;
+        command::sync(out);
+        self.commits = commits(sql);
+        // The reply is that of a query in text, with a result for the execution.
+        self.parser.begin_query();
+        self.parser.expect_columns(&[]);
+        Ok(())
+    }
+
     /// Appends the executions of a group.
     pub(super) fn put_group(&mut self, out: &mut Vec<u8>, request: &[u8], results: &Results) {
         out.extend_from_slice(request);

@@ -2,7 +2,7 @@
 
 use dbduel_record::plan::{Contender, LoadHosts, LoadLevel, Workload};
 use dbduel_server::{Meaning, ServerName};
-use dbduel_workloads::script;
+use dbduel_workloads::{captured, script};
 
 use crate::experiment::document::Report;
 use crate::experiment::{self, Experiment, ServersPlace};
@@ -67,9 +67,16 @@ pub(super) fn check_server_hosts(
         }
     }
     let of_cells = levels.iter().filter_map(|level| level.cell.as_ref());
-    let mut all = of_cells.map(|cell| &cell.workload).chain([workload]);
-    if all.any(|one| one.name == script::NAME) {
-        let message = "server hosts run no scripts, since a script may do anything that a program may; remove the host";
+    for one in of_cells.map(|cell| &cell.workload).chain([workload]) {
+        let message = match one.name.as_str() {
+            script::NAME => {
+                "server hosts run no scripts, since a script may do anything that a program may; remove the host"
+            }
+            captured::NAME => {
+                "server hosts run no captured statements, whose capture and dump are on this machine; remove the host"
+            }
+            _ => continue,
+        };
         report.add(span_of(first), message);
     }
     if let Some(cores) = &experiment.load.server_cores {
@@ -118,6 +125,8 @@ pub(super) fn complete_hosts(
         };
         let why = if one.name == script::NAME {
             "a script may do anything that a program may"
+        } else if one.name == captured::NAME {
+            "its capture is on this machine"
         } else if known.depends_on_past_work() || known.has_fixed_work(&one.parameters) {
             "its clients share their work within one process"
         } else {

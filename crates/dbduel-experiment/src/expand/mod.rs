@@ -3,6 +3,7 @@
 //! The time is passed in as `created` and the randomness as the seed, so that a plan can be reproduced.
 
 mod blocks;
+mod captured;
 mod contenders;
 mod decision;
 mod design;
@@ -118,7 +119,10 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
             .unwrap_or(0)
     });
     let (workload, levels) = match &experiment.suite {
-        Some(suite) => complete_suite(&report, path, experiment, suite, surroundings.scripts),
+        Some(suite) => {
+            captured::check_suite(&report, experiment, suite);
+            complete_suite(&report, path, experiment, suite, surroundings.scripts)
+        }
         None => complete_duel(&report, path, experiment, surroundings.scripts),
     };
     let contenders: Vec<Contender> = contenders
@@ -141,6 +145,7 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
     };
     check_exclusive(&report, experiment, &contenders, &levels);
     check_confinement(&report, experiment, &contenders);
+    captured::check_contenders(&report, experiment, &contenders, &workload);
     hosts::check_server_hosts(&report, experiment, &contenders, &workload, &levels);
     let hosts = hosts::complete_hosts(&report, experiment, &contenders, &workload, &levels);
     check_running_once(&report, experiment, &contenders);
@@ -268,7 +273,8 @@ fn complete_duel(
     let clients = experiment.load.clients.as_ref();
     let most = clients.and_then(|clients| clients.value.iter().copied().max());
     let most = most.unwrap_or(CLIENTS);
-    let written = &experiment.workload;
+    let with_dump = captured::with_dump(report, experiment);
+    let written = with_dump.as_ref().unwrap_or(&experiment.workload);
     let (workload, asked) = complete_workload(report, path, written, most, access);
     let levels = complete_levels(report, &experiment.load, &asked, first_rate(experiment));
     let span = clients.map_or(0..0, |clients| clients.span.clone());
@@ -348,6 +354,46 @@ mod tests {
         assert!(planned(&duel(1)).is_ok());
         check_refused(&duel(2), "duel.toml:5:29: with `locking_mode = exclusive`");
         check_refused(&duel(2), "2 clients cannot share it");
+    }
+
+    const CAPTURED: &str = "[contenders.a]\nserver = \"mariadb-10.11\"\n[contenders.b]\nserver = \"mysql-8.0.33\"\n\
+                            [workload]\nname = \"captured\"\ncapture = \"shop.cap\"\n";
+
+    #[test]
+    fn captured_statements_need_a_dump_and_a_capture() {
+        check_refused(CAPTURED, "duel.toml:6:8: `captured` needs the tables");
+        let with_data = format!("{CAPTURED}[data]\ndump = \"shop.sql.gz\"\n");
+        check_refused(
+            &with_data,
+            "duel.toml:7:1: parameter `capture` cannot be used",
+        );
+        check_refused(&with_data, "/shop.cap` is no capture");
+        let in_workload = format!("{CAPTURED}dump = \"shop.sql\"\n");
+        check_refused(&in_workload, "duel.toml:8:1: `dump` belongs in [data]");
+        check_refused(
+            &with_data.replace("dump", "dmp"),
+            "unknown key `dmp` in [data]",
+        );
+        let of_tables = format!("{PAIR}[data]\ndump = \"x\"\n");
+        check_refused(&of_tables, "[data] goes with the workload `captured`");
+        let timeout = with_data.replace("[data]", "lock_timeout = \"long\"\n[data]");
+        check_refused(&timeout, "duel.toml:8:16: ");
+    }
+
+    #[test]
+    fn captured_statements_run_on_servers_that_dbduel_starts() {
+        let with_data = format!("{CAPTURED}[data]\ndump = \"shop.sql.gz\"\n");
+        let running = with_data.replace("mysql-8.0.33", "tcp://u@db");
+        check_refused(
+            &running,
+            "duel.toml:4:10: `captured` does not run on running servers",
+        );
+        let sqlite = with_data.replace("mysql-8.0.33", "sqlite");
+        check_refused(&sqlite, "`captured` does not run on SQLite");
+        let suite = "[suite]\n[[suite.workload]]\nname = \"x\"\nworkload = \"oltp-point-select\"\n";
+        let suite = format!("{with_data}{suite}");
+        check_refused(&suite, "a suite cannot have the workload `captured`");
+        check_refused(&suite, "a suite has no [data]");
     }
 
     #[test]

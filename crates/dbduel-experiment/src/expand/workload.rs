@@ -6,8 +6,9 @@ use std::path::Path;
 use dbduel_record::plan::{LoadLevel, Parameters, Workload};
 use dbduel_workloads::completion::{self, CompletionError};
 use dbduel_workloads::parameters::{self, ParameterSpec, ScriptAccess};
-use dbduel_workloads::script;
+use dbduel_workloads::{captured, script};
 
+use super::captured::complete_captured;
 use super::contenders::beside;
 use crate::experiment::document::Report;
 use crate::experiment::{self, Experiment, home_of, normalised_name};
@@ -41,8 +42,10 @@ pub(super) fn complete_workload(
         .iter()
         .map(|(key, value)| (key.value.clone(), value.value.clone()))
         .collect();
-    if workload.name() == script::NAME {
-        complete_script(path, clients, &mut given);
+    match workload.name() {
+        script::NAME => complete_script(path, clients, &mut given),
+        captured::NAME => complete_captured(report, path, written, &mut given),
+        _ => {}
     }
     let directory = path.parent().unwrap_or_else(|| Path::new(""));
     let (parameters, asked) = match completion::complete(workload, &given, directory, access) {

@@ -5,6 +5,7 @@
 pub mod attribute;
 mod conduct;
 mod contenders;
+mod data;
 pub mod document;
 mod file;
 mod hosts;
@@ -25,6 +26,8 @@ use attribute::read_attribute;
 pub use conduct::{STOP_PERIOD_S, STOPPED_SHARE, check_stalls};
 use conduct::{read_about, read_injection, read_limits, read_schedule, read_waivers};
 use contenders::{check_contender_names, read_contenders};
+pub use data::Data;
+use data::read_data;
 use dbduel_record::plan::{InjectedStalls, IoLimit, SuitePhase};
 use document::{Located, Report, Section, Troubles, integer, string};
 pub use file::ExperimentFile;
@@ -40,7 +43,7 @@ use workload::read_workload;
 /// Title of the table of an experiment's own keys.
 const TOP: &str = "the experiment";
 /// Every table with a fixed set of keys, empty.
-const TABLES: &str = "[contenders.NAME]\n[load]\n[hosts]\n[suite]\n[schedule]\n[limits]\n[injection]\n[search]\n[attribute]\n";
+const TABLES: &str = "[contenders.NAME]\n[data]\n[load]\n[hosts]\n[suite]\n[schedule]\n[limits]\n[injection]\n[search]\n[attribute]\n";
 
 /// Size limit of an experiment file, bytes; hand-written ones have a few kilobytes.
 pub const EXPERIMENT_BYTES_MAX: u64 = 1 << 20;
@@ -64,6 +67,8 @@ pub struct Experiment {
     pub contenders: Vec<Contender>,
     /// The work of the clients; in a suite, what its workloads share.
     pub workload: Workload,
+    /// Tables that are loaded from a file.
+    pub data: Option<Data>,
     /// Several workloads on the same running servers.
     pub suite: Option<Suite>,
     /// Number of clients, and their arrival.
@@ -383,6 +388,9 @@ impl Experiment {
         check_contender_names(report, &contenders, baseline.as_ref());
         let suite = root.section("suite");
         let workload = read_workload(report, root, suite.is_some());
+        let data = root
+            .section("data")
+            .and_then(|section| read_data(report, &section));
         let load = root
             .section("load")
             .map(|section| read_load(report, &section))
@@ -446,6 +454,7 @@ impl Experiment {
             baseline,
             contenders,
             workload,
+            data,
             suite,
             load,
             hosts,

@@ -201,15 +201,19 @@ impl Arena {
         let resident = &mut self.residents[contender];
         let (_, credentials) = resident.backend.endpoint()?;
         let address = resident.backend.client_address()?;
+        let planned = plan.workload_at(level, &plan.contenders[contender]);
+        let own_data = dbduel_workloads::find(&planned.name)?.own_data();
+        let credentials =
+            own_data.map_or_else(|| credentials.clone(), |own| own.account(&credentials));
         Ok(OpenOrder {
             dialect: resident.dialect,
             contender: resident.name.clone(),
             address,
-            user: credentials.user.clone(),
-            password: credentials.password.clone(),
+            user: credentials.user,
+            password: credentials.password,
             tls: TlsMode::Off,
             database: resident.database.clone(),
-            workload: plan.workload_at(level, &plan.contenders[contender]),
+            workload: planned,
             clients: plan.connections_at(level),
             retries: plan.limits.transaction_retries,
             connect_s: plan.limits.server_start_s,

@@ -13,8 +13,8 @@ use super::arena::Arena;
 use super::backend::{ContenderServer, Health};
 use super::journal::Journal;
 use super::{ContestConfig, conditions, durability, journal};
-use crate::dataset;
 use crate::server_host::ServerHostMissing;
+use crate::{coverage, dataset};
 use dbduel_inspect::facts::{Moment, keep};
 
 /// Wakes one server after the other, records its final counters, stops it when it is ours, and removes its sandbox, or
@@ -173,6 +173,10 @@ pub fn keep_size(
     Ok(())
 }
 
+/// Stands for the log of a server that ran captured statements.
+const LOG_LEFT_OUT: &[u8] =
+    b"left out, because a server's log may hold values of captured statements\n";
+
 /// Stops a server of ours, keeps its log, and removes its files unless the contest can be resumed with them.
 fn leave(
     config: &ContestConfig<'_>,
@@ -189,7 +193,11 @@ fn leave(
     let left = backend.stop(&config.plan.limits).and_then(|()| {
         if let Some(texts) = backend.texts()? {
             let writer = journal.writer();
-            writer.contender_file(&name, "server.log", &texts.log)?;
+            let log = match coverage::is_captured(&config.plan) {
+                true => LOG_LEFT_OUT,
+                false => texts.log.as_slice(),
+            };
+            writer.contender_file(&name, "server.log", log)?;
         }
         match is_over && !config.keep {
             true => backend.remove(),

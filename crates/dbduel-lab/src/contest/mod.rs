@@ -51,6 +51,7 @@ use dbduel_record::{Plan, Record};
 use dbduel_server::{Home, orphans};
 
 use super::busy_poll;
+use super::coverage;
 use super::drive::HostAccess;
 use super::interpreted;
 use super::server_host::ServerHosts;
@@ -239,11 +240,12 @@ fn stage<'c>(
         host::find_processors(cores, &host::processors())
             .context("the plan confines processes to processors that this machine does not have")?;
     }
-    let doubts = [
+    let notices = [
         busy_poll::doubt(&config.plan),
         interpreted::doubt(&config.plan),
+        coverage::note(&config.plan)?,
     ];
-    for notice in doubts.into_iter().flatten() {
+    for notice in notices.into_iter().flatten() {
         journal.notice(notice)?;
     }
     let observers = Observers::new(config);

@@ -14,8 +14,11 @@ const INDENT: usize = 2;
 /// Width of a figure, columns.
 const CELL: usize = 10;
 
+/// A figure and how it is written.
+type WrittenFigure = (NamedFigure, fn(f64) -> String);
+
 /// The columns, most important first; narrow terminals get the first ones.
-const COLUMNS: [(NamedFigure, fn(f64) -> String); 7] = [
+const COLUMNS: [WrittenFigure; 7] = [
     (
         ("trx/s", |measures| &measures.throughput_per_s),
         words::number,

@@ -138,12 +138,61 @@ pub fn execute(
         }
         out.extend_from_slice(&statement.result_formats);
     });
+    put_execute(out);
+    Ok(())
+}
+
+/// Prepares a statement without a name and executes it with these values as text, whose types the server finds; `None` is NULL. The
+/// answer describes its columns, as that to a query in text does. [`sync`] must follow.
+///
+/// # Errors
+/// [`CommandError::ParameterCount`] for more values than the protocol can count; nothing is appended then.
+pub fn execute_text(
+    out: &mut Vec<u8>,
+    sql: &[u8],
+    values: &[Option<&[u8]>],
+) -> Result<(), CommandError> {
+    let Ok(count) = u16::try_from(values.len()) else {
+        return Err(CommandError::ParameterCount {
+            statement: 0,
+            expected: usize::from(u16::MAX),
+            got: values.len(),
+        });
+    };
+    message(out, b'P', |out| {
+        out.push(0);
+        put_string(out, sql);
+        out.extend_from_slice(&0_u16.to_be_bytes());
+    });
+    message(out, b'B', |out| {
+        // The portal and the statement without names.
+        out.extend_from_slice(&[0, 0]);
+        // All values as text.
+        out.extend_from_slice(&0_u16.to_be_bytes());
+        out.extend_from_slice(&count.to_be_bytes());
+        for value in values {
+            let start = out.len();
+            out.extend_from_slice(&(-1_i32).to_be_bytes());
+            if let Some(value) = value {
+                out.extend_from_slice(value);
+                put_length(out, start, value.len());
+            }
+        }
+        // All columns as text.
+        out.extend_from_slice(&0_u16.to_be_bytes());
+    });
+    message(out, b'D', |out| out.extend_from_slice(b"P\0"));
+    put_execute(out);
+    Ok(())
+}
+
+/// Executes the portal without a name, for all its rows.
+#[inline]
+fn put_execute(out: &mut Vec<u8>) {
     message(out, b'E', |out| {
         out.push(0);
-        // All rows.
         out.extend_from_slice(&0_u32.to_be_bytes());
     });
-    Ok(())
 }
 
 /// Ends a group of executions; the server answers all of them.
@@ -230,6 +279,18 @@ mod tests {
         let mut out = Vec::new();
         assert!(execute(&mut out, &statement, &[]).is_err());
         assert!(out.is_empty());
+    }
+
+    #[test]
+    fn a_statement_in_text_has_its_values_as_text() {
+        let mut out = Vec::new();
+        execute_text(&mut out, b"SELECT $1", &[Some(b"ab"), None]).unwrap();
+        let parse = b"P\0\0\0\x11\0SELECT $1\0\0\0";
+        let bind = b"B\0\0\0\x16\0\0\0\0\0\x02\0\0\0\x02ab\xff\xff\xff\xff\0\0";
+        let (describe, execute) = (b"D\0\0\0\x06P\0", b"E\0\0\0\x09\0\0\0\0\0");
+        assert_eq!(out, [&parse[..], bind, describe, execute].concat());
+        let too_many = vec![None; 1 << 16];
+        assert!(execute_text(&mut out, b"", &too_many).is_err());
     }
 
     #[test]

@@ -130,15 +130,60 @@ impl Subject {
     }
 }
 
-/// Every table of the database with all its columns except columns of times, which may depend on when it was filled.
-/// Ordered by the bytes of the names, which is the same on every server.
+/// Tables and their checks. MariaDB keeps JSON as text with the check that it is JSON, and a dump brings both to MySQL.
+fn checks(is_mariadb: bool) -> &'static str {
+    match is_mariadb {
+        true => {
+            "SELECT table_name, check_clause FROM information_schema.check_constraints WHERE constraint_schema = DATABASE()"
+        }
+        false => {
+            "SELECT t.table_name, c.check_clause FROM information_schema.check_constraints c \
+             JOIN information_schema.table_constraints t USING (constraint_schema, constraint_name) \
+             WHERE constraint_schema = DATABASE() AND t.constraint_type = 'CHECK'"
+        }
+    }
+}
+
+/// The column of a check ``json_valid(`column`)``.
+fn checked_column(clause: &str) -> Option<String> {
+    let inner = clause
+        .trim_start_matches('(')
+        .strip_prefix("json_valid(`")?;
+    let column = inner.trim_end_matches(')').strip_suffix('`')?;
+    Some(column.replace("``", "`"))
+}
+
+/// Pairs of table and column that hold JSON as text; none where the server has no checks.
+fn json_as_text(connection: &mut Connection) -> Result<BTreeSet<(String, String)>, FillError> {
+    if connection.dialect() != Dialect::MySql {
+        return Ok(BTreeSet::new());
+    }
+    let is_mariadb = connection.server_version().contains("MariaDB");
+    let answer = match connection.query(checks(is_mariadb)) {
+        Err(QueryError::Refused { .. }) => return Ok(BTreeSet::new()),
+        answer => answer.map_err(FillError::Together)?,
+    };
+    let rows = 0..answer.rows.len();
+    let pairs = rows.filter_map(|row| {
+        let column = checked_column(&answer.text(row, 1)?)?;
+        Some((answer.text(row, 0)?, column))
+    });
+    Ok(pairs.collect())
+}
+
+/// Every table of the database with all its columns except columns of times, which may depend on when it was filled, and of JSON,
+/// whose text differs between MySQL and MariaDB. Ordered by the bytes of the names, which is the same on every server.
 fn found(connection: &mut Connection) -> Result<Vec<Subject>, FillError> {
     let sql = introspection::columns_without_times(connection.dialect());
     let answer = connection.query(sql).map_err(FillError::Together)?;
+    let json = json_as_text(connection)?;
     let mut subjects: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for row in 0..answer.rows.len() {
         if let (Some(table), Some(column)) = (answer.text(row, 0), answer.text(row, 1)) {
-            subjects.entry(table).or_default().push(column);
+            let pair = (table, column);
+            if !json.contains(&pair) {
+                subjects.entry(pair.0).or_default().push(pair.1);
+            }
         }
     }
     let subjects = subjects.into_iter().map(|(name, columns)| Subject {
@@ -284,6 +329,18 @@ impl Sum {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn checks_of_json_name_their_column() {
+        for (clause, column) in [
+            ("json_valid(`a`)", Some("a")),
+            ("(json_valid(`a``b`))", Some("a`b")),
+            ("`a` > 1", None),
+            ("json_valid(`a`) and 1", None),
+        ] {
+            assert_eq!(checked_column(clause).as_deref(), column, "{clause}");
+        }
+    }
 
     #[test]
     fn bytes_are_read_from_hexadecimal() {

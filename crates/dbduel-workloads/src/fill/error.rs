@@ -126,6 +126,12 @@ pub enum FillError {
         /// Position and error.
         why: String,
     },
+    /// A dump cannot be loaded.
+    #[error(transparent)]
+    Dump(#[from] dbduel_dump::DumpError),
+    /// The account that loads a dump cannot be created.
+    #[error(transparent)]
+    Account(#[from] dbduel_dump::account::AccountError),
     /// [`FillWatch::cancel`](super::FillWatch::cancel) was set.
     #[error("cancelled")]
     Cancelled,
@@ -151,6 +157,8 @@ impl FillError {
                 | FillError::Dialect { .. }
                 | FillError::PrimaryKey { .. }
                 | FillError::Parameter(_)
+                | FillError::Dump(_)
+                | FillError::Account(_)
         )
     }
 }

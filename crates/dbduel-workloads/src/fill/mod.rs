@@ -40,7 +40,7 @@ use progress::BatchProgress;
 pub use progress::FillWatch;
 use tables::{exists, finish, prepare, run};
 use work_unit::WorkUnit;
-use worker_pool::WorkerPool;
+pub(crate) use worker_pool::{WorkerPool, thread_cpu};
 
 /// Location of the tables and access to them.
 #[derive(Debug, Clone, Copy)]
@@ -62,7 +62,7 @@ pub struct Place<'a> {
 }
 
 /// Result of a fill.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FillReport {
     /// Rows of all tables; for a workload whose rows are inserted together, units.
     pub rows: u64,
@@ -80,6 +80,8 @@ pub struct FillReport {
     pub cpu_s: f64,
     /// How the rows were sent; `None` where the workload inserts them itself.
     pub method: Option<LoadMethod>,
+    /// What was changed of foreign data so that the server takes them, a sentence each.
+    pub remarks: Vec<String>,
 }
 
 /// Creates the workload's tables, fills them, and runs the statements that follow. `parameters` are resolved. An
@@ -221,6 +223,7 @@ fn fill_tables(
         finish_s: (rows_began.elapsed().as_secs_f64() - rows_s).max(0.0),
         cpu_s: cpu.as_secs_f64(),
         method: Some(method),
+        remarks: Vec::new(),
     })
 }
 

@@ -12,6 +12,10 @@ pub struct FillWatch {
     pub rows_done: AtomicU64,
     /// Rows to fill in altogether; 0 until known.
     pub rows_total: AtomicU64,
+    /// Bytes of a file that were loaded.
+    pub bytes_done: AtomicU64,
+    /// Size of the file; 0 where none is loaded, or its size says nothing.
+    pub bytes_total: AtomicU64,
     /// Cancels the work, including statements that wait for the server.
     pub cancel: Cancel,
 }

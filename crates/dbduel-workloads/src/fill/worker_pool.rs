@@ -14,7 +14,7 @@ use super::{FillError, FillWatch, Place};
 const CONNECT: Duration = Duration::from_secs(30);
 
 /// Connections to one server, which all stop at the first error.
-pub(super) struct WorkerPool<'a> {
+pub(crate) struct WorkerPool<'a> {
     place: &'a Place<'a>,
     watch: &'a FillWatch,
     deadline: Instant,
@@ -22,7 +22,7 @@ pub(super) struct WorkerPool<'a> {
 
 impl<'a> WorkerPool<'a> {
     /// A pool whose deadline starts now.
-    pub(super) fn new(place: &'a Place<'a>, watch: &'a FillWatch) -> Self {
+    pub(crate) fn new(place: &'a Place<'a>, watch: &'a FillWatch) -> Self {
         WorkerPool {
             place,
             watch,
@@ -31,12 +31,12 @@ impl<'a> WorkerPool<'a> {
     }
 
     /// When the deadline for the whole work passes.
-    pub(super) fn deadline(&self) -> Instant {
+    pub(crate) fn deadline(&self) -> Instant {
         self.deadline
     }
 
     /// Opens one more connection. Its statements must end within the remaining time.
-    pub(super) fn connect(&self) -> Result<Connection, ConnectError> {
+    pub(crate) fn connect(&self) -> Result<Connection, ConnectError> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         let options = ConnectOptions {
             dialect: self.place.dialect,
@@ -107,7 +107,7 @@ impl<'a> WorkerPool<'a> {
 }
 
 /// Processor time of this thread since it began; zero where the system does not report it.
-fn thread_cpu() -> Duration {
+pub(crate) fn thread_cpu() -> Duration {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else {
         return Duration::ZERO;
     };

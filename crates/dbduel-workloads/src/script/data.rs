@@ -38,6 +38,7 @@ impl OwnData for Script {
             finish_s: 0.0,
             cpu_s: 0.0,
             method: None,
+            remarks: Vec::new(),
         })
     }
 

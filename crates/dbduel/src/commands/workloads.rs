@@ -49,7 +49,7 @@ pub fn workloads(arguments: &Arguments) -> Result<Exit> {
         }
     }
     if arguments.name.is_none() {
-        text.push_str("\n`dbduel workloads NAME` shows the parameters of one. A script written for sysbench can be one too:\n`[workload] script = \"mine.lua\"`, and `dbduel workloads script` shows what goes with it.\n");
+        text.push_str("\n`dbduel workloads NAME` shows the parameters of one. A script written for sysbench can be one too:\n`[workload] script = \"mine.lua\"`, and `dbduel workloads script` shows what goes with it. So can the\nstatements of your own server: `dbduel workloads captured`.\n");
     }
     console::print(&text)?;
     Ok(Exit::Done)

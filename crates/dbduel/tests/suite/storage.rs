@@ -99,7 +99,7 @@ fn contenders_store_the_same_graph_differently() {
         .events
         .iter()
         .filter_map(|event| match &event.what {
-            Event::DatasetReady { digest, load, .. } => Some((digest, load.unwrap())),
+            Event::DatasetReady { digest, load, .. } => Some((digest, load.as_ref().unwrap())),
             _ => None,
         })
         .collect();

@@ -7,7 +7,7 @@
 use dbduel_driver::TlsMode;
 use dbduel_driver::address::Address;
 use dbduel_load::order::{OpenOrder, Order};
-use dbduel_workloads::{completion, script};
+use dbduel_workloads::{captured, completion, script};
 use serde_json::Value;
 
 use crate::permitted::foreign_character;
@@ -40,6 +40,11 @@ fn check_open(order: &OpenOrder) -> Result<(), String> {
     if order.workload.name == script::NAME {
         return Err(
             "load hosts run no scripts, because a script can do anything a program can".to_owned(),
+        );
+    }
+    if order.workload.name == captured::NAME {
+        return Err(
+            "load hosts run no captured statements, which are of the author's choice".to_owned(),
         );
     }
     for (what, text) in [("database", &order.database), ("account", &order.user)] {
@@ -104,6 +109,11 @@ mod tests {
             "no files",
         );
         refused("/workload/name", json!("script"), "no scripts");
+        refused(
+            "/workload/name",
+            json!("captured"),
+            "no captured statements",
+        );
         refused(
             "/workload/parameters/engine",
             json!("x; DROP TABLE t"),

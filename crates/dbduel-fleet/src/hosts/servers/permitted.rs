@@ -203,6 +203,9 @@ mod tests {
         refused("no scripts", |plan| {
             plan.workload.name = dbduel_workloads::script::NAME.to_owned();
         });
+        refused("no captured statements", |plan| {
+            plan.workload.name = dbduel_workloads::captured::NAME.to_owned();
+        });
         refused("';'", |plan| {
             let tables = &mut plan.contenders[1].tables;
             tables.insert("engine".to_owned(), "InnoDB; DROP".into());

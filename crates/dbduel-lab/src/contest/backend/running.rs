@@ -257,6 +257,10 @@ pub fn settle(
     }
     let origin = Origin {
         is_restored: !is_ours,
+        remarks: load
+            .iter()
+            .flat_map(|load: &LoadTime| load.remarks.clone())
+            .collect(),
         load,
     };
     ready(config, resident, workload, origin, begun, journal)

@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use dbduel_machine::clock;
 use dbduel_record::Record;
-use dbduel_record::event::{Event, LoadTime};
+use dbduel_record::event::{Event, LoadTime, Notice, Severity};
 use dbduel_record::facts::FileSizes;
 use dbduel_record::plan::Contender;
 use dbduel_text::counts;
@@ -37,12 +37,14 @@ pub fn is_dataset_known(past: &Record, contender: &str) -> bool {
 }
 
 /// Source of a contender's data.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Origin {
     /// They existed before: in a snapshot, or on a running server.
     pub is_restored: bool,
     /// Load time, where known.
     pub load: Option<LoadTime>,
+    /// What was changed of a dump when it was loaded.
+    pub remarks: Vec<String>,
 }
 
 /// Loads missing data, and keeps them as a snapshot.
@@ -64,12 +66,16 @@ pub fn settle(
         Some(snapshot) => Origin {
             is_restored: true,
             load: snapshot.load_of(contender),
+            remarks: snapshot.remarks().to_vec(),
         },
         None => {
             let load = dataset::fill(&config.plan, workload, resident, config.console)?;
-            resident.backend.keep_data(config, contender, load)?;
+            resident
+                .backend
+                .keep_data(config, contender, load.clone())?;
             Origin {
                 is_restored: false,
+                remarks: load.remarks.clone(),
                 load: Some(load),
             }
         }
@@ -97,6 +103,7 @@ pub fn ready(
     let Origin {
         is_restored: restored,
         load,
+        remarks,
     } = origin;
     let verb = match restored {
         false => "loaded",
@@ -120,7 +127,24 @@ pub fn ready(
         files,
         load,
     })?;
+    if !remarks.is_empty() {
+        journal.notice(rewritten(&resident.name, &remarks))?;
+    }
     Ok(())
+}
+
+/// The finding that a dump was not loaded unchanged.
+fn rewritten(contender: &str, remarks: &[String]) -> Notice {
+    Notice::new(
+        "data.dump-rewritten",
+        Severity::Note,
+        &[contender],
+        format!(
+            "Rules fitted the dump to the server of `{contender}`: {}",
+            remarks.join("; ")
+        ),
+        "where one of these matters to your statements, change the dump itself, equally for all contenders",
+    )
 }
 
 /// Size of the data, which is what was forecast, and of all files.

@@ -148,6 +148,12 @@ impl Job {
     fn of(arguments: &Arguments) -> Result<Self> {
         let (address, credentials) = endpoint(&arguments.server)?;
         let workload = dbduel_workloads::find(&arguments.workload)?;
+        if workload.name() == dbduel_workloads::captured::NAME {
+            bail!(
+                "`{}` does not run on running servers, because its statements change data; run a contest with it (`dbduel run`)",
+                workload.name()
+            );
+        }
         let mut given = Parameters::new();
         for (name, value) in &arguments.set {
             // A later one wins, as everywhere on a command line.

@@ -13,6 +13,7 @@ use dbduel_record::sweep::SweepPlan;
 use dbduel_server::{Home, Meaning, ServerName, install};
 use dbduel_workloads::fill::Extent;
 
+use dbduel_lab::coverage;
 use dbduel_lab::forecast::{Need, copies_with_snapshot, sentence};
 use dbduel_report::words;
 
@@ -106,6 +107,9 @@ pub fn contest(home: &Home, plan: &Plan) -> Result<String> {
     }
     line("Verdict", &verdict(plan))?;
     line("Load", &time(plan))?;
+    if let Some(note) = coverage::note(plan)? {
+        line("Capture", &note.claim)?;
+    }
     for part in stored(home, plan)? {
         line(part.0, &part.1)?;
     }

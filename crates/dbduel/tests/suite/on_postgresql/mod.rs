@@ -1,9 +1,11 @@
 //! What the program and the crates below it do on a real PostgreSQL.
 
 mod addresses;
+mod captured;
 pub mod cluster;
 mod connection;
 mod contests;
+mod dumps;
 mod faults;
 mod linkbench;
 mod microbenchmarks;

@@ -1,8 +1,10 @@
 //! What the crates below the program do on real servers. Their tests are here because the program fetches the servers.
 
 mod capture;
+pub mod captured;
 mod connection;
 pub mod database;
+pub mod dumps;
 pub mod filling;
 pub mod insert_benchmark;
 pub mod linkbench;

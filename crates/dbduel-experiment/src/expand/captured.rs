@@ -1,0 +1,134 @@
+//! The workload `captured`: its capture and its dump, and the contests that it cannot have.
+
+use std::path::Path;
+
+use dbduel_record::plan::{Contender, Parameters, Workload};
+use dbduel_server::{Meaning, ServerName};
+use dbduel_workloads::captured::{CAPTURE, DUMP, LOCK_TIMEOUT, NAME};
+use serde_json::Value;
+
+use super::contenders::beside;
+use crate::experiment::document::{Located, Report};
+use crate::experiment::{self, Experiment, normalised_name, quantity};
+
+fn is_captured(written: &experiment::Workload) -> bool {
+    written.name.value == NAME
+}
+
+/// The workload with the dump of [data] among its parameters; `None` for a workload that has none. Refuses a dump that is missing, or
+/// that no workload uses.
+pub(super) fn with_dump(
+    report: &Report<'_>,
+    experiment: &Experiment,
+) -> Option<experiment::Workload> {
+    let written = &experiment.workload;
+    let data = experiment.data.as_ref();
+    if !is_captured(written) {
+        if let Some(data) = data {
+            let message = format!(
+                "[data] goes with the workload `{NAME}`; `{}` makes its tables itself: remove [data]",
+                written.name.value
+            );
+            report.add(&data.span, message);
+        }
+        return None;
+    }
+    let in_workload = written.parameters.iter().map(|(key, _)| key);
+    if let Some(key) = in_workload
+        .clone()
+        .find(|key| normalised_name(&key.value) == DUMP)
+    {
+        report.add(&key.span, "`dump` belongs in [data]");
+        return None;
+    }
+    let Some(data) = data else {
+        let message = format!(
+            "`{NAME}` needs the tables of its statements: dump them where the capture begins (mysqldump --single-transaction, pg_dump) \
+             and name the file as `dump` in [data]"
+        );
+        report.add(&written.name.span, message);
+        return None;
+    };
+    let mut whole = written.clone();
+    let key = Located {
+        value: DUMP.to_owned(),
+        span: data.dump.span.clone(),
+    };
+    let value = Located {
+        value: Value::from(data.dump.value.clone()),
+        span: data.dump.span.clone(),
+    };
+    whole.parameters.push((key, value));
+    Some(whole)
+}
+
+/// Resolves paths beside the experiment, and the lock timeout to seconds.
+pub(super) fn complete_captured(
+    report: &Report<'_>,
+    path: &Path,
+    written: &experiment::Workload,
+    given: &mut Parameters,
+) {
+    for name in [CAPTURE, DUMP] {
+        if let Some(Value::String(file)) = given.get_mut(name) {
+            *file = beside(path, file);
+        }
+    }
+    for (key, value) in &written.parameters {
+        let Value::String(text) = &value.value else {
+            continue;
+        };
+        if normalised_name(&key.value) != LOCK_TIMEOUT {
+            continue;
+        }
+        match quantity::duration(text) {
+            Ok(timeout) => {
+                given.insert(key.value.clone(), timeout.as_secs_f64().into());
+            }
+            Err(message) => {
+                given.remove(&key.value);
+                report.add(&value.span, message);
+            }
+        }
+    }
+}
+
+/// Refuses servers on which a capture does not run.
+pub(super) fn check_contenders(
+    report: &Report<'_>,
+    experiment: &Experiment,
+    contenders: &[Contender],
+    workload: &Workload,
+) {
+    if workload.name != NAME {
+        return;
+    }
+    for (contender, written) in contenders.iter().zip(&experiment.contenders) {
+        let meaning = ServerName::parse(&contender.server).map(|name| name.meaning);
+        let message = match meaning {
+            Ok(Meaning::Running(_)) => format!(
+                "`{NAME}` does not run on running servers: its statements change data; name a server that dbduel starts"
+            ),
+            Ok(Meaning::InProcess) => {
+                format!(
+                    "`{NAME}` does not run on SQLite: captures are of MySQL, MariaDB and PostgreSQL"
+                )
+            }
+            Ok(Meaning::Provided { .. }) | Err(_) => continue,
+        };
+        report.add(&written.server_span(), message);
+    }
+}
+
+/// Refuses a suite with captured statements or with [data].
+pub(super) fn check_suite(report: &Report<'_>, experiment: &Experiment, suite: &experiment::Suite) {
+    let of_suite = suite.workloads.iter().map(|one| &one.workload);
+    let mut all = of_suite.chain([&experiment.workload]);
+    if let Some(captured) = all.find(|workload| is_captured(workload)) {
+        let message = format!("a suite cannot have the workload `{NAME}`; make a duel of it");
+        report.add(&captured.name.span, message);
+    }
+    if let Some(data) = &experiment.data {
+        report.add(&data.span, "a suite has no [data]; remove it");
+    }
+}

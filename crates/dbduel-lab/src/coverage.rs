@@ -1,0 +1,31 @@
+//! What a replay runs of its capture, for plans and records.
+
+use anyhow::{Result, anyhow};
+use dbduel_record::Plan;
+use dbduel_record::event::{Notice, Severity};
+use dbduel_workloads::captured;
+
+/// True for a plan that runs captured statements: their values are not for a record.
+#[must_use]
+pub fn is_captured(plan: &Plan) -> bool {
+    plan.workloads().any(|one| one.name == captured::NAME)
+}
+
+/// Notice with the coverage of the capture that the plan replays; `None` for a plan without one.
+///
+/// # Errors
+/// When the capture cannot be used.
+pub fn note(plan: &Plan) -> Result<Option<Notice>> {
+    let Some(workload) = plan.workloads().find(|one| one.name == captured::NAME) else {
+        return Ok(None);
+    };
+    let coverage = captured::coverage(&workload.parameters)
+        .map_err(|why| anyhow!("the capture cannot be replayed: {why}"))?;
+    Ok(Some(Notice::new(
+        "load.captured",
+        Severity::Note,
+        &[],
+        coverage.claim(),
+        "`dbduel capture show --left-out` lists the statements that no replay runs.",
+    )))
+}

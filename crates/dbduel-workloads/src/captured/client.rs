@@ -1,0 +1,200 @@
+//! One client: draws transactions of the capture and runs their statements as they were captured.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use dbduel_capture::store::read::SentAs;
+use dbduel_client::random::Random;
+use dbduel_client::tally::Class;
+use dbduel_client::{Begin, Client, ClientContext};
+use dbduel_driver::{ClientConnection, Dialect, LostError, ServerError, StatementError};
+
+use super::mix::{Ending, Mix, ReplayTransaction};
+use super::states::{INITIAL, StateId};
+
+/// The mix, or why there is none: state that the clients of a server share.
+pub(super) struct SharedMix(pub(super) Result<Arc<Mix>, String>);
+
+/// The stream of transactions of one client.
+pub(super) struct CapturedClient {
+    mix: Arc<Mix>,
+    random: Random,
+    drawn: Range<u32>,
+    /// Settings of the connection; `None` where they are unknown.
+    state: Option<StateId>,
+    lock_timeout: String,
+}
+
+impl Client for CapturedClient {
+    /// The lock timeout, seconds.
+    type Options = f64;
+
+    async fn open(
+        conn: &mut ClientConnection,
+        lock_timeout_s: &f64,
+        context: &ClientContext,
+    ) -> Result<Self, StatementError> {
+        let shared = context.config.shared.downcast_ref::<SharedMix>();
+        let mix = match shared.map(|shared| &shared.0) {
+            Some(Ok(mix)) => Arc::clone(mix),
+            Some(Err(why)) => return Err(unusable(why)),
+            None => {
+                return Err(unusable("it was not read; this is a bug in dbduel"));
+            }
+        };
+        let client = CapturedClient {
+            mix,
+            random: Random::new(0),
+            drawn: 0..0,
+            state: Some(INITIAL),
+            lock_timeout: lock_timeout(conn.dialect(), *lock_timeout_s),
+        };
+        conn.query(client.lock_timeout.as_bytes()).await?;
+        Ok(client)
+    }
+
+    fn begin(&mut self, begin: Begin) {
+        self.random = Random::new(begin.seed);
+    }
+
+    fn draw(&mut self) -> Class {
+        self.drawn = self.mix.draw(&mut self.random);
+        self.mix.class(&self.drawn)
+    }
+
+    async fn transaction(
+        &mut self,
+        _class: Class,
+        conn: &mut ClientConnection,
+    ) -> Result<(), StatementError> {
+        let mix = Arc::clone(&self.mix);
+        for one in mix.transactions(&self.drawn) {
+            self.run(&mix, one, conn).await?;
+        }
+        Ok(())
+    }
+}
+
+impl CapturedClient {
+    async fn run(
+        &mut self,
+        mix: &Mix,
+        transaction: &ReplayTransaction,
+        conn: &mut ClientConnection,
+    ) -> Result<(), StatementError> {
+        if self.state != Some(transaction.state) {
+            self.change_state(mix, transaction.state, conn).await?;
+        }
+        if transaction.changes_state() {
+            self.state = None;
+        }
+        for statement in mix.capture().ordered(transaction.first, transaction.count) {
+            if !mix.is_silent(statement) {
+                send(mix, statement, conn).await?;
+            }
+        }
+        let end: &[u8] = match transaction.ending() {
+            Ending::Own => return Ok(()),
+            Ending::Commit => b"COMMIT",
+            Ending::Rollback => b"ROLLBACK",
+        };
+        conn.query(end).await?;
+        Ok(())
+    }
+
+    /// Gives the connection the settings that a captured session had.
+    async fn change_state(
+        &mut self,
+        mix: &Mix,
+        state: StateId,
+        conn: &mut ClientConnection,
+    ) -> Result<(), StatementError> {
+        let change = mix.states().change(self.state, state);
+        self.state = None;
+        if change.resets {
+            conn.reset_session().await?;
+            conn.query(self.lock_timeout.as_bytes()).await?;
+        }
+        for setting in change.settings {
+            if let Some(statement) = mix.states().statement(*setting) {
+                send(mix, statement, conn).await?;
+            }
+        }
+        self.state = Some(state);
+        Ok(())
+    }
+}
+
+/// Sends a statement as it was captured and skips its rows.
+async fn send(
+    mix: &Mix,
+    statement: usize,
+    conn: &mut ClientConnection,
+) -> Result<(), StatementError> {
+    let capture = mix.capture();
+    let text = capture.text(statement).unwrap_or_default();
+    let is_prepared = capture.sent_as(statement) == Some(SentAs::Prepared);
+    let sent = match is_prepared && conn.dialect() == Dialect::PostgreSql {
+        true => {
+            let values: Vec<Option<&[u8]>> = capture.parameters(statement).collect();
+            conn.query_with(text, &values).await
+        }
+        false => conn.query(text).await,
+    };
+    match sent {
+        Ok(_) => Ok(()),
+        Err(error) => Err(without_values(error, mix, statement)),
+    }
+}
+
+/// The error without the server's text, which may hold values of the statement: a record has none.
+#[cold]
+fn without_values(error: StatementError, mix: &Mix, statement: usize) -> StatementError {
+    match error {
+        StatementError::Server(error) => {
+            let message = format!(
+                "a captured statement of class {} (`dbduel capture show --class`); the server's text is left out, as it may hold values",
+                mix.class_id(statement)
+            );
+            ServerError { message, ..error }.into()
+        }
+        lost @ StatementError::Lost(_) => lost,
+    }
+}
+
+/// The statement that limits waits for locks: without it a replay hangs where the capture's order is not kept.
+fn lock_timeout(dialect: Dialect, seconds: f64) -> String {
+    match dialect {
+        Dialect::PostgreSql => format!("SET lock_timeout = {}", (seconds * 1e3).ceil()),
+        Dialect::MySql | Dialect::Sqlite => {
+            let seconds = seconds.ceil();
+            format!(
+                "SET SESSION innodb_lock_wait_timeout = {seconds}, SESSION lock_wait_timeout = {seconds}"
+            )
+        }
+    }
+}
+
+fn unusable(why: &str) -> StatementError {
+    LostError::Data {
+        why: format!("the capture: {why}"),
+    }
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_timeout_is_in_the_units_of_the_server() {
+        assert_eq!(
+            lock_timeout(Dialect::PostgreSql, 0.25),
+            "SET lock_timeout = 250"
+        );
+        assert_eq!(
+            lock_timeout(Dialect::MySql, 1.5),
+            "SET SESSION innodb_lock_wait_timeout = 2, SESSION lock_wait_timeout = 2"
+        );
+    }
+}

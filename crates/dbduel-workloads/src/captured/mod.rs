@@ -1,0 +1,252 @@
+//! Captured statements as a workload: clients draw whole transactions, or sessions, of a capture at random and run them on data
+//! that were loaded from a dump.
+//!
+//! ```text
+//! capture ─► mix (what is drawn, what is left out) ─► client
+//!              ├─ classes (what statements of a class mean to a replay)
+//!              └─ states (settings of sessions)
+//! dump ─► data
+//! ```
+//!
+//! Digests of the capture and of the dump are parameters, so that a plan cannot run with others.
+
+mod classes;
+mod client;
+mod coverage;
+mod data;
+mod mix;
+mod states;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use dbduel_capture::logs::LogProduct;
+use dbduel_capture::store::read::read_manifest;
+use dbduel_client::{ClientContext, ClientTask, Clients, Shared};
+use dbduel_driver::Dialect;
+use dbduel_record::plan::Parameters;
+
+use super::parameters::{Default, Kind, ParameterError, ParameterSpec, Resolved, check_all};
+use super::{OwnData, Table, Workload};
+use client::{CapturedClient, SharedMix};
+pub use coverage::{Amount, Coverage};
+use mix::Mix;
+
+/// Name of the workload.
+pub const NAME: &str = "captured";
+/// The parameter that names the directory of the capture.
+pub const CAPTURE: &str = "capture";
+/// The parameter that names the dump.
+pub const DUMP: &str = "dump";
+/// The parameter with the lock timeout of a session, seconds.
+pub const LOCK_TIMEOUT: &str = "lock_timeout";
+
+const CAPTURE_DIGEST: &str = "capture_digest";
+const DUMP_DIGEST: &str = "dump_digest";
+const PRODUCT: &str = "product";
+const MODE: &str = "mode";
+const DRAW: &str = "draw";
+
+/// The workload.
+#[derive(Debug)]
+pub struct Captured;
+
+impl Workload for Captured {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn about(&self) -> &'static str {
+        "Transactions of a capture (`dbduel capture import`), drawn at random, on the tables of a dump."
+    }
+
+    fn parameters(&self) -> Vec<ParameterSpec> {
+        let text = |name, about| ParameterSpec {
+            name,
+            kind: Kind::Text,
+            default: Default::Text(""),
+            about,
+        };
+        let choice = |name, words: &'static [&'static str], about| ParameterSpec {
+            name,
+            kind: Kind::Choice(words),
+            default: Default::Text(words[0]),
+            about,
+        };
+        vec![
+            text(CAPTURE, "The capture: a directory."),
+            text(CAPTURE_DIGEST, "BLAKE3 of its manifest."),
+            text(PRODUCT, "Product whose log was captured."),
+            text(DUMP, "The dump of the tables: `dump` in [data]."),
+            text(DUMP_DIGEST, "BLAKE3 of the dump."),
+            choice(MODE, &["mix"], "How the capture is replayed."),
+            choice(
+                DRAW,
+                &["transactions", "sessions"],
+                "What clients draw, each with the same probability.",
+            ),
+            ParameterSpec {
+                name: LOCK_TIMEOUT,
+                kind: Kind::Number {
+                    min: 0.001,
+                    max: 3_600.0,
+                },
+                default: Default::Number(1.0),
+                about: "Longest wait for a lock, seconds; MySQL and MariaDB take whole seconds.",
+            },
+        ]
+    }
+
+    /// Reads the capture's manifest and the dump.
+    fn resolve(&self, given: &Parameters) -> Result<Parameters, ParameterError> {
+        if given.get(MODE).is_some_and(|mode| mode == "trace") {
+            let why = "cannot be `trace`: this version replays a capture as a mix only";
+            return Err(refuse(MODE, why.to_owned()));
+        }
+        let mut resolved = check_all(self, given)?;
+        let directory = Resolved(&resolved).text(CAPTURE);
+        if directory.is_empty() {
+            let why =
+                "is missing; name the directory of a capture, which `dbduel capture import` makes";
+            return Err(refuse(CAPTURE, why.to_owned()));
+        }
+        let (manifest, digest) = read_manifest(Path::new(directory))
+            .map_err(|error| refuse(CAPTURE, format!("cannot be used: {error}")))?;
+        let product = product_word(manifest.log.product);
+        set_found(&mut resolved, PRODUCT, product, "the capture is of")?;
+        set_found(
+            &mut resolved,
+            CAPTURE_DIGEST,
+            &digest,
+            "the capture now has",
+        )?;
+        let dump = Resolved(&resolved).text(DUMP);
+        // One that is given is compared when the dump is loaded.
+        if !dump.is_empty() && Resolved(&resolved).text(DUMP_DIGEST).is_empty() {
+            let digest = file_digest(Path::new(dump))
+                .map_err(|error| refuse(DUMP, format!("cannot be used: `{dump}`: {error}")))?;
+            resolved.insert(DUMP_DIGEST.to_owned(), digest.into());
+        }
+        Ok(resolved)
+    }
+
+    fn speaks(&self, dialect: Dialect) -> bool {
+        dialect != Dialect::Sqlite
+    }
+
+    /// A capture of one protocol's servers has statements for these only.
+    fn check_dialect(
+        &self,
+        dialect: Dialect,
+        parameters: &Parameters,
+    ) -> Result<(), ParameterError> {
+        let product = Resolved(parameters).text(PRODUCT);
+        let mut names = LogProduct::NAMES.into_iter();
+        let Some((_, product)) = names.find(|(word, _)| *word == product) else {
+            return Ok(());
+        };
+        let (own, others) = match product {
+            LogProduct::Postgresql => (Dialect::PostgreSql, "MySQL and MariaDB do"),
+            LogProduct::Mysql | LogProduct::Mariadb => (Dialect::MySql, "PostgreSQL does"),
+        };
+        if own == dialect {
+            return Ok(());
+        }
+        let why = format!(
+            "is of {}, whose statements {others} not understand; name a capture of the contenders' own kind",
+            product.name()
+        );
+        Err(refuse(CAPTURE, why))
+    }
+
+    /// Empty: they are in the dump.
+    fn tables(&self, _dialect: Dialect, _parameters: &Parameters) -> Vec<Table> {
+        Vec::new()
+    }
+
+    /// Classes of statements that hold at least 1 % of the transactions or of their time, each for the transactions of which it is
+    /// the costliest; the others together.
+    fn classes(&self, parameters: &Parameters) -> Vec<String> {
+        Mix::of(parameters).map_or_else(
+            // Clients that open say why.
+            |_| vec![classes::OTHER.to_owned()],
+            |mix| mix.names().to_vec(),
+        )
+    }
+
+    fn data_parameters(&self) -> Option<&'static [&'static str]> {
+        Some(&[DUMP_DIGEST])
+    }
+
+    fn own_data(&self) -> Option<&dyn OwnData> {
+        Some(self)
+    }
+}
+
+impl Clients for Captured {
+    fn shared(&self, parameters: &Parameters) -> Shared {
+        let mix = Mix::of(parameters);
+        if let Ok(mix) = &mix {
+            mix.read_ahead();
+        }
+        Arc::new(SharedMix(mix))
+    }
+
+    fn client(&self, parameters: &Parameters, client_context: ClientContext) -> ClientTask {
+        let lock_timeout_s = Resolved(parameters).number(LOCK_TIMEOUT);
+        client_context.boxed::<CapturedClient>(lock_timeout_s)
+    }
+}
+
+/// What a replay with these resolved parameters runs of its capture, and what it leaves out.
+///
+/// # Errors
+/// Why the capture cannot be used.
+pub fn coverage(parameters: &Parameters) -> Result<Coverage, String> {
+    Ok(Mix::build(parameters)?.coverage().clone())
+}
+
+/// Sets a parameter to what was found, or refuses another value that the plan has.
+fn set_found(
+    resolved: &mut Parameters,
+    name: &str,
+    found: &str,
+    what: &str,
+) -> Result<(), ParameterError> {
+    let wanted = Resolved(resolved).text(name);
+    if !wanted.is_empty() && wanted != found {
+        let why = format!("is {wanted}, but {what} {found}; the plan was made for another capture");
+        return Err(refuse(name, why));
+    }
+    resolved.insert(name.to_owned(), found.into());
+    Ok(())
+}
+
+/// The product's name on the command line.
+fn product_word(product: LogProduct) -> &'static str {
+    let mut names = LogProduct::NAMES.into_iter();
+    let known = names.find(|(_, known)| *known == product);
+    known.map_or("", |(word, _)| word)
+}
+
+/// BLAKE3 of a regular file, hexadecimal.
+fn file_digest(path: &Path) -> std::io::Result<String> {
+    let file = std::fs::File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::other("it is not a regular file"));
+    }
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(file)?;
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+fn refuse(parameter: &str, why: String) -> ParameterError {
+    ParameterError {
+        parameter: parameter.to_owned(),
+        why,
+        nearest: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;
