@@ -101,7 +101,7 @@ start_site() {
 }
 
 # Every request has a limit, so that a stuck worker ends the script.
-get() { curl -s -L -o /dev/null --max-time 60 "$@"; }
+get() { curl -sf -L -o /dev/null --max-time 60 "$@"; }
 
 member() { # NAME VALUE, a string
     printf '<member><name>%s</name><value><string>%s</string></value></member>' "$1" "$2"
@@ -122,7 +122,7 @@ publish() { # TITLE TAG TEXT: a new post, through the site's interface for progr
 tags=(pear plum apple cherry quince lemon fig melon)
 
 install_and_fill() {
-    curl -s -o "$work/install.html" --max-time 120 --data-urlencode weblog_title=Shop \
+    curl -sf -o "$work/install.html" --max-time 120 --data-urlencode weblog_title=Shop \
         -d 'user_name=admin&admin_password=capture-admin&admin_password2=capture-admin&pw_weak=on' \
         -d 'admin_email=a@example.org&blog_public=0&language=' "$url/wp-admin/install.php?step=2"
     grep -q Success "$work/install.html" || fail "WordPress was not installed; its answer is in $work/install.html"
@@ -183,5 +183,8 @@ for visitor in 1 2 3; do
     visit "$visitor" &
     visitors+=($!)
 done
-wait "${visitors[@]}"
+# Each by itself: a wait for several has the status of the last one.
+for visitor in "${visitors[@]}"; do
+    wait "$visitor" || fail "a client's request failed; see $work/php.log"
+done
 echo "$((3 * views)) requests in $(($(date +%s) - began)) s: $work/shop.sql, $work/general.log"

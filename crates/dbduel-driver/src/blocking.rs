@@ -307,3 +307,54 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::net::TcpListener;
+    use std::thread;
+
+    use dbduel_wire::server::{NullServer, Shape};
+
+    use super::*;
+
+    #[test]
+    fn a_session_that_is_reset_has_the_character_set_of_the_handshake() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("tcp://{}", listener.local_addr().unwrap());
+        let server = thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            let (mut heard, mut out) = (Vec::new(), Vec::new());
+            let mut server = NullServer::begin(1, &mut out);
+            let mut buffer = [0; 4096];
+            loop {
+                stream.write_all(&out).unwrap();
+                out.clear();
+                let length = stream.read(&mut buffer).unwrap();
+                let mut shape = |sql: &[u8]| {
+                    heard.push(String::from_utf8_lossy(sql).into_owned());
+                    Shape::default()
+                };
+                let goes_on = server.feed(&buffer[..length], &mut shape, &mut out);
+                if length == 0 || !goes_on.unwrap() {
+                    return heard;
+                }
+            }
+        });
+        let mut connection = Connection::connect(
+            &address.parse().unwrap(),
+            &Credentials::default(),
+            &ConnectOptions::default(),
+        )
+        .unwrap();
+        block_on(connection.conn.reset_session()).unwrap();
+        drop(connection);
+        let heard = server.join().unwrap();
+        assert_eq!(heard.len(), 4, "{heard:?}");
+        assert_eq!(
+            heard[1..3],
+            ["ROLLBACK", "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci"]
+        );
+        assert!(heard[3].starts_with("SET SESSION "), "{heard:?}");
+    }
+}

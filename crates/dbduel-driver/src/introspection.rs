@@ -26,7 +26,7 @@ pub const fn columns_without_times(dialect: Dialect) -> &'static str {
             "SELECT table_name, column_name FROM information_schema.columns \
              WHERE table_schema = DATABASE() AND data_type NOT IN ('date', 'datetime', 'time', 'timestamp', 'json') \
              AND table_name IN (SELECT t.table_name FROM information_schema.tables t \
-             WHERE t.table_schema = DATABASE() AND t.table_type = 'BASE TABLE') \
+             WHERE t.table_schema = DATABASE() AND t.table_type IN ('BASE TABLE', 'SYSTEM VERSIONED')) \
              ORDER BY table_name, ordinal_position"
         }
         Dialect::PostgreSql => {

@@ -3,8 +3,6 @@
 use std::io;
 use std::path::PathBuf;
 
-use dbduel_driver::QueryError;
-
 /// Why a dump is not loaded. Heads of statements have `?` in place of values.
 #[derive(Debug, thiserror::Error)]
 pub enum DumpError {
@@ -51,11 +49,11 @@ pub enum DumpError {
         column: u64,
         /// The beginning of the statement.
         head: String,
-        /// Name and text of the server's error, and what to do where that is known.
+        /// Name of the server's error, and what to do where that is known. Its text may have values of the dump.
         why: String,
     },
     /// The connection broke, or the time is up.
-    #[error("dump `{}`:{line}:{column}: the statement got no answer", .path.display())]
+    #[error("dump `{}`:{line}:{column}: `{head}` got no complete answer; the server's log may say why", .path.display())]
     Lost {
         /// The file.
         path: PathBuf,
@@ -63,8 +61,10 @@ pub enum DumpError {
         line: u64,
         /// Byte of the line on which it begins, from 1.
         column: u64,
+        /// The beginning of the statement.
+        head: String,
         /// The reason.
-        source: Box<QueryError>,
+        source: io::Error,
     },
     /// The caller stopped the load.
     #[error("cancelled")]

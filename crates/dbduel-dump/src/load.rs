@@ -42,10 +42,10 @@ pub struct Loaded {
 /// Why a statement did not run.
 #[derive(Debug)]
 pub enum Refusal {
-    /// The server's error: its name and text, and what to do where that is known.
+    /// The server's error: its name, and what to do where that is known. Its text may have values of the dump.
     Server(String),
     /// The connection broke, or the time is up.
-    Lost(Box<QueryError>),
+    Lost(io::Error),
     /// The rows cannot be read.
     Content(io::Error),
 }
@@ -92,7 +92,7 @@ impl Destination for Connection {
 }
 
 impl From<QueryError> for Refusal {
-    /// Without the statement, which has values.
+    /// Without the statement and the server's text, which have values.
     fn from(error: QueryError) -> Self {
         match error {
             QueryError::Refused { error, .. } => {
@@ -108,10 +108,16 @@ impl From<QueryError> for Refusal {
                     }
                     _ => "",
                 };
-                Refusal::Server(format!("error {}: {}{hint}", error.name(), error.message))
+                Refusal::Server(format!("error {}{hint}", error.name()))
             }
             QueryError::Content { source, .. } => Refusal::Content(source),
-            other => Refusal::Lost(Box::new(other)),
+            QueryError::Broken { source, .. } => Refusal::Lost(source),
+            QueryError::Protocol { source, .. } | QueryError::Values { source, .. } => {
+                Refusal::Lost(io::Error::other(source))
+            }
+            QueryError::TooMuch { .. } => {
+                Refusal::Lost(io::Error::other("the server's answer is too long"))
+            }
         }
     }
 }
@@ -221,6 +227,7 @@ fn failed(refusal: Refusal, path: &Path, (line, column): (u64, u64), head: &str)
             path,
             line,
             column,
+            head: head.to_owned(),
             source,
         },
         Refusal::Content(source) => DumpError::Read { path, source },

@@ -60,6 +60,19 @@ struct Search {
     at: usize,
     inside: Option<Mark>,
     first: Option<usize>,
+    /// Parentheses around `at`.
+    depth: u32,
+}
+
+impl Search {
+    fn from(at: usize) -> Self {
+        Search {
+            at,
+            inside: None,
+            first: None,
+            depth: 0,
+        }
+    }
 }
 
 /// Result of a search in the bytes that were read.
@@ -117,11 +130,7 @@ impl<'a> Reader<'a> {
     pub fn advance(&mut self) -> Result<Option<Piece>, DumpError> {
         self.pass(self.next);
         self.compact();
-        let mut search = Search {
-            at: self.start,
-            inside: None,
-            first: None,
-        };
+        let mut search = Search::from(self.start);
         loop {
             match self.step(&mut search)? {
                 Step::Piece(piece, range, next) => {
@@ -129,13 +138,7 @@ impl<'a> Reader<'a> {
                     (self.current, self.next) = (range, next);
                     return Ok(Some(piece));
                 }
-                Step::Skip(at) => {
-                    search = Search {
-                        at,
-                        inside: None,
-                        first: None,
-                    };
-                }
+                Step::Skip(at) => search = Search::from(at),
                 Step::More if self.is_ended => {
                     let Some(first) = search.first else {
                         return Ok(None);
@@ -166,6 +169,7 @@ impl<'a> Reader<'a> {
                 search.first = Some(found.mark.map_or(token.start, |mark| mark.start));
             }
             if found.mark.is_none()
+                && search.depth == 0
                 && let Some(end) = self.delimiter_in(&found)
             {
                 let next = end + self.delimiter.len();
@@ -180,6 +184,14 @@ impl<'a> Reader<'a> {
                     false => Piece::Statement,
                 };
                 return Ok(Step::Piece(piece, range, next));
+            }
+            // Within parentheses it ends an action of a rule, which MySQL lacks.
+            if self.syntax.is_postgresql {
+                match token.of(&self.buffer) {
+                    b"(" => search.depth += 1,
+                    b")" => search.depth = search.depth.saturating_sub(1),
+                    _ => {}
+                }
             }
             (search.at, search.inside) = (token.end, found.mark);
         }
@@ -521,7 +533,7 @@ mod tests {
     #[test]
     fn rows_of_copy_and_commands_of_psql() {
         let dump = "\\restrict abc\nCOPY public.t (a) FROM stdin;\n1\n\\.x\\\\.\n2;\n\\.\n\nCOPY u FROM stdin;\n\\.\n\
-            CREATE FUNCTION f() AS $_$ a; $$ b; $_$;\n\\unrestrict abc\n";
+            CREATE FUNCTION f() AS $_$ a; $$ b; $_$;\nCREATE RULE r AS ON INSERT TO t DO ALSO (DELETE FROM u; DELETE FROM v);\n\\unrestrict abc\n";
         assert_eq!(
             texts(dump, Syntax::POSTGRESQL),
             [
@@ -531,6 +543,7 @@ mod tests {
                 "COPY u FROM stdin",
                 "",
                 "CREATE FUNCTION f() AS $_$ a; $$ b; $_$",
+                "CREATE RULE r AS ON INSERT TO t DO ALSO (DELETE FROM u; DELETE FROM v)",
                 "\\unrestrict abc",
             ]
         );
@@ -617,8 +630,7 @@ mod tests {
             "E'\\';'",
             "h",
             "1.5",
-            "(",
-            ")",
+            "(i; (j); k)",
             "\n",
         ];
         let parts = match syntax.is_mysql {

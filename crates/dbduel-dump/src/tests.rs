@@ -3,7 +3,7 @@
 use std::io::{Read, Write as _};
 use std::path::PathBuf;
 
-use dbduel_driver::Dialect;
+use dbduel_driver::{Dialect, ErrorClass, QueryError, ServerError};
 
 use crate::{Action, DumpError, Loaded, Refusal, Target, load_into};
 
@@ -238,6 +238,13 @@ fn statements_that_are_no_data_do_not_run() {
         "SET @a = (SELECT LOAD_FILE('/etc/passwd'))",
         "SET sql_mode = 'ANSI_QUOTES'",
         "SET sql_mode = 'NO_BACKSLASH_ESCAPES'",
+        "SET sql_mode = ANSI",
+        "SET sql_mode = 4",
+        "SET sql_mode = 0x04",
+        "SET sql_mode = x'414E5349'",
+        "SET sql_mode = 'AN' 'SI'",
+        "SET @mode = 'STRICT_ALL_TABLES,ANSI_QUOTES'",
+        "SET @mode = 'AN\\SI'",
         "SOURCE /etc/passwd",
         "\\! id",
         "LOAD DATA INFILE '/etc/passwd' INTO TABLE t",
@@ -246,6 +253,11 @@ fn statements_that_are_no_data_do_not_run() {
         "CREATE TABLE t (a INT) DATA DIRECTORY='/x'",
         "CREATE TABLE t (a INT) ENGINE=FEDERATED CONNECTION='mysql://a'",
         "CREATE TABLE t (a INT) ENGINE=CONNECT",
+        "CREATE TABLE t (a INT) ENGINE CONNECT",
+        "CREATE FUNCTION f(a INT) RETURNS SET('a') LANGUAGE JAVASCRIPT AS $$ 1 $$",
+        "CREATE FUNCTION f() RETURNS TEXT CHARACTER SET utf8 LANGUAGE JAVASCRIPT AS $$ 1 $$",
+        "CREATE TABLE t (a INT) /*!99999 COMMENT '*/' */",
+        "CREATE TABLE t (a INT) /*!99999 -- */ ENGINE = CONNECT\n */",
         "CREATE VIEW v AS SELECT LOAD_FILE('/etc/passwd')",
         "CREATE PROCEDURE p() BEGIN SELECT 1 INTO OUTFILE '/x'; END",
         "CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (HOST 'a')",
@@ -274,6 +286,9 @@ fn statements_that_are_no_data_do_not_run() {
         "COPY t FROM stdin WITH (FORMAT csv)",
         "DO $$ BEGIN PERFORM pg_read_file('/etc/passwd'); END $$",
         "CREATE FUNCTION f() RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN pg_read_file('x'); END $$",
+        "CREATE FUNCTION f() RETURNS int LANGUAGE sql BEGIN ATOMIC SELECT 1; END",
+        "CREATE FUNCTION language(language int) RETURNS int LANGUAGE c AS 'x'",
+        "CREATE TABLE t (a int); SELECT 1",
         "CREATE FUNCTION f() RETURNS int LANGUAGE c AS 'libc.so', 'system'",
         "CREATE FUNCTION f() RETURNS int LANGUAGE plpython3u AS $$ x $$",
         "CREATE VIEW v AS SELECT pg_read_file('/etc/passwd')",
@@ -300,6 +315,43 @@ fn statements_that_are_no_data_do_not_run() {
         );
         assert!(why.contains("shop.sql`:2:"), "{sql}: {why}");
     }
+}
+
+#[test]
+fn words_of_clauses_are_names_elsewhere() {
+    for sql in [
+        "CREATE FUNCTION `f`(language INT) RETURNS int RETURN language",
+        "CREATE PROCEDURE `p`(language INT) LANGUAGE SQL BEGIN SELECT language FROM t; END",
+        "CREATE TABLE t (engine INT, `a` INT) ENGINE InnoDB",
+        "SET sql_mode = @saved, @mode = 'x', NAMES utf8mb4",
+    ] {
+        let dump = format!("-- MySQL dump\nDELIMITER ;;\n{sql} ;;\n");
+        assert_eq!(loaded(&dump, "8.0.33").0, [sql]);
+    }
+    for sql in [
+        "CREATE FUNCTION f(language text) RETURNS text LANGUAGE sql AS $$ SELECT 1 $$",
+        "CREATE FUNCTION f() RETURNS TABLE(language text) LANGUAGE plpgsql AS $$ x $$",
+        "CREATE RULE r AS ON INSERT TO t DO ALSO (DELETE FROM u; DELETE FROM v)",
+    ] {
+        let dump = format!("-- PostgreSQL database dump\n{sql};\n");
+        assert_eq!(loaded(&dump, "PostgreSQL 17.11").0, [sql]);
+    }
+    let sql_body = "-- PostgreSQL database dump\n\nCREATE FUNCTION f() RETURNS int\n BEGIN ATOMIC\n SELECT 1;\nEND;\n";
+    let why = refused(sql_body, "PostgreSQL 17.11");
+    assert!(why.contains(":3:1") && why.contains("[sql-body]"), "{why}");
+}
+
+#[test]
+fn collations_of_a_database_are_replaced_too() {
+    let dump =
+        "-- MySQL dump\nALTER DATABASE `shop` CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci;\n";
+    let (statements, rules) = loaded(dump, "10.11.19-MariaDB");
+    assert_eq!(
+        statements,
+        ["ALTER DATABASE  CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci"]
+    );
+    let names: Vec<_> = rules.iter().map(|(name, ..)| *name).collect();
+    assert_eq!(names, ["alter-database", "collation-0900"]);
 }
 
 #[test]
@@ -332,6 +384,36 @@ fn errors_show_no_values() {
     );
     let why = refused("-- MySQL dump\nUPDATE t SET a = 'secret';\n", "8.0.33");
     assert!(why.contains("UPDATE") && !why.contains("secret"), "{why}");
+    let error = ServerError {
+        class: ErrorClass::DuplicateKey,
+        code: 1062,
+        sqlstate: *b"23000",
+        message: "Duplicate entry 'secret' for key 'mail'".to_owned(),
+    };
+    let sql = || "INSERT INTO t VALUES ('secret')".to_owned();
+    let source = || std::io::Error::other("broken");
+    let refusals = [
+        QueryError::Refused { error, sql: sql() },
+        QueryError::Broken {
+            sql: sql(),
+            source: source(),
+        },
+        QueryError::Protocol {
+            sql: sql(),
+            source: source().into(),
+        },
+        QueryError::TooMuch { sql: sql() },
+    ];
+    for (error, expected) in refusals
+        .into_iter()
+        .zip(["1062", "broken", "broken", "long"])
+    {
+        let refusal = format!("{:?}", Refusal::from(error));
+        assert!(
+            refusal.contains(expected) && !refusal.contains("secret"),
+            "{refusal}"
+        );
+    }
 }
 
 #[test]

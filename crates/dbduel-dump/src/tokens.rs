@@ -3,6 +3,7 @@
 //! Dumps have most of their statements in such comments, with quotes and semicolons inside.
 
 use dbduel_sql::{Lexer, Syntax, Token, TokenKind};
+use memchr::memmem;
 
 /// The beginning of an executed comment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub struct Tokens<'a> {
     base: usize,
     lexer: Lexer<'a>,
     inside: Option<Mark>,
+    /// Comments that ended elsewhere than at their first `*/`.
+    ambiguous: Vec<Mark>,
 }
 
 impl<'a> Tokens<'a> {
@@ -51,6 +54,23 @@ impl<'a> Tokens<'a> {
             base,
             lexer: Lexer::new(&text[base..], syntax),
             inside,
+            ambiguous: Vec::new(),
+        }
+    }
+
+    /// Executed comments that ended so far, and have a `*/` in a string or a comment: a server that skips them takes that for their end.
+    pub fn ambiguous(&self) -> &[Mark] {
+        &self.ambiguous
+    }
+
+    /// Leaves the comment around the present position, which ends at `end`.
+    fn leave(&mut self, end: usize) {
+        if let Some(mark) = self.inside.take() {
+            // After `/*!`, whose star begins no end.
+            let begin = (mark.start + 3).min(end);
+            if memmem::find(&self.text[begin..end], b"*/").is_some() {
+                self.ambiguous.push(mark);
+            }
         }
     }
 
@@ -65,7 +85,10 @@ impl Iterator for Tokens<'_> {
 
     fn next(&mut self) -> Option<Found> {
         loop {
-            let found = self.lexer.next()?;
+            let Some(found) = self.lexer.next() else {
+                self.leave(self.text.len());
+                return None;
+            };
             let token = Token {
                 kind: found.kind,
                 start: self.base + found.start,
@@ -73,7 +96,7 @@ impl Iterator for Tokens<'_> {
             };
             let rest = &self.text[token.start..];
             if self.inside.is_some() && token.kind == TokenKind::Sign && rest.starts_with(b"*/") {
-                self.inside = None;
+                self.leave(token.start);
                 self.go_to(token.start + 2);
                 continue;
             }
@@ -117,6 +140,21 @@ fn read_mark(comment: &[u8], start: usize) -> (Mark, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn comments_whose_end_depends_on_the_reader_are_known() {
+        for (sql, is_ambiguous) in [
+            ("/*!99999 a */ b", false),
+            ("/*!99999 '*/' */ b", true),
+            ("/*!99999 -- */ b\n */", true),
+            ("/*!99999 'a */ b", true),
+            ("/*!*/ /*M!99999 a */ '*/'", false),
+        ] {
+            let mut tokens = Tokens::new(sql.as_bytes(), Syntax::MYSQL);
+            assert!(tokens.by_ref().count() > 0 || is_ambiguous, "{sql}");
+            assert_eq!(!tokens.ambiguous().is_empty(), is_ambiguous, "{sql}");
+        }
+    }
 
     #[test]
     fn executed_comments_are_opened() {

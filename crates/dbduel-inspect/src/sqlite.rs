@@ -3,10 +3,11 @@
 //! Names and values as the program `sqlite3` prints them in its modes `line`, `list`, `tabs`, `csv`, `box`, `table`,
 //! `column` and `markdown`. PRAGMAs belong to a connection: a dump holds for the connection that made it.
 
+use std::ops::Range;
 use std::path::Path;
 
 use dbduel_audit::Texts;
-use dbduel_sql::Syntax;
+use dbduel_sql::{Lexer, Syntax, Token, TokenKind};
 
 use super::option_file::{Setting, Settings};
 use super::text::{self, TextError};
@@ -16,6 +17,9 @@ const OWN: &[&str] = &["journal_mode", "synchronous", "page_size"];
 
 /// Precedes a statement in a pasted session of the client.
 const PROMPT: &str = "sqlite> ";
+
+/// Precedes the further lines of such a statement.
+const CONTINUATION: &str = "   ...> ";
 
 /// The PRAGMAs in a dump; `None` when these lines are not SQLite's.
 #[must_use]
@@ -56,12 +60,8 @@ fn pair(line: &str) -> Option<(String, String)> {
 /// True for a script of statements that set PRAGMAs.
 #[must_use]
 pub fn is_script(lines: &[String]) -> bool {
-    lines.iter().any(|line| {
-        let statements = statements(line);
-        statements
-            .into_iter()
-            .any(|(_, text)| setting(text).is_some())
-    })
+    let text = joined(lines);
+    statements(&text).any(|range| setting(&text[range]).is_some())
 }
 
 /// The PRAGMAs that a script sets, in their order.
@@ -76,38 +76,63 @@ pub fn script(path: &Path) -> Result<Settings, TextError> {
         files: vec![path.to_owned()],
         ..Settings::default()
     };
-    for (index, line) in lines.iter().enumerate() {
-        for (column, statement) in statements(line) {
-            if !starts_as_pragma(statement) {
-                continue;
-            }
-            let Some((name, value)) = setting(statement) else {
-                let why = "sets nothing: write `PRAGMA name = value;`, on one line";
-                found.refuse(path, index + 1, column, statement, why);
-                continue;
-            };
-            found.settings.push(Setting {
-                name,
-                value: Some(value),
-                path: path.to_owned(),
-                line: index + 1,
-                column,
-            });
+    let text = joined(&lines);
+    for range in statements(&text) {
+        let before = &text[..range.start];
+        let (line, column) = (
+            before.matches('\n').count() + 1,
+            before.chars().rev().take_while(|c| *c != '\n').count() + 1,
+        );
+        let statement = &text[range];
+        if !starts_as_pragma(statement) {
+            continue;
         }
+        let Some((name, value)) = setting(statement) else {
+            let why = "sets nothing: write `PRAGMA name = value;`, on one line";
+            found.refuse(path, line, column, statement, why);
+            continue;
+        };
+        found.settings.push(Setting {
+            name,
+            value: Some(value),
+            path: path.to_owned(),
+            line,
+            column,
+        });
     }
     Ok(found)
 }
 
-/// The statements of a line, each with its column, from 1.
-fn statements(line: &str) -> Vec<(usize, &str)> {
-    let text = line.strip_prefix(PROMPT).unwrap_or(line);
-    let before = line.len() - text.len();
-    dbduel_sql::statements(text.as_bytes(), Syntax::SQLITE)
-        .map(|range| {
-            let column = line[..before + range.start].chars().count() + 1;
-            (column, &text[range])
-        })
-        .collect()
+/// The text of a script. Of a pasted session, the lines after prompts, with blanks in the place of these and of answers.
+fn joined(lines: &[String]) -> String {
+    let is_session = lines.iter().any(|line| line.starts_with(PROMPT));
+    let text = lines.iter().map(|line| {
+        let prompts = [PROMPT, CONTINUATION];
+        let typed = prompts.iter().find_map(|prompt| line.strip_prefix(prompt));
+        match (is_session, typed) {
+            (false, _) => line.clone(),
+            (true, Some(typed)) => format!("{}{typed}", " ".repeat(line.len() - typed.len())),
+            (true, None) => String::new(),
+        }
+    });
+    text.collect::<Vec<_>>().join("\n")
+}
+
+/// The statements of a script as ranges of its text. One ends with a semicolon or, as the client's dot-commands do, with a line
+/// that ends outside of quotes and comments.
+fn statements(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
+    let is_end = |token: &Token| token.kind == TokenKind::Terminator;
+    let mut tokens = Lexer::new(text.as_bytes(), Syntax::SQLITE).peekable();
+    std::iter::from_fn(move || {
+        let first = tokens.find(|token| !is_end(token))?;
+        let mut end = first.end;
+        while let Some(token) = tokens
+            .next_if(|token| !is_end(token) && !text.as_bytes()[end..token.start].contains(&b'\n'))
+        {
+            end = token.end;
+        }
+        Some(first.start..end)
+    })
 }
 
 fn starts_as_pragma(statement: &str) -> bool {
@@ -211,8 +236,18 @@ mod tests {
             ("synchronous", Some("normal"), 2, 26),
         ];
         assert_eq!(found, expected);
+        // A string over several lines, and what looks like a setting in it.
+        let text = "INSERT INTO t VALUES ('x\nPRAGMA cache_size=1;\ny'); PRAGMA journal_mode=WAL;\n.headers on\nPRAGMA mmap_size=0;\n";
+        std::fs::write(&path, text).unwrap();
+        assert!(is_script(&lines(text)));
+        let found = script(&path).unwrap();
+        let places = found.settings.iter();
+        let places = places.map(|one| (one.name.as_str(), one.line, one.column));
+        let expected = [("journal_mode", 3, 6), ("mmap_size", 5, 1)];
+        assert_eq!(places.collect::<Vec<_>>(), expected);
+        assert_eq!(found.refused.len(), 0, "{:?}", found.refused);
         // A session of the client, with its answer.
-        let text = "sqlite> PRAGMA journal_mode=WAL;\nwal\nsqlite> PRAGMA synchronous;\n2\n";
+        let text = "sqlite> PRAGMA journal_mode=WAL;\nit's wal\nsqlite> PRAGMA synchronous;\n2\n";
         std::fs::write(&path, text).unwrap();
         assert!(is_script(&lines(text)));
         let found = script(&path).unwrap();

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use super::functions::{unknown_call, unquoted};
 use super::lexer::{Lexer, Syntax, TokenKind};
+use super::settings::refused_setting;
 
 /// What a statement does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -103,7 +104,7 @@ pub fn kind_of(text: &[u8], syntax: Syntax) -> Kind {
     Words::of(text, syntax).kind()
 }
 
-/// What a statement does, if a replay may run it.
+/// What a statement does, if a replay may run it. Judged by the default quotes and escapes of the product; what changes them is refused.
 ///
 /// # Errors
 /// Why it may not.
@@ -112,48 +113,36 @@ pub fn replayable(text: &[u8], syntax: Syntax) -> Result<Kind, Refused> {
     if let Some(inner) = only_executed(text, syntax) {
         return replayable(inner, syntax);
     }
-    let kind = kind_of(text, syntax);
-    let refused = |syntax| {
-        let words = Words::of(text, syntax);
-        if let Some(what) = words.refused(words.kind()) {
-            return Some(Cow::Borrowed(what));
-        }
-        let name = unknown_call(text, syntax)?;
-        let what = format!("calls the function `{name}`, which is not known to be harmless");
-        Some(Cow::Owned(what))
+    let words = Words::of(text, syntax);
+    let kind = words.kind();
+    let setting = || match kind {
+        Kind::Set => refused_setting(text, syntax),
+        _ => None,
     };
-    match readings(syntax).find_map(refused) {
-        Some(what) => Err(Refused { what }),
+    if let Some(what) = words.refused(kind).or_else(setting) {
+        return Err(Refused { what: what.into() });
+    }
+    match unknown_call(text, syntax) {
+        Some(name) => Err(Refused {
+            what: format!("calls the function `{name}`, which is not known to be harmless").into(),
+        }),
         None => Ok(kind),
     }
 }
 
-/// How a server may read a text: sessions change what quotes and backslashes mean, and a capture may not have seen it.
-fn readings(syntax: Syntax) -> impl Iterator<Item = Syntax> {
-    let escapes = [syntax.backslash_escapes, !syntax.backslash_escapes];
-    let names = match syntax.is_mysql {
-        true => vec![syntax.double_quotes_name, !syntax.double_quotes_name],
-        false => vec![syntax.double_quotes_name],
-    };
-    escapes.into_iter().flat_map(move |backslash_escapes| {
-        let names = names.clone().into_iter();
-        names.map(move |double_quotes_name| Syntax {
-            backslash_escapes,
-            double_quotes_name,
-            ..syntax
-        })
-    })
-}
-
-/// The text in an executed comment that is all of a statement.
+/// The text in an executed comment that is all of a statement. None where something in it is not closed, which for the server ends
+/// behind the comment, and where it has several statements.
 fn only_executed(text: &[u8], syntax: Syntax) -> Option<&[u8]> {
     let mut tokens = Lexer::new(text, syntax).filter(|token| token.kind != TokenKind::Terminator);
     let only = tokens
         .next()
         .filter(|token| token.kind == TokenKind::Executed)?;
     let inner = executed(only.of(text));
-    let has_another = Lexer::new(inner, syntax).any(|token| token.kind == TokenKind::Executed);
-    (tokens.next().is_none() && !has_another).then_some(inner)
+    let ended = [inner, b";"].concat();
+    let is_end = |kind| matches!(kind, TokenKind::Terminator | TokenKind::Executed);
+    let end = Lexer::new(&ended, syntax).find(|token| is_end(token.kind))?;
+    let is_whole = end.kind == TokenKind::Terminator && end.start == inner.len();
+    (tokens.next().is_none() && is_whole).then_some(inner)
 }
 
 /// Words of a statement that are looked at; one with more is not replayed.
@@ -183,6 +172,7 @@ struct Word {
     is_called: bool,
     /// Parentheses around it.
     depth: u32,
+    is_quoted: bool,
 }
 
 impl Words {
@@ -206,7 +196,8 @@ impl Words {
             let word = match (token.kind, bytes) {
                 (TokenKind::Word, word) => word,
                 (TokenKind::Name, name) => {
-                    if name[0] != b'"' && name[0] != b'`' && name.contains(&b'\\') {
+                    // `UESCAPE` chooses the sign of its escapes.
+                    if name[0] != b'"' && name[0] != b'`' {
                         self.unclear = Some("name with escapes");
                     }
                     unquoted(name)
@@ -223,6 +214,14 @@ impl Words {
                     if nesting == 0 {
                         self.add(executed(comment), depth, 1);
                     }
+                    continue;
+                }
+                // Where the server's scanner of hints lets a quote hold the end of the comment, more follows than is seen.
+                (TokenKind::Hint, hint)
+                    if self.syntax.is_mysql
+                        && hint.iter().any(|byte| matches!(byte, b'\'' | b'"' | b'`')) =>
+                {
+                    self.unclear = Some("hint with quotes");
                     continue;
                 }
                 (TokenKind::Sign, b"(") => {
@@ -243,6 +242,7 @@ impl Words {
                 text,
                 is_called: false,
                 depth: *depth,
+                is_quoted: token.kind == TokenKind::Name,
             });
         }
     }
@@ -319,10 +319,12 @@ impl Words {
         if self.unclear.is_some() {
             return self.unclear;
         }
-        let is_into_file = |pair: &[Word]| {
-            pair[0].text == "INTO" && matches!(pair[1].text.as_str(), "OUTFILE" | "DUMPFILE")
+        // Without a blank a number and the word may be one.
+        let is_file = |word: &Word| {
+            let ends = ["OUTFILE", "DUMPFILE"];
+            !word.is_quoted && ends.iter().any(|end| word.text.ends_with(end))
         };
-        if self.words.windows(2).any(is_into_file) {
+        if self.syntax.is_mysql && self.words.iter().any(is_file) {
             return Some("INTO a file of the server");
         }
         match kind {
@@ -396,7 +398,9 @@ impl Words {
 
     fn refused_set(&self) -> Option<&'static str> {
         let is_global = |word: &Word| {
-            matches!(word.text.as_str(), "GLOBAL" | "PERSIST" | "PERSIST_ONLY")
+            ["GLOBAL", "PERSIST", "PERSIST_ONLY"]
+                .iter()
+                .any(|scope| word.text.ends_with(scope))
                 || ["@@GLOBAL", "@@PERSIST"]
                     .iter()
                     .any(|scope| word.text.starts_with(scope))
@@ -574,8 +578,16 @@ mod tests {
             "SELECT 1 --\u{7f}\n, LOAD_FILE('/x')",
             "SET @@GLOBAL .max_connections = 5",
             "SHOW CREATE USER a",
-            r"SELECT 'a\' INTO OUTFILE '/tmp/x' -- '",
-            "SELECT \"load_file\"('/x')",
+            "SELECT 1e5INTO OUTFILE '/tmp/x'",
+            "SELECT 1.OUTFILE '/tmp/x'",
+            "SET a = 1GLOBAL",
+            "SELECT /*+ SET_VAR(a = '*/') */ 1",
+            "/*!50000 SELECT '*/# ' */; DROP TABLE t",
+            "/*!50000 SELECT `*/# ` */",
+            "/*!50000 SELECT 1 -- */",
+            "/*!50000 SELECT 1; DROP TABLE t */",
+            "SET SESSION sql_mode = 'ANSI_QUOTES'",
+            "/*!40101 SET NAMES gbk */",
             "CALL sys.execute_prepared_stmt('DROP DATABASE shop')",
             "UPDATE mysql.user SET x = 1",
             "CALL p(1)",
@@ -616,7 +628,10 @@ mod tests {
             "SELECT query_to_xml('select 1', true, true, '')",
             "SELECT pg_ls_replslotdir()",
             "SELECT * INTO new FROM t",
-            r"SELECT 'a\'' , pg_read_file('/x') --'",
+            r"SELECT E'a'
+'b\'' || pg_read_file('/x') || '...'",
+            r#"SELECT U&"!0070g_read_file" UESCAPE '!' ('/x')"#,
+            "SET standard_conforming_strings = off",
         ] {
             assert!(
                 replayable(sql.as_bytes(), Syntax::POSTGRESQL).is_err(),
@@ -642,6 +657,10 @@ mod tests {
             "/*!40101 SET NAMES utf8 */",
             "SELECT /*!40001 SQL_NO_CACHE */ a FROM t",
             r"SELECT 'it\'s' FROM t",
+            r"INSERT INTO p (b) VALUES ('it\'s fun (really)')",
+            r#"INSERT INTO p (b) VALUES ("call f(1)")"#,
+            "SELECT `outfile` FROM t",
+            "SELECT /*+ MAX_EXECUTION_TIME(1000) */ 1",
             "COMMIT",
         ] {
             assert!(replayable(sql.as_bytes(), Syntax::MYSQL).is_ok(), "{sql}");
@@ -653,6 +672,8 @@ mod tests {
             "FETCH 10 FROM c",
             "CREATE TEMP TABLE x (a int)",
             "SET search_path = shop",
+            "INSERT INTO p (b) VALUES ('C:\\', 'a (b)')",
+            "SELECT outfile FROM t",
             "DISCARD ALL",
         ] {
             assert!(

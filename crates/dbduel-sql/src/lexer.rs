@@ -92,6 +92,8 @@ pub struct Lexer<'a> {
     text: &'a [u8],
     syntax: Syntax,
     at: usize,
+    /// True after a string of PostgreSQL with the prefix E: its parts on further lines have escapes, too.
+    escapes_go_on: bool,
 }
 
 impl<'a> Lexer<'a> {
@@ -102,6 +104,7 @@ impl<'a> Lexer<'a> {
             text,
             syntax,
             at: 0,
+            escapes_go_on: false,
         }
     }
 
@@ -283,7 +286,7 @@ impl Iterator for Lexer<'_> {
         let (kind, end) = match first {
             b'\'' => (
                 TokenKind::String,
-                self.quote_end(start, self.syntax.backslash_escapes),
+                self.quote_end(start, self.syntax.backslash_escapes || self.escapes_go_on),
             ),
             b'"' if self.syntax.double_quotes_name => {
                 (TokenKind::Name, self.quote_end(start, false))
@@ -344,6 +347,10 @@ impl Iterator for Lexer<'_> {
             _ => (TokenKind::Sign, start + 1),
         };
         self.at = end.min(self.text.len());
+        let is_part = first == b'\'' && self.escapes_go_on;
+        self.escapes_go_on = self.syntax.is_postgresql
+            && kind == TokenKind::String
+            && (is_part || matches!(first, b'e' | b'E'));
         Some(Token {
             kind,
             start,

@@ -8,6 +8,7 @@ pub mod class;
 mod functions;
 pub mod kind;
 pub mod lexer;
+mod settings;
 
 pub use class::{Class, ClassId};
 pub use kind::{Kind, Refused, kind_of, replayable};

@@ -347,6 +347,7 @@ fn judge(text: &[u8], syntax: Syntax) -> Judged {
     let mut kinds = Vec::new();
     let mut effects = Vec::new();
     let mut refused = None;
+    let mut depends_on_values = false;
     let mut parts = statements(text, syntax).map(|part| &text[part]).peekable();
     if parts.peek().is_none() {
         // A comment alone, or nothing.
@@ -356,6 +357,7 @@ fn judge(text: &[u8], syntax: Syntax) -> Judged {
         let judged = judge_one(part, syntax);
         kinds.push(judged.kind);
         effects.push(judged.effect);
+        depends_on_values |= judged.depends_on_values;
         refused = refused.or(judged.refused);
     }
     if kinds.len() > 1 && is_compound(text, syntax) {
@@ -368,7 +370,7 @@ fn judge(text: &[u8], syntax: Syntax) -> Judged {
         kind: kind_of_several(&kinds),
         effect: Effect::of_several(&effects),
         refused,
-        depends_on_values: kinds.iter().any(|kind| has_meaning_in_values(*kind)),
+        depends_on_values,
     }
 }
 
@@ -381,7 +383,7 @@ fn judge_one(text: &[u8], syntax: Syntax) -> Judged {
         kind,
         effect: Effect::of(text, syntax, kind),
         refused,
-        depends_on_values: has_meaning_in_values(kind),
+        depends_on_values: has_meaning_in_values(kind) || has_executed_comment(text, syntax),
     }
 }
 
@@ -411,6 +413,11 @@ fn has_meaning_in_values(kind: Kind) -> bool {
     )
 }
 
+/// Whether a string in such a comment goes on behind it depends on the string.
+fn has_executed_comment(text: &[u8], syntax: Syntax) -> bool {
+    Lexer::new(text, syntax).any(|token| token.kind == TokenKind::Executed)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -425,6 +432,30 @@ mod tests {
             (off.effect, on.effect),
             (Effect::AutocommitOff, Effect::AutocommitOn)
         );
+    }
+
+    #[test]
+    fn what_may_be_replayed_is_judged_for_each_text() {
+        let mut classes = Classes::new(Syntax::MYSQL);
+        for (fine, refused) in [
+            ("SET sql_mode = ''", "SET sql_mode = 'ANSI_QUOTES'"),
+            ("/*!50000 SELECT 'a' */", "/*!50000 SELECT '*/# ' */"),
+        ] {
+            let (fine, refused) = (
+                classes.analyse(fine.as_bytes()),
+                classes.analyse(refused.as_bytes()),
+            );
+            assert_eq!(fine.class, refused.class);
+            assert_eq!(fine.refused, 0);
+            assert!(refused.refused > 0);
+        }
+        // No value of this class makes it another statement.
+        for text in [
+            r"INSERT INTO p (b) VALUES ('it\'s fun (really)')",
+            "INSERT INTO p (b) VALUES ('fun')",
+        ] {
+            assert_eq!(classes.analyse(text.as_bytes()).refused, 0, "{text}");
+        }
     }
 
     #[test]

@@ -5,6 +5,9 @@ use super::session::Session;
 use crate::socket::Waiter;
 use crate::{Dialect, LostError, SessionStart, Skip, StatementError, Summary};
 
+/// Sets the character set and the collation with which the handshake begins a session of MySQL.
+const HANDSHAKE_NAMES: &[u8] = b"SET NAMES utf8mb4 COLLATE utf8mb4_general_ci";
+
 impl<W: Waiter> Conn<W> {
     /// Prepares and runs a statement with these values as text, in one round trip, and skips its rows; `None` is NULL. For PostgreSQL
     /// only: the text has `$1` and so on, and the server finds the types of the values.
@@ -43,6 +46,8 @@ impl<W: Waiter> Conn<W> {
                     session.begin_text_reply();
                 }
                 uncounted(self.round_trip(&mut Skip, ()).await)?;
+                // MySQL takes the server's defaults in place of the handshake's.
+                self.query_uncounted(HANDSHAKE_NAMES).await?;
             }
             Dialect::PostgreSql => self.query_uncounted(b"DISCARD ALL").await?,
             Dialect::Sqlite => {}

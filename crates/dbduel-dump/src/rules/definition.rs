@@ -70,7 +70,8 @@ impl<'a> Definition<'a> {
         };
         let mut depth = 0_u32;
         let mut is_over = false;
-        for token in Tokens::new(text, target.syntax()) {
+        let mut tokens = Tokens::new(text, target.syntax());
+        for token in &mut tokens {
             let (token, mark) = (token.token, token.mark);
             let bytes = token.of(text);
             if mark.is_some_and(|mark| !target.executes(mark)) {
@@ -86,8 +87,10 @@ impl<'a> Definition<'a> {
                 (TokenKind::Sign, b"\\") => {
                     return Err(Refused::by(&super::CLIENT_COMMAND));
                 }
-                // In the body of a routine of MySQL they end statements.
-                (TokenKind::Terminator, _) if target.syntax().is_postgresql => is_over = true,
+                // In the body of a routine of MySQL they end statements, within parentheses the actions of a rule of PostgreSQL.
+                (TokenKind::Terminator, _) if target.syntax().is_postgresql && depth == 0 => {
+                    is_over = true;
+                }
                 _ if is_over => return Err(Refused::unlisted("a request of several statements")),
                 (TokenKind::Sign, b")") => depth = depth.saturating_sub(1),
                 _ => {}
@@ -104,6 +107,12 @@ impl<'a> Definition<'a> {
                 depth,
             });
             depth += u32::from(token.kind == TokenKind::Sign && bytes == b"(");
+        }
+        let mut ambiguous = tokens.ambiguous().iter();
+        if ambiguous.any(|mark| !target.executes(*mark)) {
+            return Err(Refused::unlisted(
+                "a comment that this server skips, with `*/` in a string or a comment in it,",
+            ));
         }
         Ok(found)
     }

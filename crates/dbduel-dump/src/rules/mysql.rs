@@ -46,6 +46,10 @@ const ENGINES: [&str; 9] = [
     "ARIA",
     "ROCKSDB",
 ];
+/// Words with which the bodies of routines begin.
+const BODIES: [&str; 9] = [
+    "BEGIN", "RETURN", "SELECT", "SET", "INSERT", "UPDATE", "DELETE", "IF", "CALL",
+];
 /// Types of columns that MySQL lacks.
 const MARIADB_TYPES: [&str; 3] = ["UUID", "INET6", "INET4"];
 
@@ -147,15 +151,44 @@ fn set(all: &Definition<'_>, target: &Target) -> Result<Verdict, Refused> {
         ));
     }
     let mut verdict = Verdict::default();
+    refuse_quote_modes(all, has("SQL_MODE"))?;
     if has("SQL_MODE") {
-        modes(all, target, &mut verdict)?;
+        modes(all, target, &mut verdict);
     }
     collations(all, target, &mut verdict)?;
     Ok(verdict)
 }
 
-/// Modes of SQL in the strings of a SET.
-fn modes(all: &Definition<'_>, target: &Target, verdict: &mut Verdict) -> Result<(), Refused> {
+/// Refuses modes of SQL that change how quotes are read: in strings of any SET, as a variable may become the mode later; where the
+/// SET is of the mode, in other forms, too.
+fn refuse_quote_modes(all: &Definition<'_>, is_of_mode: bool) -> Result<(), Refused> {
+    let changes_quotes = |mode: &str| QUOTE_MODES.contains(&mode) || mode.starts_with("ANSI");
+    let is_refused = |place: usize| {
+        let item = all.at(place);
+        let upper = String::from_utf8_lossy(item.text).to_ascii_uppercase();
+        let has_quote_mode = |list: &str| list.split(',').map(str::trim).any(changes_quotes);
+        match item.kind {
+            TokenKind::String => {
+                let is_plain = upper.starts_with(['\'', '"']) && !upper.contains('\\');
+                // Strings in a row are one.
+                let is_joined = all.at(place + 1).kind == TokenKind::String;
+                has_quote_mode(upper.trim_matches(['\'', '"']))
+                    || !is_plain
+                    || (is_of_mode && is_joined)
+            }
+            TokenKind::Number => is_of_mode,
+            TokenKind::Word | TokenKind::Name => is_of_mode && changes_quotes(&upper),
+            _ => false,
+        }
+    };
+    match (0..all.items.len()).any(is_refused) {
+        true => Err(Refused::by(&SQL_MODE_QUOTES)),
+        false => Ok(()),
+    }
+}
+
+/// Removes modes that the server lacks from the strings of a SET.
+fn modes(all: &Definition<'_>, target: &Target, verdict: &mut Verdict) {
     for item in all
         .items
         .iter()
@@ -164,12 +197,6 @@ fn modes(all: &Definition<'_>, target: &Target, verdict: &mut Verdict) -> Result
         let written = String::from_utf8_lossy(item.text).to_ascii_uppercase();
         let written = written.trim_matches(['\'', '"']);
         let modes = || written.split(',').map(str::trim);
-        let changes_quotes = |mode: &str| {
-            QUOTE_MODES.contains(&mode) || mode.starts_with("ANSI") || mode.contains('\\')
-        };
-        if modes().any(changes_quotes) {
-            return Err(Refused::by(&SQL_MODE_QUOTES));
-        }
         let is_gone = |mode: &str| mode == "NO_AUTO_CREATE_USER";
         if target.is_since(Product::MySql, 8, 0) && modes().any(is_gone) {
             let kept: Vec<&str> = modes().filter(|mode| !is_gone(mode)).collect();
@@ -177,7 +204,6 @@ fn modes(all: &Definition<'_>, target: &Target, verdict: &mut Verdict) -> Result
             verdict.replace(&NO_AUTO_CREATE_USER, item.start..item.end, text.as_bytes());
         }
     }
-    Ok(())
 }
 
 /// CREATE, ALTER and DROP.
@@ -186,7 +212,13 @@ fn define(all: &Definition<'_>, target: &Target) -> Result<Verdict, Refused> {
     match object.as_str() {
         "TABLE" | "TABLES" | "INDEX" | "VIEW" | "TRIGGER" | "PROCEDURE" | "FUNCTION"
         | "SEQUENCE" => {}
-        "DATABASE" | "SCHEMA" => return Ok(database(all, after)),
+        "DATABASE" | "SCHEMA" => {
+            let mut verdict = database(all, after);
+            if !verdict.is_dropped {
+                collations(all, target, &mut verdict)?;
+            }
+            return Ok(verdict);
+        }
         "EVENT" => return Ok(Verdict::dropped(&EVENT)),
         "USER" | "ROLE" => return Ok(Verdict::dropped(&ACCOUNTS)),
         _ => return Err(unlisted(all)),
@@ -201,11 +233,7 @@ fn define(all: &Definition<'_>, target: &Target) -> Result<Verdict, Refused> {
         verdict.replace(&DEFINER, all.at(place).start..end, b"");
     }
     let is_routine = matches!(object.as_str(), "FUNCTION" | "PROCEDURE");
-    if is_routine
-        && all
-            .places(&["LANGUAGE"])
-            .any(|place| !all.at(place + 1).is("SQL"))
-    {
+    if is_routine && has_foreign_language(all, after) {
         return Err(Refused::by(&LANGUAGE));
     }
     if object == "TABLE" || object == "INDEX" {
@@ -217,6 +245,23 @@ fn define(all: &Definition<'_>, target: &Target) -> Result<Verdict, Refused> {
     collations(all, target, &mut verdict)?;
     verdict.edits.sort_by_key(|(range, _)| range.start);
     Ok(verdict)
+}
+
+/// True when a routine has the clause LANGUAGE with another language than SQL. In its body it is a name.
+fn has_foreign_language(all: &Definition<'_>, after: usize) -> bool {
+    let (_, end) = all.name(after);
+    let begins_body = |place: &usize| {
+        let item = all.at(*place);
+        // A type or a part of one: `SET('a')`, `CHARACTER SET utf8mb4`.
+        let is_of_type = item.is("SET")
+            && (all.at(place + 1).is_sign(b'(')
+                || all.at(place - 1).is_any(&["CHARACTER", "CHAR"]));
+        item.is_any(&BODIES) && !is_of_type
+    };
+    let mut clauses = (end..all.items.len())
+        .filter(|&place| all.at(place).depth == 0)
+        .take_while(|place| !begins_body(place));
+    clauses.any(|place| all.at(place).is("LANGUAGE") && !all.at(place + 1).is("SQL"))
 }
 
 /// CREATE, DROP and ALTER DATABASE.
@@ -271,8 +316,9 @@ fn table(all: &Definition<'_>, target: &Target, verdict: &mut Verdict) -> Result
         let is_known = ENGINES
             .iter()
             .any(|engine| name.eq_ignore_ascii_case(engine.as_bytes()));
-        // Without the sign it is a column of this name.
-        if all.at(place - 1).is_sign(b'=') && !is_known {
+        // Within parentheses, without the sign, it is a column of this name.
+        let is_option = all.at(place - 1).is_sign(b'=') || all.at(place - 1).depth == 0;
+        if is_option && !is_known {
             return Err(Refused::by(&ENGINE));
         }
     }

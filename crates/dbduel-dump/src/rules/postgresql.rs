@@ -8,7 +8,7 @@ use super::reach::reaches_out;
 use super::table::{
     ACCOUNTS, DATABASE, EVENT_TRIGGER, EXTENSION, EXTENSION_COMMENT, EXTENSION_OLD, LANGUAGE,
     LARGE_OBJECTS, NULLS_NOT_DISTINCT, OWNER, REPLICATION, ROW_SECURITY, SCHEMA_PUBLIC,
-    SECURITY_INVOKER, SERVER_FILE, SETTING, STATISTICS, STRINGS, TABLESPACE,
+    SECURITY_INVOKER, SERVER_FILE, SETTING, SQL_BODY, STATISTICS, STRINGS, TABLESPACE,
 };
 use super::{Refused, Verdict};
 use crate::{Product, Target};
@@ -202,7 +202,7 @@ fn define(all: &Definition<'_>, target: &Target) -> Result<Verdict, Refused> {
     }
     all.refuse_files()?;
     if matches!(object.as_str(), "FUNCTION" | "PROCEDURE") {
-        routine(all)?;
+        routine(all, after)?;
     }
     if target.is_before(Product::PostgreSql, 15, 0) {
         if all.has(&["NULLS", "NOT", "DISTINCT"]) {
@@ -237,12 +237,21 @@ fn extension(name: &[u8], target: &Target) -> Result<(), Refused> {
 }
 
 /// Functions and procedures in SQL and PL/pgSQL, whose bodies reach no files.
-fn routine(all: &Definition<'_>) -> Result<(), Refused> {
+fn routine(all: &Definition<'_>, after: usize) -> Result<(), Refused> {
+    // The statements of such a body are not told from those of the dump.
+    if all.has(&["BEGIN", "ATOMIC"]) {
+        return Err(Refused::by(&SQL_BODY));
+    }
     let is_plain = |place: usize| {
         let language = String::from_utf8_lossy(all.at(place + 1).text).to_ascii_lowercase();
         matches!(language.trim_matches('\''), "sql" | "plpgsql")
     };
-    if !all.places(&["LANGUAGE"]).all(is_plain) {
+    // Elsewhere it is a name, of a parameter for instance.
+    let (_, end) = all.name(after);
+    let mut clauses = all
+        .places(&["LANGUAGE"])
+        .filter(|&place| place >= end && all.at(place).depth == 0);
+    if !clauses.all(is_plain) {
         return Err(Refused::by(&LANGUAGE));
     }
     let mut bodies = all

@@ -184,6 +184,10 @@ rules! {
         "language", "function in a language other than SQL and PL/pgSQL", ALL, Action::Refused,
         "such functions are not loaded from dumps; remove it and what uses it",
     );
+    SQL_BODY = (
+        "sql-body", "function with a body that is no string (BEGIN ATOMIC)", POSTGRESQL, Action::Refused,
+        "the statements of its body are not told from those of the dump; write the body as a string",
+    );
     LARGE_OBJECTS = (
         "large-objects", "large object", POSTGRESQL, Action::Refused,
         "they are not loaded from dumps; dump with `--no-large-objects` (`--no-blobs` before 16)",

@@ -60,7 +60,12 @@ pub fn close(
                 "could not record or check the final state of `{}`: {error:#}",
                 resident.name
             );
-            let remedy = "read its log in the record";
+            let remedy = match coverage::is_captured(&config.plan) {
+                true => {
+                    "find the cause in the kernel log; the server's log may hold captured values and is not in the record"
+                }
+                false => "read its log in the record",
+            };
             journal.notice(Notice::new(
                 "server.no-last-words",
                 Severity::Doubt,
@@ -173,11 +178,7 @@ pub fn keep_size(
     Ok(())
 }
 
-/// Stands for the log of a server that ran captured statements.
-const LOG_LEFT_OUT: &[u8] =
-    b"left out, because a server's log may hold values of captured statements\n";
-
-/// Stops a server of ours, keeps its log, and removes its files unless the contest can be resumed with them.
+/// Stops a server of ours, keeps its log unless it may hold captured values, and removes its files unless the contest can be resumed with them.
 fn leave(
     config: &ContestConfig<'_>,
     resident: ContenderServer,
@@ -191,13 +192,11 @@ fn leave(
         config.step(&format!("{name}: stopping"));
     }
     let left = backend.stop(&config.plan.limits).and_then(|()| {
-        if let Some(texts) = backend.texts()? {
+        if !coverage::is_captured(&config.plan)
+            && let Some(texts) = backend.texts()?
+        {
             let writer = journal.writer();
-            let log = match coverage::is_captured(&config.plan) {
-                true => LOG_LEFT_OUT,
-                false => texts.log.as_slice(),
-            };
-            writer.contender_file(&name, "server.log", log)?;
+            writer.contender_file(&name, "server.log", &texts.log)?;
         }
         match is_over && !config.keep {
             true => backend.remove(),

@@ -55,6 +55,8 @@ pub struct Sandbox {
     settings: Vec<Setting>,
     cores: Vec<u32>,
     throttle: Option<Throttle>,
+    /// False where messages must not quote the server's log.
+    quotes_log: bool,
     owner: Owner,
 }
 
@@ -104,6 +106,7 @@ impl Sandbox {
             settings,
             cores: Vec::new(),
             throttle: None,
+            quotes_log: true,
             owner,
         })
     }
@@ -135,6 +138,11 @@ impl Sandbox {
     pub fn limit_io(&mut self, limit: IoLimit) -> Result<()> {
         self.throttle = Some(Throttle::new(&self.folder, limit)?);
         Ok(())
+    }
+
+    /// Keeps the log of servers started later out of messages: it may hold values of captured statements.
+    pub fn withhold_log(&mut self) {
+        self.quotes_log = false;
     }
 
     /// The data directory.

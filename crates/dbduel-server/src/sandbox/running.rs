@@ -26,6 +26,8 @@ const FREEZE_DEADLINE: Duration = Duration::from_secs(10);
 /// Timeout after each further stop signal; the caller sets that of the first.
 const FURTHER_REQUEST: Duration = Duration::from_secs(10);
 const KILL_DEADLINE: Duration = Duration::from_secs(30);
+/// Lines of the log that a message about its end quotes.
+const LAST_WORDS: usize = 3;
 
 /// A server that accepted a login. Dropping it without [`RunningServer::stop`] kills it.
 pub struct RunningServer {
@@ -37,6 +39,7 @@ pub struct RunningServer {
     listen: Option<SocketAddr>,
     log: PathBuf,
     log_start: u64,
+    quotes_log: bool,
     account: Account,
     ready_after: Duration,
     /// Signals that ask it to exit, the gentlest first.
@@ -75,6 +78,7 @@ impl RunningServer {
             listen: sandbox.listen,
             log: sandbox.log(),
             log_start,
+            quotes_log: sandbox.quotes_log,
             account,
             ready_after: Duration::ZERO,
             stop_signals: sandbox.product.stop_signals(),
@@ -131,6 +135,17 @@ impl RunningServer {
     /// Its error log since this start, at most the last 64 KiB.
     pub fn log_since_start(&self) -> String {
         tail(&self.log, self.log_start)
+    }
+
+    /// The last lines of that log for a message that says how it ended, or that they are withheld.
+    pub fn last_words(&self) -> String {
+        if !self.quotes_log {
+            return "its log may hold captured values and is not quoted".to_owned();
+        }
+        let log = self.log_since_start();
+        let lines: Vec<&str> = log.lines().collect();
+        let last = &lines[lines.len().saturating_sub(LAST_WORDS)..];
+        format!("its log ends: {}", last.join(" / "))
     }
 
     /// How the process ended; `None` while it has not.
@@ -286,27 +301,45 @@ impl Drop for RunningServer {
 mod tests {
     use super::*;
     use dbduel_record::files::LocalFiles;
+    use std::path::Path;
     use std::process::Command;
+
+    /// A killed process, in the place of a server.
+    fn killed(folder: &Path) -> RunningServer {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let identity = identify(&child).unwrap();
+        child.kill().unwrap();
+        RunningServer {
+            child,
+            identity,
+            files: Arc::new(LocalFiles),
+            folder: folder.to_owned(),
+            socket: folder.join("s.sock"),
+            listen: None,
+            log: folder.join("error.log"),
+            log_start: 0,
+            quotes_log: true,
+            account: Account::of_data(&LocalFiles, folder).unwrap(),
+            ready_after: Duration::ZERO,
+            stop_signals: &[Signal::SIGTERM],
+        }
+    }
+
+    #[test]
+    fn a_withheld_log_is_not_quoted() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut server = killed(dir.path());
+        std::fs::write(&server.log, "one\ntwo\nthree\nVALUES ('secret')\n").unwrap();
+        let words = server.last_words();
+        assert_eq!(words, "its log ends: two / three / VALUES ('secret')");
+        server.quotes_log = false;
+        assert!(!server.last_words().contains("secret"));
+    }
 
     #[test]
     fn a_server_that_ends_while_it_is_frozen_is_noticed_at_once() {
         let dir = tempfile::tempdir().unwrap();
-        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        let identity = identify(&child).unwrap();
-        child.kill().unwrap();
-        let mut server = RunningServer {
-            child,
-            identity,
-            files: Arc::new(LocalFiles),
-            folder: dir.path().to_owned(),
-            socket: dir.path().join("s.sock"),
-            listen: None,
-            log: dir.path().join("error.log"),
-            log_start: 0,
-            account: Account::of_data(&LocalFiles, dir.path()).unwrap(),
-            ready_after: Duration::ZERO,
-            stop_signals: &[Signal::SIGTERM],
-        };
+        let mut server = killed(dir.path());
         // And not that its threads did not stop in time.
         let error = server.wait_until_stopped().unwrap_err().to_string();
         assert!(error.contains("it ended with signal: 9"), "{error}");

@@ -47,7 +47,7 @@ pub enum StartError {
     Died {
         /// How it ended.
         status: ExitStatus,
-        /// The last lines of its log.
+        /// The last lines of its log; empty where they are withheld.
         tail: String,
         /// Path of its log.
         log: PathBuf,
@@ -57,7 +57,7 @@ pub enum StartError {
     NeverReady {
         /// The time limit.
         waited: Duration,
-        /// The last lines of its log.
+        /// The last lines of its log; empty where they are withheld.
         tail: String,
         /// Path of its log.
         log: PathBuf,
@@ -210,9 +210,17 @@ impl Sandbox {
             Some(refused) => StartError::Refused(refused),
             None => StartError::Died {
                 status,
-                tail,
+                tail: self.quotable(tail),
                 log: self.log(),
             },
+        }
+    }
+
+    /// What a message may quote of the end of the log.
+    fn quotable(&self, tail: String) -> String {
+        match self.quotes_log {
+            true => tail,
+            false => String::new(),
         }
     }
 
@@ -254,7 +262,7 @@ impl Sandbox {
             if clock::since(begun) > deadline {
                 return Err(StartError::NeverReady {
                     waited: deadline,
-                    tail: tail(&self.log(), log_start),
+                    tail: self.quotable(tail(&self.log(), log_start)),
                     log: self.log(),
                 });
             }

@@ -145,7 +145,11 @@ impl Inversion<'_> {
             true => interval.high,
             false => interval.low + furthest,
         };
-        let is_loss = mean_effect(self.whole) < 0.0;
+        // The tests give the sign of the whole: a late unit may turn that of its mean, beside which all looks stay as they were.
+        let is_loss = match interval.low.is_finite() {
+            true => self.test(interval.low).nearer_side() == Side::Below,
+            false => self.test(interval.high).nearer_side() == Side::Above,
+        };
         balance(low, high, END_PRECISION, |share| {
             match (self.test(share).nearer_side(), is_loss) {
                 (Side::Above, false) | (Side::Below, true) => Side::Above,
@@ -218,6 +222,28 @@ mod tests {
         }
         // 99.9 % point of 60 trials at 5 %.
         assert!(held >= 51, "{held} of 60");
+    }
+
+    #[test]
+    fn a_late_unit_that_turns_the_whole_leaves_the_share_inside_its_interval() {
+        for sign in [1.0, -1.0] {
+            let (mut part, mut whole) = (Vec::new(), Vec::new());
+            for number in 0..14 {
+                let of_whole = 0.05 + 0.002 * f64::from(number % 5);
+                let of_part = of_whole + 0.01 * (f64::from(number % 3) - 1.0);
+                part.push(Unit::new(sign * of_part, 1.0));
+                whole.push(Unit::new(sign * of_whole, 1.0));
+            }
+            part.push(Unit::new(sign * 0.05, 1.0));
+            whole.push(Unit::new(sign * -0.95, 1.0));
+            let plan = SequentialPlan::new(20.0, 0.05, 0.0, 1);
+            let share = estimated(&part, &whole, &plan);
+            let Interval { low, high } = share.interval;
+            // The search without a balance runs to one of the ends.
+            let to_end = (share.value - low).min(high - share.value);
+            assert!(to_end > 2.0 * END_PRECISION, "{sign}: {share:?}");
+            assert!((share.value - 1.0).abs() < 0.2, "{sign}: {share:?}");
+        }
     }
 
     #[test]

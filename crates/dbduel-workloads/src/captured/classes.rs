@@ -1,5 +1,7 @@
 //! What the statements of a class mean to a replay, and the classes by which its transactions are counted.
 
+use std::collections::HashSet;
+
 use dbduel_capture::import::{FURTHER_CLASSES, Permission};
 use dbduel_capture::store::Capture;
 use dbduel_capture::store::manifest::ClassRow;
@@ -21,6 +23,11 @@ const ID_DIGITS: usize = 8;
 const TEXT_CHARACTERS: usize = 60;
 /// Functions whose locks outlive a transaction.
 const SESSION_LOCKS: [&str; 3] = ["GET_LOCK", "PG_ADVISORY_LOCK", "PG_TRY_ADVISORY_LOCK"];
+
+/// Words one of which every statement with a table has.
+const WORDS_OF_TABLES: [&str; 8] = [
+    "FROM", "INTO", "INSERT", "REPLACE", "UPDATE", "DELETE", "TABLE", "CALL",
+];
 
 /// What a statement is to a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +62,8 @@ pub(super) struct ClassFacts {
     pub(super) left_out: Option<&'static str>,
     /// True where each must be asked whether a replay may run it.
     pub(super) depends_on_values: bool,
+    /// True where they may have a table, and so depend on the default database.
+    pub(super) has_table: bool,
 }
 
 impl ClassFacts {
@@ -75,6 +84,7 @@ impl ClassFacts {
                 },
                 left_out: None,
                 depends_on_values: false,
+                has_table: false,
             };
         }
         let permission = Permission::of(text, syntax);
@@ -86,8 +96,18 @@ impl ClassFacts {
         };
         ClassFacts {
             role: role(kind, &upper, syntax),
-            left_out: refused.or_else(|| left_out(kind, &upper, syntax)),
+            left_out: refused
+                .or_else(|| left_out(kind, &upper, syntax))
+                .or_else(|| {
+                    names_database(text, syntax, &capture.manifest().schemas)
+                        .then_some("names a database")
+                }),
             depends_on_values: permission.depends_on_values,
+            has_table: Lexer::new(text, syntax).any(|token| {
+                let word = token.of(text);
+                let mut words = WORDS_OF_TABLES.into_iter();
+                words.any(|one| word.eq_ignore_ascii_case(one.as_bytes()))
+            }),
         }
     }
 }
@@ -127,6 +147,39 @@ fn left_out(kind: Kind, text: &str, syntax: Syntax) -> Option<&'static str> {
         _ if locks_session => Some("lock that outlives its transaction"),
         _ => None,
     }
+}
+
+/// True when a statement of MySQL qualifies a table by one of these databases: the tables of a replay are in another one. A name that
+/// also stands alone is a table or an alias, whose columns are qualified.
+fn names_database(text: &[u8], syntax: Syntax, schemas: &[String]) -> bool {
+    if !syntax.is_mysql {
+        return false;
+    }
+    let tokens: Vec<(TokenKind, &[u8])> = Lexer::new(text, syntax)
+        .map(|token| (token.kind, token.of(text)))
+        .collect();
+    let is_dot = |place: Option<usize>| {
+        place
+            .and_then(|place| tokens.get(place))
+            .is_some_and(|(_, bytes)| *bytes == b".")
+    };
+    let (mut qualifies, mut alone) = (HashSet::new(), HashSet::new());
+    for (place, (kind, bytes)) in tokens.iter().enumerate() {
+        let name = match kind {
+            TokenKind::Word => *bytes,
+            TokenKind::Name => bytes.get(1..bytes.len() - 1).unwrap_or_default(),
+            _ => continue,
+        };
+        let is_schema = schemas.iter().any(|schema| schema.as_bytes() == name);
+        if !is_schema || is_dot(place.checked_sub(1)) {
+            continue;
+        }
+        match is_dot(Some(place + 1)) {
+            true => qualifies.insert(name),
+            false => alone.insert(name),
+        };
+    }
+    qualifies.difference(&alone).next().is_some()
 }
 
 /// True for a text with a place for a value, such as `$1`.

@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use dbduel_capture::effect::Effect;
 use dbduel_capture::import::Permission;
 use dbduel_capture::store::Capture;
-use dbduel_capture::store::read::{SentAs, Session, Transaction, TransactionBegin, TransactionEnd};
+use dbduel_capture::store::read::{
+    SentAs, Session, Transaction, TransactionBegin, TransactionEnd, read_manifest,
+};
 use dbduel_client::random::Random;
 use dbduel_client::tally::Class;
 use dbduel_record::plan::Parameters;
@@ -125,8 +127,15 @@ impl Mix {
     /// Finds the transactions.
     pub(super) fn build(parameters: &Parameters) -> Result<Self, String> {
         let source = Source::of(parameters);
-        let capture =
-            Capture::open(Path::new(&source.capture)).map_err(|error| error.to_string())?;
+        let path = Path::new(&source.capture);
+        let (_, digest) = read_manifest(path).map_err(|error| error.to_string())?;
+        if digest != source.digest {
+            return Err(format!(
+                "capture `{}` cannot be replayed: its manifest now has the BLAKE3 {digest}, but the plan was made for {}; restore that capture, or plan the contest again",
+                source.capture, source.digest
+            ));
+        }
+        let capture = Capture::open(path).map_err(|error| error.to_string())?;
         let classes: Vec<ClassFacts> = capture
             .classes()
             .iter()
@@ -511,7 +520,11 @@ impl<'c> Walk<'c> {
             return Some(FAILED);
         }
         let schema = self.main_schema.and(capture.schema_place(statement));
-        if schema.is_some() && schema != self.main_schema {
+        let schemas = &capture.manifest().schemas;
+        let name = schema.and_then(|place| schemas.get(place as usize));
+        // Sessions without a default database, before their USE, work on no table.
+        let is_any = name.is_some_and(String::is_empty) && !facts.has_table;
+        if schema.is_some() && schema != self.main_schema && !is_any {
             return Some("of another default database");
         }
         let lacks_values = capture.sent_as(statement) == Some(SentAs::Prepared)

@@ -1,12 +1,13 @@
 //! Settings of sessions: what a captured session had set when one of its transactions began.
 //!
-//! A state is the list of the session's statements that set something, the last one of each class. Equal states of different
+//! A state is the list of the session's statements that set something, the last one of each class; earlier ones stay where a later one
+//! reads a user variable, which they may have set. Equal states of different
 //! sessions are one, so that a client which has the state already sends nothing.
 
 use std::collections::HashMap;
 
 use dbduel_capture::import::Permission;
-use dbduel_sql::Syntax;
+use dbduel_sql::{Lexer, Syntax, TokenKind};
 
 /// Place of a state.
 pub(super) type StateId = u32;
@@ -29,6 +30,8 @@ struct Setting {
     class: u32,
     /// Its place in the capture.
     statement: u32,
+    /// True where it depends on a user variable, and so on settings before it.
+    reads_variable: bool,
 }
 
 /// The states of the sessions of a capture.
@@ -130,13 +133,28 @@ impl<'c> StateFinder<'c> {
         let known = self.texts.get(text).copied();
         let setting = known.unwrap_or_else(|| self.add(class, statement, text));
         let setting = setting.inspect_err(|why| self.is_beyond |= *why == TOO_MANY)?;
-        if self.current.last() == Some(&setting) {
+        let settings = &self.settings;
+        let reads_variable = |setting: u32| {
+            let setting = settings.get(setting as usize);
+            setting.is_some_and(|one| one.reads_variable)
+        };
+        if self.current.last() == Some(&setting) && !reads_variable(setting) {
             return Ok(());
         }
-        let settings = &self.settings;
         let class_of = |setting: u32| settings.get(setting as usize).map(|one| one.class);
-        self.current
-            .retain(|earlier| class_of(*earlier) != Some(class));
+        // What stands before a setting that reads a variable stays.
+        let kept = match reads_variable(setting) {
+            true => self.current.len(),
+            false => {
+                let last = self.current.iter().rposition(|one| reads_variable(*one));
+                last.map_or(0, |last| last + 1)
+            }
+        };
+        let mut place = 0;
+        self.current.retain(|earlier| {
+            place += 1;
+            place <= kept || class_of(*earlier) != Some(class)
+        });
         self.known = None;
         if self.current.len() >= SETTINGS_OF_SESSION_MAX {
             self.is_beyond = true;
@@ -158,6 +176,7 @@ impl<'c> StateFinder<'c> {
                     class,
                     // Statements of a capture have numbers of 32 bits.
                     statement: statement as u32,
+                    reads_variable: reads_variable(text, self.syntax),
                 });
                 Ok(self.settings.len() as u32 - 1)
             }
@@ -198,6 +217,25 @@ impl<'c> StateFinder<'c> {
     }
 }
 
+/// True when a statement of MySQL has a user variable other than as what it sets.
+fn reads_variable(text: &[u8], syntax: Syntax) -> bool {
+    let mut tokens = Lexer::new(text, syntax).peekable();
+    while let Some(token) = tokens.next() {
+        let name = token.of(text);
+        let is_variable = syntax.is_mysql
+            && token.kind == TokenKind::Word
+            && name.starts_with(b"@")
+            && !name.starts_with(b"@@");
+        let is_set = tokens
+            .peek()
+            .is_some_and(|next| matches!(next.of(text), b"=" | b":"));
+        if is_variable && !is_set {
+            return true;
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,6 +261,30 @@ mod tests {
         assert_ne!(after(&mut finder, &[NAMES]), one);
         assert_eq!(after(&mut finder, &[]), INITIAL);
         assert_eq!(finder.finish().states.len(), 3);
+    }
+
+    #[test]
+    fn what_a_variable_is_read_from_stays() {
+        let mut finder = StateFinder::new(Syntax::MYSQL);
+        let save = (3, "SET @a := '+02:00'");
+        let read = (4, "SET time_zone = @a, @b = @@time_zone");
+        let clear = (3, "SET @a = ''");
+        let count = (5, "SET @n = @n + 1");
+        let lists = [
+            (vec![save, read, clear], 3),
+            (vec![save, clear, read], 2),
+            (vec![save, clear, save], 1),
+            (vec![save, read, clear, save], 3),
+            (vec![count, count], 2),
+        ];
+        let states: Vec<StateId> = lists
+            .iter()
+            .map(|(list, _)| after(&mut finder, list))
+            .collect();
+        let found = finder.finish();
+        for (state, (list, length)) in states.into_iter().zip(&lists) {
+            assert_eq!(found.states[state as usize].len(), *length, "{list:?}");
+        }
     }
 
     #[test]

@@ -135,7 +135,7 @@ pub fn server_died(run: &RunEvidence<'_>) -> Vec<Finding> {
                 Severity::Doubt,
                 &[name],
                 claim,
-                "Read the server's log in the record.",
+                "Read the server's log where the record has it (not with the workload `captured`), and the kernel log, which names processes killed for lack of memory.",
             )
         })
         .collect()

@@ -46,7 +46,7 @@ pub fn nothing_committed(run: &RunEvidence<'_>) -> Vec<Finding> {
                 "`{name}` committed no transaction at {} in {:.0} s under load.",
                 duel.label, measures.active_s
             );
-            let remedy = "Read errors.csv and the server's log in the record; if one transaction takes longer than a slice, \
+            let remedy = "Read errors.csv and, where the record has it, the server's log; if one transaction takes longer than a slice, \
                           use longer slices (`slice` in `[schedule]`).";
             Finding::new(Severity::Void, &[name], claim, remedy).at(duel.level)
         })

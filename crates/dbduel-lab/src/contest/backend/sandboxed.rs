@@ -24,8 +24,8 @@ use super::super::injector::{InjectedTime, SlowdownInjector};
 use super::super::prepare::{Content, is_dataset_known, trouble};
 use super::{Backend, ContenderServer, Health, ServerTexts, origin};
 use crate::contest::ContestConfig;
-use crate::dataset;
 use crate::snapshots::{self, Description, Snapshots};
+use crate::{coverage, dataset};
 
 /// Least `max_connections` of every server; some cap their thread cache by it.
 const MAX_CONNECTIONS_MIN: u32 = 151;
@@ -216,14 +216,9 @@ impl Backend for Sandboxed {
         };
         match server.ended() {
             Ok(None) => Health::Alive,
-            Ok(Some(status)) => {
-                let log = server.log_since_start();
-                let words: Vec<&str> = log.lines().rev().take(3).collect();
-                let words: Vec<&str> = words.into_iter().rev().collect();
-                Health::Dead {
-                    how: format!("{status}; its log ends: {}", words.join(" / ")),
-                }
-            }
+            Ok(Some(status)) => Health::Dead {
+                how: format!("{status}; {}", server.last_words()),
+            },
             Err(error) => Health::Dead {
                 how: format!("{error:#}"),
             },
@@ -345,6 +340,9 @@ pub fn make(
     check_connections(plan, contender)?;
     let settings = complete_settings(plan, contender, build.product()?);
     let mut sandbox = Sandbox::create(home, run, &folder(number, contender), build, settings)?;
+    if coverage::is_captured(plan) {
+        sandbox.withhold_log();
+    }
     sandbox.confine(&plan.load.server_cores);
     if let Some(limit) = plan.load.server_io {
         sandbox.limit_io(limit)?;

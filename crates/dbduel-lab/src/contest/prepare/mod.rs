@@ -75,7 +75,7 @@ pub fn prepare(
     in_process::announce(&in_process, journal)?;
     remote::announce(plan, journal)?;
     running::check_distinct(config, &mut connections)?;
-    prepared_statements::check(config, &residents, &mut connections)?;
+    prepared_statements::check(config, &residents, &mut connections, journal)?;
     drop(connections);
     print_plan::announce(config, past, workload, &mut residents)?;
     let mut evidence = Vec::new();

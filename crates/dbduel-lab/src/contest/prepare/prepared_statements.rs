@@ -1,16 +1,19 @@
-//! Compares a server's limit of prepared statements with what the clients need, before data are loaded.
+//! Compares a server's limit of prepared statements with what the clients prepare, before data are loaded.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
+use dbduel_audit::{option_value, variable_name};
 use dbduel_client::preparations;
 use dbduel_driver::{Connection, Dialect};
-use dbduel_experiment::normalised_name;
 use dbduel_inspect::facts::scalar;
+use dbduel_machine::interrupt;
 use dbduel_machine::random::fresh_seed;
+use dbduel_record::event::{Notice, Severity};
 use dbduel_record::plan::{Contender, Plan, Workload};
 use dbduel_text::counts;
 
 use crate::contest::ContestConfig;
 use crate::contest::backend::ContenderServer;
+use crate::contest::journal::Journal;
 
 /// The limit, for all sessions of a server of MySQL or MariaDB together.
 const LIMIT: &str = "max_prepared_stmt_count";
@@ -18,17 +21,22 @@ const LIMIT: &str = "max_prepared_stmt_count";
 /// Statements of each client that some servers cannot prepare and get as text: BEGIN and COMMIT.
 const UNPREPARABLE: u64 = 2;
 
-/// Checks the servers that the lab starts, by their settings, and running ones, by `connections` to them. A number of statements that
-/// cannot be found without the data is not checked; the clients report the server's error then.
+/// Journals which limits are lower than the number of statements that the clients prepare, with the number needed. Servers that the
+/// lab starts are checked by their settings, running ones by `connections` to them. A number of statements that cannot be found
+/// without the data is not checked.
+///
+/// The contest goes on: clients may close statements before they prepare others, and where they do not, the server refuses.
 ///
 /// # Errors
-/// When a limit is too low: names the number needed.
+/// When the record cannot be written, or the user interrupts.
 pub fn check(
     config: &ContestConfig<'_>,
     residents: &[ContenderServer],
     connections: &mut [(&Contender, Connection)],
+    journal: &mut Journal<'_>,
 ) -> Result<()> {
     let plan = &config.plan;
+    let mut counted = Counted::default();
     for (contender, resident) in plan.contenders.iter().zip(residents) {
         let mut connections = connections.iter_mut();
         let connection = connections.find(|(visited, _)| visited.name == contender.name);
@@ -40,8 +48,12 @@ pub fn check(
             Some(_) => None,
             None => limit_of(contender, resident),
         };
-        if let Some(limit) = limit {
-            check_contender(plan, contender, limit)?;
+        let Some(limit) = limit else {
+            continue;
+        };
+        if let Some(notice) = exceeded(plan, contender, limit, &mut counted)? {
+            config.remark(&format!("{}; {}", notice.claim, notice.remedy));
+            journal.notice(notice)?;
         }
     }
     Ok(())
@@ -50,8 +62,8 @@ pub fn check(
 /// The limit of a server that the lab starts; `None` for one that has none.
 fn limit_of(contender: &Contender, resident: &ContenderServer) -> Option<u64> {
     let mut settings = contender.settings.iter().rev();
-    if let Some(own) = settings.find(|setting| normalised_name(&setting.name) == LIMIT) {
-        return own.value.parse().ok();
+    if let Some(own) = settings.find(|setting| variable_name(&setting.name) == LIMIT) {
+        return option_value(&own.value).parse().ok();
     }
     let product = resident.backend.build()?.product().ok()?;
     let mut needed = product.needed_settings(0).into_iter();
@@ -59,7 +71,13 @@ fn limit_of(contender: &Contender, resident: &ContenderServer) -> Option<u64> {
     Some(limit.into())
 }
 
-fn check_contender(plan: &Plan, contender: &Contender, limit: u64) -> Result<()> {
+/// Notice on the first level whose clients prepare more statements than the limit.
+fn exceeded(
+    plan: &Plan,
+    contender: &Contender,
+    limit: u64,
+    counted: &mut Counted,
+) -> Result<Option<Notice>> {
     // Levels share the connections of their clients, except those of a suite.
     let levels = if plan.suite.is_some() {
         plan.levels.len()
@@ -68,28 +86,63 @@ fn check_contender(plan: &Plan, contender: &Contender, limit: u64) -> Result<()>
     };
     for level in 0..levels {
         let workload = plan.workload_at(level, contender);
-        let clients = plan.connections_at(level);
-        let Some(each) = prepared_by_one(&workload) else {
+        let clients = u64::from(plan.connections_at(level));
+        let Some(each) = counted.prepared_by_one(&workload)? else {
             continue;
         };
-        let clients = u64::from(clients);
         if each.saturating_sub(UNPREPARABLE).saturating_mul(clients) > limit {
             let needed = each.saturating_mul(clients);
-            let name = &contender.name;
-            let [needed, limit, each] = [needed, limit, each].map(counts::of);
-            let as_text = as_text(&workload);
-            bail!(
-                "contender `{name}`: {} prepare up to {needed} statements, {each} each, and the limit of its server is {limit}; set {LIMIT} to {needed} or \
-                 more, or use fewer clients{as_text}",
-                counts::things(clients, "client")
+            let claim = format!(
+                "`{}`: {} prepare up to {} statements, {} each, and the limit of its server is {}, beyond which it refuses them",
+                contender.name,
+                counts::things(clients, "client"),
+                counts::of(needed),
+                counts::of(each),
+                counts::of(limit)
             );
+            // A number to be copied.
+            let remedy = format!(
+                "set {LIMIT} to {needed} or more, or use fewer clients{}",
+                as_text(&workload)
+            );
+            let names = [contender.name.as_str()];
+            return Ok(Some(Notice::new(
+                "load.prepared-statements",
+                Severity::Note,
+                &names,
+                claim,
+                &remedy,
+            )));
         }
     }
-    Ok(())
+    Ok(None)
 }
 
-/// Statements that one client prepares before its first transaction, where this can be found without data.
-fn prepared_by_one(workload: &Workload) -> Option<u64> {
+/// Statements that one client of each workload prepares before its first transaction.
+#[derive(Default)]
+struct Counted {
+    workloads: Vec<(Workload, Option<u64>)>,
+}
+
+impl Counted {
+    /// The number for a workload, counted once; `None` where it cannot be found without data.
+    ///
+    /// # Errors
+    /// When the user interrupts.
+    fn prepared_by_one(&mut self, workload: &Workload) -> Result<Option<u64>> {
+        let mut known = self.workloads.iter();
+        if let Some((_, count)) = known.find(|(known, _)| known == workload) {
+            return Ok(*count);
+        }
+        interrupt::check()?;
+        let count = count(workload);
+        self.workloads.push((workload.clone(), count));
+        Ok(count)
+    }
+}
+
+/// Opens one client of the workload on a mock server, and counts.
+fn count(workload: &Workload) -> Option<u64> {
     let clients = dbduel_workloads::find(&workload.name).ok()?;
     let name = format!("dbduel-{}-{:x}.sock", std::process::id(), fresh_seed());
     let socket = std::env::temp_dir().join(name);

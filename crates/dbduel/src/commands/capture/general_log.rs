@@ -194,6 +194,9 @@ impl LogState {
     }
 }
 
+/// What was found or done where all are tried, and the first failure.
+pub type Tried<T> = (Vec<T>, Option<anyhow::Error>);
+
 /// The files with former settings, in the home.
 #[derive(Debug)]
 pub struct LogStates {
@@ -265,46 +268,57 @@ impl LogStates {
             .with_context(|| format!("could not remove `{}`", path.display()))
     }
 
-    /// The files of imports that did not end, each with its lock.
-    fn leftovers(&self) -> Result<Vec<(PathBuf, LogState, File)>> {
+    /// The files of imports that did not end, each with its lock, and the first failure; all files are tried.
+    fn leftovers(&self) -> Result<Tried<(PathBuf, LogState, File)>> {
         let entries = match fs::read_dir(&self.folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok((Vec::new(), None));
+            }
             entries => {
                 entries.with_context(|| format!("could not read `{}`", self.folder.display()))?
             }
         };
         let mut leftovers = Vec::new();
+        let mut failed = None;
         for entry in entries {
             let path = entry?.path();
             if path.extension().is_none_or(|extension| extension != "json") {
                 continue;
             }
-            if let Some(lock) = self.lock(&path)?
-                && let Some(state) = self.read(&path)?
-            {
-                leftovers.push((path, state, lock));
+            let leftover = || -> Result<_> {
+                let Some(lock) = self.lock(&path)? else {
+                    return Ok(None);
+                };
+                Ok(self.read(&path)?.map(|state| (state, lock)))
+            };
+            match leftover() {
+                Ok(Some((state, lock))) => leftovers.push((path, state, lock)),
+                Ok(None) => {}
+                Err(error) => failed = failed.or(Some(error)),
             }
         }
-        Ok(leftovers)
+        Ok((leftovers, failed))
     }
 
-    /// Addresses of servers whose log an import that did not end left on.
+    /// Addresses of servers whose log an import that did not end left on, and the first failure; all files are tried.
     ///
     /// # Errors
-    /// When a file cannot be read.
-    pub fn left_on(&self) -> Result<Vec<String>> {
-        let leftovers = self.leftovers()?.into_iter();
-        Ok(leftovers.map(|(_, state, _)| state.server).collect())
+    /// When the folder of the files cannot be read.
+    pub fn left_on(&self) -> Result<Tried<String>> {
+        let (leftovers, failed) = self.leftovers()?;
+        let servers = leftovers.into_iter().map(|(_, state, _)| state.server);
+        Ok((servers.collect(), failed))
     }
 
-    /// Restores the settings of all servers whose log an import that did not end left on; their addresses.
+    /// Restores the settings of all servers whose log an import that did not end left on: their addresses, and the first failure; all
+    /// servers are tried.
     ///
     /// # Errors
-    /// The first failure; all servers are tried.
-    pub fn restore(&self, password_file: Option<&Path>, tls: &Tls) -> Result<Vec<String>> {
+    /// When the folder of the files cannot be read.
+    pub fn restore(&self, password_file: Option<&Path>, tls: &Tls) -> Result<Tried<String>> {
+        let (leftovers, mut failed) = self.leftovers()?;
         let mut restored = Vec::new();
-        let mut failed = None;
-        for (path, state, _lock) in self.leftovers()? {
+        for (path, state, _lock) in leftovers {
             let result = RunningServer::named(&state.server, password_file, tls)
                 .and_then(|server| server.connect(ConnectOptions::default()))
                 .and_then(|mut connection| state.restore(&mut connection))
@@ -315,10 +329,7 @@ impl LogStates {
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
-        match failed {
-            Some(error) => Err(error),
-            None => Ok(restored),
-        }
+        Ok((restored, failed))
     }
 }
 
@@ -333,7 +344,6 @@ pub struct GeneralLog<'a> {
     begin: String,
     product: LogProduct,
     version: String,
-    was_empty: bool,
     is_ended: bool,
     _lock: File,
 }
@@ -365,7 +375,8 @@ impl<'a> GeneralLog<'a> {
         let text = |column| answer.text(0, column).unwrap_or_default();
         let (begin, version, is_slow_log_on) = (text(0), text(1), text(2) == "1");
         let is_mariadb = version.contains("MariaDB");
-        let rows = connection
+        // Whether the account may, before anything is changed.
+        connection
             .query("SELECT thread_id FROM mysql.general_log LIMIT 1")
             .context(
                 "could not read the table `mysql.general_log`; grant the account SELECT on it",
@@ -395,7 +406,6 @@ impl<'a> GeneralLog<'a> {
                 false => LogProduct::Mysql,
             },
             version,
-            was_empty: rows.rows.is_empty(),
             is_ended: false,
             _lock: lock,
         };
@@ -426,6 +436,11 @@ impl<'a> GeneralLog<'a> {
             "the server accepted {changed:?} and has {current:?}; nothing stays changed"
         );
         Ok(())
+    }
+
+    /// Address of the server, as the user wrote it.
+    pub fn address(&self) -> &str {
+        self.server.address()
     }
 
     /// Waits while the log is on, until the user asks to end it. Returns false where the user did.
@@ -491,7 +506,6 @@ impl<'a> GeneralLog<'a> {
             own_session: self.connection.id(),
             product: self.product,
             version: self.version.clone(),
-            may_empty: self.was_empty && !self.state.former.general_log,
         })
     }
 }
@@ -514,7 +528,6 @@ pub struct LoggedRows<'a> {
     own_session: u32,
     product: LogProduct,
     version: String,
-    may_empty: bool,
 }
 
 impl LoggedRows<'_> {
@@ -558,19 +571,6 @@ impl LoggedRows<'_> {
         written.context("could not write the rows of `mysql.general_log` to a file")?;
         Ok(writer.rows)
     }
-
-    /// Empties the table if it was empty before, so that all of its rows are ours. Returns false where others are in it.
-    ///
-    /// # Errors
-    /// When the server refuses it.
-    pub fn empty_table(&self) -> Result<bool> {
-        if !self.may_empty {
-            return Ok(false);
-        }
-        let mut connection = self.server.connect(ConnectOptions::default())?;
-        connection.execute("TRUNCATE TABLE mysql.general_log")?;
-        Ok(true)
-    }
 }
 
 /// Writes rows of the table as lines.
@@ -605,5 +605,42 @@ impl Sink for RowWriter {
         if self.failed.is_none() {
             self.failed = self.write(row).err();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dbduel_record::files::LocalFiles;
+
+    use super::*;
+
+    #[test]
+    fn a_damaged_file_hides_no_other_server() {
+        let folder = tempfile::tempdir().unwrap();
+        let states = LogStates {
+            folder: folder.path().to_owned(),
+            files: Arc::new(LocalFiles),
+        };
+        let settings = |general_log| LogSettings {
+            log_output: "TABLE".to_owned(),
+            general_log,
+        };
+        for name in ["a", "b", "c"] {
+            let state = LogState {
+                format: FORMAT,
+                server: format!("tcp://root@{name}:3306"),
+                former: settings(false),
+                changed: settings(true),
+            };
+            let path = folder.path().join(format!("{name}.json"));
+            states.write(&path, &state).unwrap();
+        }
+        fs::write(folder.path().join("b.json"), "{").unwrap();
+        fs::write(folder.path().join("d.json"), "").unwrap();
+        let (mut servers, failed) = states.left_on().unwrap();
+        servers.sort();
+        assert_eq!(servers, ["tcp://root@a:3306", "tcp://root@c:3306"]);
+        let failed = failed.unwrap().to_string();
+        assert!(failed.contains("is damaged"), "{failed}");
     }
 }

@@ -52,16 +52,21 @@ pub struct Arguments {
     #[arg(long, short, value_name = "DIR")]
     pub output: PathBuf,
     /// PostgreSQL's log_line_prefix, for a stderr log, such as '%m [%p] %c '.
-    #[arg(long, value_name = "PREFIX", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "PREFIX",
+        allow_hyphen_values = true,
+        conflicts_with = "from"
+    )]
     pub prefix: Option<OsString>,
     /// Time zone of a log whose times name none, such as +02:00 [default: UTC].
-    #[arg(long, value_name = "OFFSET", value_parser = offset_s, allow_hyphen_values = true)]
+    #[arg(long, value_name = "OFFSET", value_parser = offset_s, allow_hyphen_values = true, conflicts_with = "from")]
     pub timezone: Option<i32>,
     /// Default database of sessions whose log does not say it.
     #[arg(long, value_name = "NAME")]
     pub schema: Option<OsString>,
     /// Product that wrote the log, where it does not say so: mysql, mariadb or postgresql.
-    #[arg(long, value_name = "PRODUCT", value_parser = product)]
+    #[arg(long, value_name = "PRODUCT", value_parser = product, conflicts_with = "from")]
     pub product: Option<LogProduct>,
 }
 
@@ -213,6 +218,30 @@ mod tests {
         assert_eq!(minutes("0.5"), Ok(0.5));
         for text in ["0", "-1", "nan", "inf", "10081", "x", ""] {
             assert!(minutes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_describes_a_file_is_refused_beside_a_server() {
+        let command = Arguments::augment_args(clap::Command::new("import"));
+        let given = [
+            "import",
+            "--from",
+            "tcp://root@db",
+            "--minutes",
+            "1",
+            "-o",
+            "shop.cap",
+        ];
+        assert!(command.clone().try_get_matches_from(given).is_ok());
+        for option in ["--prefix=%m", "--timezone=+02:00", "--product=mysql"] {
+            let all = given.into_iter().chain([option]);
+            let refused = command.clone().try_get_matches_from(all).unwrap_err();
+            assert_eq!(
+                refused.kind(),
+                clap::error::ErrorKind::ArgumentConflict,
+                "{option}"
+            );
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::lab::shipped;
+use super::super::lab::{program, shipped};
 use super::super::plans::experiments;
 use super::{audit, check_error, json, text};
 
@@ -66,10 +66,29 @@ fn every_shipped_experiment_is_comparable_and_asks_for_what_its_servers_take() {
     assert!(audited >= 10, "{audited}");
 }
 
+/// The capture and the dump that experiments of the documents name.
+fn write_own_workload(directory: &Path) {
+    let log = "/usr/sbin/mariadbd, Version: 10.11.19-MariaDB (Debian). started with:\nTcp port: 0  Unix socket: s\n\
+               Time\t\t    Id Command\tArgument\n261129 16:22:01\t    41 Connect\tapp@localhost on shop using Socket\n\
+               \t\t    41 Query\tSELECT c FROM t WHERE id = 1\n\t\t    41 Quit\t\n";
+    fs::write(directory.join("general.log"), log).unwrap();
+    let import = program()
+        .args(["capture", "import"])
+        .arg(directory.join("general.log"))
+        .arg("-o")
+        .arg(directory.join("shop.cap"))
+        .output()
+        .unwrap();
+    assert!(import.status.success(), "{import:?}");
+    let dump = "CREATE TABLE `t` (`id` int PRIMARY KEY, `c` int);\nINSERT INTO `t` VALUES (1,2);\n";
+    fs::write(directory.join("shop.sql.gz"), dump).unwrap();
+}
+
 /// The experiments that documents show, which readers copy: each is comparable by its file.
 #[test]
 fn every_experiment_of_the_documents_is_comparable() {
     let directory = tempfile::tempdir().unwrap();
+    write_own_workload(directory.path());
     let experiment = directory.path().join("duel.toml");
     let mut audited = 0;
     for page in pages() {

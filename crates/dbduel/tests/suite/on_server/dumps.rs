@@ -8,7 +8,7 @@ use dbduel_workloads::fill::{FillError, FillReport, FillWatch, Place, clear, dig
 use dbduel_workloads::find;
 
 use super::database::Database;
-use super::server::{ALL, Server};
+use super::server::{ALL, MARIADB, Server};
 
 /// As mysqldump 8.0 writes it.
 const DUMP: &str = r#"-- MySQL dump 10.13  Distrib 8.0.33, for Linux (x86_64)
@@ -134,6 +134,21 @@ fn a_dump_is_loaded_with_its_rows_views_and_triggers(server: &Server) {
     assert_eq!(summed.rows, 4, "the view counts for nothing");
     clear(workload, &parameters, &place, &FillWatch::default()).unwrap();
     filled(&path, &place).unwrap();
+}
+
+#[test(on = &[MARIADB])]
+fn tables_with_system_versioning_are_compared(server: &Server) {
+    let database = Database::create(server, "versioned");
+    let folder = tempfile::tempdir().unwrap();
+    let dump = "CREATE TABLE `kept` (`id` int NOT NULL, PRIMARY KEY (`id`)) ENGINE=InnoDB WITH SYSTEM VERSIONING;
+INSERT INTO `kept` VALUES (1),(2);
+";
+    let path = written(&folder, &format!("-- MariaDB dump\n{dump}"));
+    let place = database.place(1);
+    filled(&path, &place).unwrap();
+    let workload = find("captured").unwrap();
+    let summed = digest(workload, &with_dump(&path), &place, &FillWatch::default()).unwrap();
+    assert_eq!(summed.rows, 2);
 }
 
 #[test(on = ALL)]

@@ -2,6 +2,7 @@
 //! amended one (`like`) keep their settings.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
@@ -12,7 +13,7 @@ use dbduel_inspect::Gathered;
 use dbduel_inspect::planned::is_running;
 use dbduel_record::Plan;
 use dbduel_workloads::parameters::ScriptAccess;
-use toml_edit::{DocumentMut, InlineTable, Item, Key, Table, TableLike, Value};
+use toml_edit::{Document, DocumentMut, InlineTable, Item, Key, Table, TableLike, Value};
 
 use crate::commands::run::plan_of;
 
@@ -131,10 +132,60 @@ fn amended(text: &str, settings: &[RemedySetting]) -> Result<String> {
             .with_context(|| format!("there is no table for contender `{}`", setting.contender))?;
         set(table, has_lines, &setting.name, &setting.value);
     }
-    let text = document.to_string();
-    let lines = text.split_inclusive('\n');
-    let lines = lines.map(|line| single_examples(line).unwrap_or_else(|| line.to_owned()));
+    let is_crlf = text.contains('\n') && text.matches('\n').count() == text.matches("\r\n").count();
+    let amended = with_single_examples(&document.to_string(), settings)?;
+    // New lines end as those of the file.
+    Ok(match is_crlf {
+        true => amended.replace("\r\n", "\n").replace('\n', "\r\n"),
+        false => amended,
+    })
+}
+
+/// The text with [`single_examples`] in the tables of contenders that get settings.
+fn with_single_examples(text: &str, settings: &[RemedySetting]) -> Result<String> {
+    let document = Document::parse(text)?;
+    let mut values = Vec::new();
+    value_spans(document.as_table(), &mut values);
+    let (mut at, mut is_meant) = (0, false);
+    let lines = text.split_inclusive('\n').map(|line| {
+        let start = at;
+        at += line.len();
+        let is_in_value = values
+            .iter()
+            .any(|span| span.start < start && start < span.end);
+        if !is_in_value && line.trim_start().starts_with('[') {
+            let contender = contender_of(line);
+            is_meant = settings
+                .iter()
+                .any(|one| Some(one.contender.as_str()) == contender.as_deref());
+        }
+        let divided = (is_meant && !is_in_value).then(|| single_examples(line));
+        divided.flatten().unwrap_or_else(|| line.to_owned())
+    });
     Ok(lines.collect())
+}
+
+/// Places of all values below a table, also of those over several lines.
+fn value_spans(table: &dyn TableLike, spans: &mut Vec<Range<usize>>) {
+    for (_, item) in table.iter() {
+        match item {
+            Item::None => {}
+            Item::Value(value) => spans.extend(value.span()),
+            Item::Table(table) => value_spans(table, spans),
+            Item::ArrayOfTables(tables) => {
+                for table in tables {
+                    value_spans(table, spans);
+                }
+            }
+        }
+    }
+}
+
+/// The contender whose own table this header begins.
+fn contender_of(header: &str) -> Option<String> {
+    let document: DocumentMut = header.parse().ok()?;
+    let (name, table) = document.get("contenders")?.as_table()?.iter().next()?;
+    table.as_table()?.is_empty().then(|| name.to_owned())
 }
 
 /// The examples of a commented inline table `# settings = { … }`, which earlier versions of `dbduel init` wrote, as a line each:
@@ -303,6 +354,24 @@ mod tests {
             let own = document["contenders"]["a"]["settings"].as_table_like();
             assert_eq!(own.unwrap().len(), 2 + count, "{uncommented}");
         }
+    }
+
+    #[test]
+    fn examples_of_other_contenders_and_in_strings_are_left_alone() {
+        let text = "question = \'\'\'\n[contenders.a]\n# settings = { x = 1 }\n\'\'\'\n\n\
+                    [contenders.a]\nserver = \"mysql-5.6\"\n# settings = { y = 1 }\n\n\
+                    [contenders.b]\nserver = \"mysql-5.6\"\n# settings = { z = 1 }\n\n\
+                    [workload]\nname = \'\'\'\n# settings = { x = 1 }\n\'\'\'\n";
+        let expected = text.replace(
+            "# settings = { y = 1 }\n",
+            &format!("{MARK}settings.sync_binlog = 1\n# settings.y = 1\n"),
+        );
+        // Where the comment precedes the next table, the setting precedes the comment.
+        let settings = [setting("a", "sync_binlog", "1")];
+        assert_eq!(amended(text, &settings).unwrap(), expected);
+        let windows = text.replace('\n', "\r\n");
+        let expected = expected.replace('\n', "\r\n");
+        assert_eq!(amended(&windows, &settings).unwrap(), expected);
     }
 
     #[test]
