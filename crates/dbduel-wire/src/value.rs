@@ -106,8 +106,7 @@ pub struct Time {
 
 /// One value: a parameter to bind or a column of a row.
 ///
-/// In text rows every value that is not NULL is [`Value::Bytes`]; [`Value::as_i64`] and [`Value::as_f64`] read the
-/// digits. In binary rows strings, decimals and everything unknown are [`Value::Bytes`].
+/// In text rows every value that is not NULL is [`Value::Bytes`]; [`Value::as_i64`] reads the digits. In binary rows strings, decimals and everything unknown are [`Value::Bytes`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value<'a> {
     /// SQL NULL.

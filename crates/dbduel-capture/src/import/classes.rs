@@ -33,7 +33,7 @@ const ROUTINES: [&str; 6] = [
 ];
 /// The reason for statements with another one beyond [`REFUSALS_MAX`].
 const FURTHER_REFUSALS: &str = "further reasons";
-/// Text of the class for statements beyond [`CLASSES_MAX`].
+/// Text of the class for statements beyond `CLASSES_MAX`.
 pub const FURTHER_CLASSES: &str = "(statements of further classes)";
 
 /// Places for recent classes; a power of two.

@@ -15,7 +15,7 @@ fn is_captured(written: &experiment::Workload) -> bool {
     written.name.value == NAME
 }
 
-/// The workload with the dump of [data] among its parameters; `None` for a workload that has none. Refuses a dump that is missing, or
+/// The workload with the dump of `[data]` among its parameters; `None` for a workload that has none. Refuses a dump that is missing, or
 /// that no workload uses.
 pub(super) fn with_dump(
     report: &Report<'_>,
@@ -120,7 +120,7 @@ pub(super) fn check_contenders(
     }
 }
 
-/// Refuses a suite with captured statements or with [data].
+/// Refuses a suite with captured statements or with `[data]`.
 pub(super) fn check_suite(report: &Report<'_>, experiment: &Experiment, suite: &experiment::Suite) {
     let of_suite = suite.workloads.iter().map(|one| &one.workload);
     let mut all = of_suite.chain([&experiment.workload]);
