@@ -114,7 +114,7 @@ fn left_in_table(address: &str, count: Option<u64>) -> String {
 }
 
 /// How to remove the rows of an import.
-const REMOVE_ROWS: &str = "`TRUNCATE TABLE mysql.general_log` removes all rows, also older ones, and is replicated: check first that nobody else needs them";
+const REMOVE_ROWS: &str = "`TRUNCATE TABLE mysql.general_log` removes all rows, also older ones, and is replicated: check first that no one else needs them";
 
 /// What an import from a server does, and what it costs.
 fn plan(address: &str, length: Duration) -> String {
