@@ -34,7 +34,7 @@ impl Workload for BulkInsert {
     }
 
     fn speaks(&self, dialect: Dialect) -> bool {
-        dialect != Dialect::Sqlite
+        matches!(dialect, Dialect::MySql | Dialect::PostgreSql)
     }
 
     /// None: there is one per client, and [`create_table`] makes it.

@@ -131,7 +131,7 @@ impl Workload for Captured {
     }
 
     fn speaks(&self, dialect: Dialect) -> bool {
-        dialect != Dialect::Sqlite
+        matches!(dialect, Dialect::MySql | Dialect::PostgreSql)
     }
 
     /// A capture of one protocol's servers has statements for these only.

@@ -78,7 +78,7 @@ impl Workload for InsertBenchmark {
     }
 
     fn speaks(&self, dialect: Dialect) -> bool {
-        dialect != Dialect::Sqlite
+        matches!(dialect, Dialect::MySql | Dialect::PostgreSql)
     }
 
     fn mysql_parameters(&self) -> &'static [&'static str] {

@@ -99,7 +99,7 @@ impl Workload for LinkBench {
     }
 
     fn speaks(&self, dialect: Dialect) -> bool {
-        dialect != Dialect::Sqlite
+        matches!(dialect, Dialect::MySql | Dialect::PostgreSql)
     }
 
     fn mysql_parameters(&self) -> &'static [&'static str] {

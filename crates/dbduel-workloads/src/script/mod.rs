@@ -142,7 +142,7 @@ impl Workload for Script {
 
     /// The script itself refuses servers that it does not support.
     fn speaks(&self, dialect: Dialect) -> bool {
-        dialect != Dialect::Sqlite
+        matches!(dialect, Dialect::MySql | Dialect::PostgreSql)
     }
 
     /// Empty: only the script can make its tables.
