@@ -182,7 +182,8 @@ impl Case {
     }
 
     /// Variables that the contenders were asked to set differently, when they run the same build.
-    fn settings_asked_differently(&self) -> Vec<String> {
+    #[must_use]
+    pub(crate) fn settings_asked_differently(&self) -> Vec<String> {
         let Some((first, rest)) = self.contenders.split_first() else {
             return Vec::new();
         };

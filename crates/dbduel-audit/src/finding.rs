@@ -4,7 +4,9 @@ use dbduel_record::event::{Notice, Severity};
 use serde::{Deserialize, Serialize};
 
 use crate::Read;
+use crate::codes::check_subject;
 use crate::rules::REFUSED_OPTION_FILE;
+use crate::table::table;
 
 /// The kind of statement that a finding makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -157,6 +159,35 @@ impl Finding {
     #[must_use]
     pub fn makes_others_moot(&self) -> bool {
         self.rule == REFUSED_OPTION_FILE && self.severity == Severity::Void
+    }
+
+    /// Names by which an experiment declares this difference as its subject: the variables that differ between its
+    /// sides, or the fact where no variable shows it. Empty for findings that no declaration concerns.
+    #[must_use]
+    pub fn subject_names(&self) -> Vec<&str> {
+        if table().fact(&self.rule).is_none() {
+            return Vec::new();
+        }
+        let [one, two] = self.evidence.as_slice() else {
+            return vec![&self.rule];
+        };
+        let differing = |side: &'_ Side, other: &Side| -> Vec<String> {
+            let read = side.from.iter().filter(|read| !other.from.contains(read));
+            read.map(|read| read.name.clone()).collect()
+        };
+        let differing = [differing(one, two), differing(two, one)].concat();
+        let read = [one, two].into_iter().flat_map(|side| &side.from);
+        let mut names: Vec<&str> = Vec::new();
+        for name in read.map(|read| read.name.as_str()) {
+            if differing.iter().any(|other| other == name) && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        // Session settings, counters and probes are no variables that a contest can be about.
+        if names.is_empty() || names.iter().any(|name| check_subject(name).is_err()) {
+            return vec![&self.rule];
+        }
+        names
     }
 
     /// Name of an audit finding in journals and lists of findings.

@@ -226,9 +226,10 @@ fn round(case: &mut Case) -> Vec<RemedySetting> {
                 && !is_by_design
                 && !is_of_clients
                 && compare::weight(fact, case, &indices, &readings) > Weight::Information
-                && subject.names(fact, &readings).is_none()
+                && subject.names(fact, case, indices, &readings).is_none()
             {
-                let wanted = equalising(fact, case, &indices, &readings);
+                let mut wanted = equalising(fact, case, &indices, &readings);
+                wanted.retain(|setting| !subject.has(&setting.name));
                 apply(case, &wanted);
                 settings.extend(wanted);
             }

@@ -43,7 +43,7 @@ use serde::{Deserialize, Serialize};
 use crate::finding::FindingKind;
 
 pub use case::{Case, Contest, Stage, Waiver};
-pub use compare::{Comparison, Outcome};
+pub use compare::{Comparison, Outcome, declaration};
 pub use dbduel_text::Version;
 pub use defaults::{Defaults, Machine, expected, version_variable};
 pub use evidence::{

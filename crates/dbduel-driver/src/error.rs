@@ -8,6 +8,9 @@ use super::result::RESULT_LIMIT;
 use super::tls::TlsError;
 use crate::address::Address;
 
+/// Beginning of the text of [`LostError::Script`], by which failures of scripts are known across processes.
+pub const SCRIPT_FAILED: &str = "the script failed";
+
 /// Maximum number of bytes of a statement that errors repeat.
 const EXCERPT: usize = 120;
 
@@ -130,7 +133,7 @@ pub enum LostError {
     #[error(transparent)]
     Values(Cause),
     /// An error in the script that decides what the client does.
-    #[error("the script failed: {why}")]
+    #[error("{}: {why}", SCRIPT_FAILED)]
     Script {
         /// Position and error.
         why: String,

@@ -54,7 +54,8 @@ pub use conn::Request;
 pub use conn::{BulkKind, ClientConnection, Group, Protocol, Statement};
 pub use deadline::{unless_over, within};
 pub use error::{
-    Cause, ConnectError, ErrorClass, LostError, QueryError, ServerError, StatementError,
+    Cause, ConnectError, ErrorClass, LostError, QueryError, SCRIPT_FAILED, ServerError,
+    StatementError,
 };
 pub use mysql::{BytesLiteral, TextLiteral};
 pub use postgresql::sqlstate_code;

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use dbduel_driver::address::Address;
+use dbduel_driver::cancel::Cancel;
 use dbduel_driver::database::create_file;
-use dbduel_driver::{Settings, sqlite_version};
+use dbduel_driver::{ConnectOptions, Connection, Credentials, Dialect, Settings, sqlite_version};
 use dbduel_record::files::{Change, FileSystem};
 
 use super::home::{Home, create_private_dir};
@@ -21,6 +22,9 @@ pub const SQLITE: &str = "sqlite";
 
 /// The file's name in its folder, in which SQLite keeps its journals too.
 const FILE_NAME: &str = "dbduel.sqlite";
+
+/// Names of SQLite's results for a file whose content is not that of a database.
+const MALFORMED: [&str; 2] = ["SQLITE_CORRUPT", "SQLITE_NOTADB"];
 
 /// The file of a contender.
 pub struct DatabaseFile {
@@ -55,6 +59,42 @@ impl DatabaseFile {
         Address::File {
             path: self.data().join(FILE_NAME).into(),
             settings: Box::new(self.settings.clone()),
+        }
+    }
+
+    /// What is wrong with the file as a whole: it is missing, empty or malformed. `None` for a sound one. Reads all of it.
+    ///
+    /// # Errors
+    /// When it cannot be read for another reason, such as a lock.
+    pub fn damage(&self, cancel: Cancel) -> Result<Option<String>> {
+        let path = self.data().join(FILE_NAME);
+        match std::fs::metadata(&path) {
+            Ok(file) if file.len() == 0 => return Ok(Some("it is empty".to_owned())),
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Some("it is missing".to_owned()));
+            }
+            Err(error) => {
+                return Err(error).with_context(|| format!("could not read `{}`", path.display()));
+            }
+        }
+        let options = ConnectOptions {
+            dialect: Dialect::Sqlite,
+            cancel,
+            ..ConnectOptions::default()
+        };
+        let found = Connection::connect(&self.address(), &Credentials::default(), &options)
+            .map_err(anyhow::Error::from)
+            .and_then(|mut connection| Ok(connection.query("PRAGMA quick_check(1)")?));
+        match found {
+            Ok(found) => Ok(found.text(0, 0).filter(|answer| answer != "ok")),
+            Err(error) => {
+                let words = format!("{error:#}");
+                match MALFORMED.iter().any(|name| words.contains(name)) {
+                    true => Ok(Some(error.root_cause().to_string())),
+                    false => Err(error),
+                }
+            }
         }
     }
 
@@ -125,5 +165,39 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"");
         file.remove_folder().unwrap();
         assert!(!home.sandboxes().join("run").exists());
+    }
+
+    #[test]
+    fn a_missing_an_empty_a_cut_and_an_overwritten_file_are_damaged_and_a_sound_one_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::new(folder.path());
+        let file = DatabaseFile::create(&home, "run", "0-a", Settings::new()).unwrap();
+        let damage = || file.damage(Cancel::never()).unwrap();
+        file.make().unwrap();
+        let path = file.data().join(FILE_NAME);
+        assert_eq!(damage().as_deref(), Some("it is empty"));
+        let options = ConnectOptions {
+            dialect: Dialect::Sqlite,
+            ..ConnectOptions::default()
+        };
+        let mut connection =
+            Connection::connect(&file.address(), &Credentials::default(), &options).unwrap();
+        for statement in [
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT)",
+            "INSERT INTO t WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) SELECT i, 'text' FROM n",
+        ] {
+            connection.execute(statement).unwrap();
+        }
+        drop(connection);
+        assert_eq!(damage(), None);
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+        assert!(damage().is_some(), "half of the file");
+        let mut overwritten = whole.clone();
+        overwritten[4096..8192].fill(0x5a);
+        fs::write(&path, overwritten).unwrap();
+        assert!(damage().is_some(), "one page of the file");
+        fs::remove_file(&path).unwrap();
+        assert_eq!(damage().as_deref(), Some("it is missing"));
     }
 }

@@ -31,7 +31,7 @@ use commands::selftest::UnfitInjection;
 use dbduel_experiment::NotCuttable;
 use dbduel_experiment::document::Troubles;
 use dbduel_judge::records::pool::NotOneDuel;
-use dbduel_lab::contest::NotComparable;
+use dbduel_lab::contest::{NotComparable, ScriptFails};
 use dbduel_server::NameError;
 pub use exit::Exit;
 
@@ -67,6 +67,7 @@ pub fn main() -> Exit {
 /// True when the command line or the experiment file is wrong, not the environment.
 fn is_usage(error: &anyhow::Error) -> bool {
     error.is::<Troubles>()
+        || error.is::<ScriptFails>()
         || error.is::<AddressError>()
         || error.is::<UnknownWorkload>()
         || error.is::<ParameterError>()

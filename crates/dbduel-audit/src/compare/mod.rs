@@ -19,7 +19,7 @@ use super::subject::Subject;
 use super::table::{Compare, Fact, Faster, Row, table};
 use super::value::Value;
 use crate::finding::{Finding, FindingKind, RemedySetting, Side};
-pub use outcome::{Outcome, outcome_of};
+pub use outcome::{Outcome, is_near, outcome_of};
 use outcome::{differing_flags, parts};
 
 /// A fact of a contender beside that of the baseline.
@@ -89,6 +89,20 @@ pub fn weight(
     } else {
         fact.weight
     }
+}
+
+/// The line of an experiment that declares these names beside those that it declares already.
+#[must_use]
+pub fn declaration(declared: &[String], names: &[&str]) -> String {
+    let declared = declared.iter().map(String::as_str);
+    let mut all: Vec<&str> = declared.collect();
+    for name in names {
+        if !all.contains(name) {
+            all.push(name);
+        }
+    }
+    let all: Vec<String> = all.iter().map(|name| format!("\"{name}\"")).collect();
+    format!("about = [{}]", all.join(", "))
 }
 
 struct Pair<'a> {
@@ -223,7 +237,7 @@ impl<'a> Pair<'a> {
         let weight = weight(self.fact, self.case, &self.indices, &self.readings);
         let is_architecture = self.is_by_design();
         let is_listed_only = self.case.contest != Contest::Equalised;
-        let named = subject.names(self.fact, &self.readings);
+        let named = subject.names(self.fact, self.case, self.indices, &self.readings);
         let (kind, severity, remark) = match (weight, &named) {
             (Weight::Durability, Some(named)) if named.is_declared => (
                 FindingKind::Declared,
@@ -264,15 +278,21 @@ impl<'a> Pair<'a> {
         } else {
             (kind, severity, remark)
         };
+        let is_declared = named.as_ref().is_some_and(|named| named.is_declared);
+        let short = subject.declared_variable(self.fact, &self.readings);
+        let short = short.filter(|_| !is_declared).map(|name| {
+            format!("; `{name}`, which the contest is about, does not account for all of it")
+        });
+        let short = short.unwrap_or_default();
         let favours = self.favoured().map(str::to_owned);
         let favour = favours
             .as_ref()
             .map(|name| format!(", in favour of `{name}`"))
             .unwrap_or_default();
         let claim = match self.list_difference() {
-            Some(words) => format!("{}: {words}{favour}{remark}.", self.fact.title),
+            Some(words) => format!("{}: {words}{favour}{short}{remark}.", self.fact.title),
             None => format!(
-                "{}: {}{favour}{remark}.",
+                "{}: {}{favour}{short}{remark}.",
                 self.fact.title,
                 self.side_by_side()
             ),
@@ -281,9 +301,9 @@ impl<'a> Pair<'a> {
         if let Some(named) = named
             && severity > Severity::Note
         {
+            let about = declaration(&self.case.about, &[&named.name]);
             remedy = format!(
-                "If it is intended, declare it in the experiment: about = [\"{}\"]. Otherwise: {remedy}",
-                named.name
+                "If it is intended, declare it in the experiment: {about}. Otherwise: {remedy}"
             );
         }
         Finding {

@@ -47,7 +47,9 @@ pub fn outcome_of(fact: &Fact, readings: &[Reading<'_>; 2]) -> Outcome {
     }
 }
 
-fn is_near(compare: Compare, one: &Value, two: &Value) -> bool {
+/// True when two values of a fact are the same in meaning, or near enough.
+#[must_use]
+pub fn is_near(compare: Compare, one: &Value, two: &Value) -> bool {
     if one.is_same(two) {
         return true;
     }

@@ -128,6 +128,141 @@ fn running_servers_may_differ_in_the_durability_that_is_declared_and_in_no_other
 }
 
 #[test]
+fn a_declared_variable_excuses_no_difference_that_another_variable_makes() {
+    let audit_of = |recorded: &str, one: &[(&str, &str)], two_: &[(&str, &str)], about: &[&str]| {
+        let mut case = two(recorded, one, two_);
+        for contender in &mut case.contenders {
+            contender.asked.clear();
+        }
+        case.about = about.iter().map(|name| (*name).to_owned()).collect();
+        let forth = audit(&case);
+        case.contenders.reverse();
+        let back = audit(&case);
+        assert_eq!(forth.grade, back.grade, "{one:?} {two_:?}");
+        forth
+    };
+    let (sqlite, mariadb, postgresql) = ("sqlite-3.54.1", "mariadb-10.11.5", "postgresql-17.11");
+    let rollback = [("journal_mode", "DELETE"), ("synchronous", "FULL")];
+    let wal = [("journal_mode", "WAL"), ("synchronous", "NORMAL")];
+    let flush = "innodb_flush_log_at_trx_commit";
+    let synced: [(&str, &str); 2] = [(flush, "1"), ("innodb_flush_method", "O_DIRECT")];
+    let weak = [(flush, "0"), ("innodb_flush_method", "nosync")];
+    let unlogged = [("skip_log_bin", "ON"), ("sync_binlog", "1")];
+    let logged = [("log_bin", "binlog"), ("sync_binlog", "0")];
+    let safe = [("synchronous_commit", "on"), ("fsync", "on")];
+    let unsafe_ = [("synchronous_commit", "off"), ("fsync", "off")];
+    // Server, settings of both, what is declared, the fact that is not excused by it, and all that must be declared.
+    for (recorded, one, other, about, fact, all) in [
+        (
+            sqlite,
+            &rollback,
+            &wal,
+            "journal_mode",
+            "commit.level",
+            ["journal_mode", "synchronous"],
+        ),
+        (
+            mariadb,
+            &synced,
+            &weak,
+            flush,
+            "commit.level",
+            [flush, "innodb_flush_method"],
+        ),
+        (
+            mariadb,
+            &unlogged,
+            &logged,
+            "log_bin",
+            "binlog.sync",
+            ["log_bin", "sync_binlog"],
+        ),
+        (
+            postgresql,
+            &safe,
+            &unsafe_,
+            "synchronous_commit",
+            "commit.level",
+            ["synchronous_commit", "fsync"],
+        ),
+    ] {
+        let audit = audit_of(recorded, one, other, &[about]);
+        let found = finding(&audit, fact);
+        assert_eq!(
+            found.severity,
+            Severity::Void,
+            "{recorded}: {}",
+            found.claim
+        );
+        let hint = format!("`{about}`, which the contest is about, does not account for all of it");
+        assert!(found.claim.contains(&hint), "{}", found.claim);
+        assert_eq!(found.subject_names(), all, "{recorded}");
+        let audit = audit_of(recorded, one, other, &all);
+        assert_eq!(finding(&audit, fact).severity, Severity::Note, "{recorded}");
+        assert_ne!(audit.grade, Grade::NotComparable, "{recorded}");
+        // One of the two alone is excused by its own name.
+        let mut alone = *one;
+        alone[0] = other[0];
+        if says(&audit_of(recorded, one, &alone, &[]), fact) {
+            let audit = audit_of(recorded, one, &alone, &[about]);
+            assert_eq!(finding(&audit, fact).severity, Severity::Note, "{recorded}");
+        }
+    }
+}
+
+#[test]
+fn an_experiment_whose_settings_are_all_declared_has_no_difference_that_is_not() {
+    // The server lowers the number of its cleaners to that of the pool's instances.
+    let instances = |number| {
+        [
+            ("innodb_buffer_pool_size", "8G"),
+            ("innodb_buffer_pool_instances", number),
+        ]
+    };
+    let mut case = two("mysql-8.0.33", &instances("1"), &instances("8"));
+    for (contender, cleaners) in case.contenders.iter_mut().zip(["1", "4"]) {
+        contender
+            .variables
+            .insert("innodb_page_cleaners".to_owned(), cleaners.to_owned());
+    }
+    case.declare_what_was_asked();
+    case.about = vec!["innodb_buffer_pool_instances".to_owned()];
+    assert_eq!(
+        finding(&audit(&case), "flush.threads").kind,
+        FindingKind::Declared
+    );
+    for contender in &mut case.contenders {
+        contender.asked.clear();
+    }
+    case.subject.clear();
+    assert_eq!(
+        finding(&audit(&case), "flush.threads").kind,
+        FindingKind::Advantage
+    );
+}
+
+#[test]
+fn settings_of_two_products_are_declared_by_the_names_of_both() {
+    let mariadb = with(
+        server("mariadb", "mariadb-10.11.5"),
+        &[("innodb_flush_log_at_trx_commit", "2")],
+    );
+    let weak = [("synchronous_commit", "off"), ("fsync", "off")];
+    let judged = |settings: &[(&str, &str)], about: &[&str]| {
+        let mut case = Case::of(vec![
+            mariadb.clone(),
+            with(server("pg", "postgresql-17.11"), settings),
+        ]);
+        case.about = about.iter().map(|name| (*name).to_owned()).collect();
+        finding(&audit(&case), "commit.level").severity
+    };
+    let both = ["innodb_flush_log_at_trx_commit", "synchronous_commit"];
+    assert_eq!(judged(&weak[..1], &both), Severity::Note);
+    assert_eq!(judged(&weak[..1], &both[1..]), Severity::Void);
+    assert_eq!(judged(&weak, &both), Severity::Void);
+}
+
+#[test]
 fn places_and_ports_are_not_what_a_contest_is_about() {
     let mut case = two(
         "mariadb-10.11.5",

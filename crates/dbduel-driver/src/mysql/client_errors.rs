@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use dbduel_wire::LoginError;
 
 use crate::address::Address;
-use crate::socket::UnknownHost;
+use crate::socket::is_unknown_host;
 use crate::{ErrorClass, LostError, ServerError};
 
 /// `CR_SERVER_GONE_ERROR`.
@@ -88,10 +88,6 @@ fn of_client(code: u32, message: String) -> ServerError {
         sqlstate: *b"HY000",
         message,
     }
-}
-
-fn is_unknown_host(error: &std::io::Error) -> bool {
-    matches!(error.get_ref(), Some(inner) if inner.is::<UnknownHost>())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::errors::with_state;
 use crate::address::Address;
+use crate::socket::is_unknown_host;
 use crate::{LostError, ServerError};
 
 /// `sqlclient_unable_to_establish_sqlconnection`.
@@ -34,6 +35,14 @@ pub fn connect_error(address: &Address, lost: &LostError) -> ServerError {
         LostError::Io(error) => (NOT_CONNECTED, error.to_string()),
         other => (NOT_CONNECTED, other.to_string()),
     };
+    if let (Address::Tcp { host, .. }, LostError::Io(error)) = (address, lost)
+        && is_unknown_host(error)
+    {
+        // The system's words after Rust's own.
+        let reason = why.rsplit(": ").next().unwrap_or(&why);
+        let message = format!("could not translate host name \"{host}\" to address: {reason}");
+        return with_state(state, message);
+    }
     with_state(state, format!("connection to server {place} failed: {why}"))
 }
 
@@ -42,6 +51,7 @@ mod tests {
     use std::io::{Error, ErrorKind};
 
     use super::*;
+    use crate::socket::UnknownHost;
 
     #[test]
     fn a_connection_that_cannot_be_made_says_where_to_and_why() {
@@ -60,5 +70,16 @@ mod tests {
         assert_eq!(error.sqlstate(), "08001");
         assert_eq!(error.name(), "08001");
         assert_eq!(lost_error(&silent).sqlstate(), "08006");
+        let unknown = Error::other(UnknownHost(Error::other(
+            "failed to lookup address information: Name or service not known",
+        )));
+        let address = Address::Tcp {
+            host: "db.invalid".to_owned(),
+            port: 5432,
+        };
+        assert_eq!(
+            connect_error(&address, &unknown.into()).message,
+            "could not translate host name \"db.invalid\" to address: Name or service not known"
+        );
     }
 }

@@ -243,7 +243,12 @@ async fn connect_unix(waiter: &impl Waiter, path: &Path) -> io::Result<UnixStrea
 /// The system's resolver has no address for a host.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct UnknownHost(io::Error);
+pub(crate) struct UnknownHost(pub(crate) io::Error);
+
+/// True when no address was found for a host.
+pub(crate) fn is_unknown_host(error: &io::Error) -> bool {
+    matches!(error.get_ref(), Some(inner) if inner.is::<UnknownHost>())
+}
 
 /// Connects by TCP. Resolving a name blocks the thread as long as the system's resolver does, so a load should use a
 /// numeric address.

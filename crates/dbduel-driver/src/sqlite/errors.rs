@@ -58,6 +58,10 @@ pub(super) fn meaning(error: rusqlite::Error) -> StatementError {
         Some(advice) => format!("{message}; {advice}"),
         None => message,
     };
+    // The file was removed or renamed below the connection, which can never write again.
+    if code == ffi::SQLITE_READONLY_DBMOVED {
+        return lost(code, &message).into();
+    }
     match code & 0xff {
         ffi::SQLITE_IOERR | ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB | ffi::SQLITE_CANTOPEN => {
             lost(code, &message).into()

@@ -205,6 +205,16 @@ fn what_is_no_database_is_refused() {
     assert!(why.contains("there is no file"), "{why}");
 }
 
+#[test]
+fn a_connection_whose_file_was_removed_is_unusable() {
+    let database = Database::new();
+    let mut connection = database.open(&[("journal_mode", "delete")]).unwrap();
+    connection.execute("CREATE TABLE t (a)").unwrap();
+    std::fs::remove_file(&database.path).unwrap();
+    let error = connection.execute("INSERT INTO t VALUES (1)").unwrap_err();
+    assert!(matches!(error, QueryError::Broken { .. }), "{error:?}");
+}
+
 /// Faults of the library that other versions have: the write-ahead log could be reset under a reader before 3.51.3.
 #[test]
 fn the_library_is_one_without_known_faults() {

@@ -124,6 +124,19 @@ impl Follower for StatusLines<'_> {
     }
 }
 
+/// Says that the budget holds fewer blocks than a verdict needs.
+fn too_few_blocks(plan: &Plan, blocks: u32) -> Option<String> {
+    let needed = plan.decision.blocks_min;
+    (blocks < needed).then(|| {
+        format!(
+            "; the budget of {} has room for {}, and a verdict needs at least {needed}: this duel stays undecided; stop it and \
+             raise `budget`, or extend the record afterwards with `dbduel run DIR --budget TIME`",
+            dbduel_text::duration(plan.schedule.budget_s),
+            dbduel_text::counts::things(blocks.into(), "block")
+        )
+    })
+}
+
 /// The line about an entry of the journal; most need none.
 fn line(plan: &Plan, entry: &Event) -> Option<String> {
     let label = |level: usize| plan.levels.get(level).map(LoadLevel::label);
@@ -135,10 +148,11 @@ fn line(plan: &Plan, entry: &Event) -> Option<String> {
             Arrival::Closed { .. } => return None,
         },
         Event::TurnsChosen { level, choice, .. } => format!(
-            "{}: turns of {}, guard {}",
+            "{}: turns of {}, guard {}{}",
             label(*level)?,
             dbduel_text::duration(choice.turn_s),
-            dbduel_text::duration(choice.guard_s)
+            dbduel_text::duration(choice.guard_s),
+            too_few_blocks(plan, choice.blocks_max).unwrap_or_default()
         ),
         Event::TurnsLengthened {
             level,

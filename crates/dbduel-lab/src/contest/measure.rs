@@ -21,6 +21,7 @@ use super::drains::{self, Lengthened};
 use super::events::ContestEvent;
 use super::phases::{self, Part};
 use super::questions::OpenQuestions;
+use super::script_failure::ScriptFailure;
 use super::slice::{SliceLabel, SliceSoFar};
 use super::turn::{Outcome, TurnPlace};
 use super::warm_up::workload_at;
@@ -43,6 +44,8 @@ pub struct Progress {
     pub(super) late: LateShares,
     /// How often a contender had to be recovered in this run, or failed again after a start.
     pub(super) restarts: u32,
+    /// The last failure of the workload's script that no finished load followed.
+    pub(super) script_failure: Option<ScriptFailure>,
     /// Starts of servers and load processes that had ended.
     pub(super) starts: u32,
     /// Levels at which to warm up a contender whose server has lost its caches.
@@ -74,6 +77,7 @@ impl Progress {
             rows: past.slices.clone(),
             late: referee.late_shares(past),
             restarts: 0,
+            script_failure: None,
             starts: 0,
             warmed: past.plan.heaviest_level().into_iter().collect(),
             lengthened: drains::lengthened(past),
@@ -428,6 +432,7 @@ impl Contest<'_, '_> {
             return Ok(());
         };
         self.journal.slice(slice, &result)?;
+        self.note_finished(contender);
         self.config.emit(&ContestEvent::SliceRecorded {
             contender,
             level: block.level,
@@ -450,18 +455,20 @@ impl Contest<'_, '_> {
         unwritten: &[SliceSoFar],
         why: String,
     ) -> Result<()> {
-        let name = &self.config.plan.contenders[contender].name;
         let last_s = clock::since(begun).as_secs_f64();
         self.progress.used_s += last_s;
         let seconds = last_s + unwritten.iter().map(SliceSoFar::load_s).sum::<f64>();
+        let repeated = self.note_failure(contender, &why);
         self.journal.event(Event::SliceLost {
             slice,
             why,
             seconds,
         })?;
+        repeated?;
         let used_s = self.progress.used_s;
         self.config.emit(&ContestEvent::LoadUsed { used_s });
         if workload_at(&self.plan(), level)?.depends_on_past_work() {
+            let name = &self.config.plan.contenders[contender].name;
             bail!(
                 "`{name}` lost a slice, so the contenders no longer hold the same rows; resume with `dbduel run {}`, which \
                  restores their snapshots first",

@@ -28,6 +28,7 @@ mod provider;
 mod questions;
 mod recover;
 mod referee;
+mod script_failure;
 mod search;
 mod slice;
 mod stacks;
@@ -73,6 +74,7 @@ use pilot::SteadySeries;
 pub use prepare::{NotComparable, check_settings, rehearse, rehearse_one};
 pub use provider::{Machines, Provider};
 pub use referee::{ComparisonStanding, DepartureStanding, LevelStanding, Referee};
+pub use script_failure::ScriptFails;
 
 /// Inputs of a contest.
 #[derive(Debug, Clone)]
@@ -201,7 +203,7 @@ pub fn run_contest(config: &ContestConfig<'_>, referee: &dyn Referee) -> Result<
             });
             let _ = journal.seal();
             // A mistake in the experiment is corrected there, and then makes a new record.
-            if error.is::<Troubles>() {
+            if error.is::<Troubles>() || error.is::<ScriptFails>() {
                 return Err(error);
             }
             Err(error.context(Stopped {
@@ -365,11 +367,15 @@ fn kept_statements(past: &Record) -> Vec<ContenderStatements> {
 }
 
 fn failure(error: &anyhow::Error) -> Notice {
+    let remedy = match error.is::<ScriptFails>() {
+        true => "correct the script, then run the experiment again",
+        false => "fix the cause, then resume with `dbduel run` on this directory",
+    };
     Notice::new(
         "run.failed",
         Severity::Doubt,
         &[],
         format!("the run ended early: {error:#}"),
-        "fix the cause, then resume with `dbduel run` on this directory",
+        remedy,
     )
 }

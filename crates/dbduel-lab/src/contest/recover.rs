@@ -35,6 +35,13 @@ impl Contest<'_, '_> {
     /// # Errors
     /// When these attempts fail, the record cannot be written, or the user interrupts.
     pub(super) fn recover(&mut self, contender: usize, mut is_cold: bool) -> Result<()> {
+        if let Some(damage) = self.arena.resident(contender).backend.damage() {
+            bail!(
+                "the database file of `{}` was damaged outside of the contest: {damage}; a resumed contest replaces it by its \
+                 snapshot, or loads it again where there is none",
+                self.config.plan.contenders[contender].name
+            );
+        }
         let patience = Duration::from_secs_f64(self.config.plan.limits.server_start_s);
         let (mut since, mut pause) = (clock::now(), PAUSE);
         self.count_restart(contender)?;
@@ -113,16 +120,21 @@ impl Contest<'_, '_> {
     /// Journals a contender's failure before a retry; returns the failure.
     ///
     /// # Errors
-    /// The failure itself when a retry cannot help.
-    pub(super) fn allow_failure(&self, contender: usize, failure: anyhow::Error) -> Result<String> {
+    /// The failure itself when a retry cannot help; [`ScriptFails`](super::ScriptFails) when a script fails again.
+    pub(super) fn allow_failure(
+        &mut self,
+        contender: usize,
+        failure: anyhow::Error,
+    ) -> Result<String> {
         let is_final = failure.is::<RecordError>()
             || failure.is::<LoadHostMissing>()
             || failure.is::<ServerHostMissing>();
         if is_final || interrupt::check().is_err() {
             return Err(failure);
         }
-        let name = &self.config.plan.contenders[contender].name;
         let why = format!("{failure:#}");
+        self.note_failure(contender, &why)?;
+        let name = &self.config.plan.contenders[contender].name;
         self.config.remark(&format!("{name}: {why}"));
         Ok(why)
     }

@@ -164,6 +164,7 @@ impl Contest<'_, '_> {
                 answer.measured_s
             );
         }
+        self.note_finished(contender);
         let seconds = answer.measured_s;
         let steady = matches!(detector.state(), SteadyState::Steady { .. });
         self.keep_warm(index, contender, &answer, transient);

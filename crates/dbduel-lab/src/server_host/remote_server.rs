@@ -280,7 +280,11 @@ impl Backend for RemoteServer {
         let (restored, kept_data) = started.map_err(|error| located(config, contender, error))?;
         Ok(Some(match kept_data {
             true => Content::InUse,
-            false => Content::Fresh { restored, begun },
+            false => Content::Fresh {
+                restored: restored.map(Box::new),
+                begun,
+                damage: None,
+            },
         }))
     }
 

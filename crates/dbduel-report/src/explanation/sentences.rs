@@ -370,10 +370,19 @@ fn predicate(cost: &Cost, baseline: &str) -> String {
         });
         format!("{} %{range} {how_much} {object}", percent(ratio))
     } else {
+        // A small part is read as one of so many.
+        let is_part = ratio < 0.1 && ratio > 0.0;
+        let shown = |ratio: f64| match is_part && ratio > 0.0 {
+            true => format!("1/{}", words::number(1.0 / ratio)),
+            false => words::number(ratio),
+        };
         let range = cost.ratio.interval().map_or(String::new(), |(low, high)| {
-            format!(" [{}, {}]", words::number(low), words::number(high))
+            format!(" [{}, {}]", shown(low), shown(high))
         });
-        format!("{} times{range} the {object}", words::number(ratio))
+        match is_part {
+            true => format!("{}{range} of the {object}", shown(ratio)),
+            false => format!("{} times{range} the {object}", shown(ratio)),
+        }
     };
     format!("{verb} {size}{per}: {ours} against {theirs}")
 }

@@ -163,6 +163,12 @@ fn verdict_rows(summary: &Summary) -> Vec<Row> {
 }
 
 fn row(label: String, comparison: &Comparison, blocks: u32, unit: RatioUnit) -> Row {
+    let mut remarks: Vec<String> = comparison.because.iter().cloned().collect();
+    if let Figure::Bare { why, .. } = &comparison.ratio
+        && comparison.because.is_none()
+    {
+        remarks.push(format!("no interval: {why}"));
+    }
     Row {
         label,
         label_width: 0,
@@ -179,6 +185,6 @@ fn row(label: String, comparison: &Comparison, blocks: u32, unit: RatioUnit) -> 
             Figure::NotMeasured { .. } => words::NOT_MEASURED.to_owned(),
         },
         blocks: words::things(blocks.into(), "block"),
-        remarks: comparison.because.iter().cloned().collect(),
+        remarks,
     }
 }

@@ -231,10 +231,11 @@ fn product_word(product: LogProduct) -> &'static str {
 
 /// BLAKE3 of a regular file, hexadecimal.
 fn file_digest(path: &Path) -> std::io::Result<String> {
-    let file = std::fs::File::open(path)?;
-    if !file.metadata()?.is_file() {
+    // Asked first: to open a named pipe waits for its writer.
+    if !std::fs::metadata(path)?.is_file() {
         return Err(std::io::Error::other("it is not a regular file"));
     }
+    let file = std::fs::File::open(path)?;
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(file)?;
     Ok(hasher.finalize().to_hex().to_string())

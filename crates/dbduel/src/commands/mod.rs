@@ -79,7 +79,8 @@ const EXIT_CODES: &str = "Exit codes:
   1    the environment failed (a download, a server, a disk)
   2    the command line or the experiment file is wrong
   3    at least one duel or --fail-if rule is undecided; of verify: cannot be determined
-  4    at least one duel is void; of verify: the record was changed; of crash-test: commits were
+  4    at least one duel is void; of audit: the servers are not comparable, or with --fix those
+       of the file that it writes; of verify: the record was changed; of crash-test: commits were
        lost or data are corrupt
   5    a --fail-if rule matched, or history found a new regression
   130  interrupted; resume with `dbduel run DIR`";

@@ -164,6 +164,28 @@ fn a_script_with_classes_has_their_figures_in_every_report() {
     }
 }
 
+#[test(lab, needs = &["mariadb-10.11"])]
+fn a_script_that_fails_again_at_one_line_ends_the_contest_with_that_line() {
+    let experiment = short_experiment(["mariadb-10.11", "mariadb-10.11"], "").replace(
+        "name = \"oltp-point-select\"\ntables = 2\ntable_size = 2_000\n",
+        "script = \"classes.lua\"\n",
+    );
+    let lab = Lab::new(&experiment);
+    let script = CLASSES.replace("   n = n + 1\n", "   n = n + 1\n   n.field = 1\n");
+    let line = 1 + script
+        .lines()
+        .position(|line| line.contains("n.field"))
+        .unwrap();
+    std::fs::write(lab.path().join("classes.lua"), script).unwrap();
+    let output = lab.run();
+    let said = lab.said() + &String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    let place = format!("classes.lua:{line}: attempt to index");
+    assert!(said.contains(&place), "{said}");
+    let report = std::fs::read_to_string(lab.record_dir().join("report.md")).unwrap();
+    assert!(report.contains(&format!("classes.lua:{line}")), "{report}");
+}
+
 #[test(lab, needs = &["mysql-5.6.24", "mariadb-10.11"])]
 fn mysql_duels_with_mariadb() {
     let lab = duel(TWO_PRODUCTS);

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dbduel_record::Record;
@@ -15,7 +16,7 @@ use nix::unistd::Pid;
 use super::finished;
 use super::harness::skip;
 use super::lab::{
-    Lab, SQLITE_DUEL, assert_verified, follows_the_plan, program, servers_left, verify,
+    Lab, SQLITE_DUEL, assert_verified, follows_the_plan, home, program, servers_left, verify,
 };
 use super::reserved::listening;
 
@@ -140,12 +141,47 @@ fn postgresql_leaves_no_frozen_session_behind() {
 
 #[test(contest)]
 fn sqlite_is_killed_and_resumed() {
-    let endless = endless(
+    killed_and_resumed(&Lab::new(&endless_sqlite()), || {});
+}
+
+fn endless_sqlite() -> String {
+    endless(
         "server = \"sqlite\"\nsettings = { synchronous = \"off\" }",
         "oltp-update-non-index",
     )
-    .replace("clients = 2", "clients = 1");
-    killed_and_resumed(&Lab::new(&endless), || {});
+    .replace("clients = 2", "clients = 1")
+}
+
+/// The database file of a contender of the run.
+fn database_file(lab: &Lab, contender: &str) -> PathBuf {
+    let runs = fs::read_dir(home().join("sandboxes")).unwrap();
+    let mut runs = runs.map(|run| run.unwrap().path());
+    let is_own = |run: &PathBuf| {
+        let record = fs::read_to_string(run.join("record")).unwrap_or_default();
+        Path::new(&record).starts_with(lab.path())
+    };
+    let run = runs.find(is_own).expect("the run has a folder");
+    run.join(contender).join("data/dbduel.sqlite")
+}
+
+#[test(contest)]
+fn sqlite_whose_file_is_gone_is_resumed_on_its_snapshot_with_a_doubt() {
+    let lab = Lab::new(&endless_sqlite());
+    killed_and_resumed(&lab, || {
+        let first = lab.record().plan.contenders[0].name.clone();
+        let file = database_file(&lab, &format!("0-{first}"));
+        fs::remove_file(file).unwrap();
+    });
+    let replaced = lab
+        .record()
+        .events
+        .into_iter()
+        .filter_map(|event| match event.what {
+            Event::Noticed { notice } if notice.rule == "data.replaced" => Some(notice.claim),
+            _ => None,
+        });
+    let replaced: Vec<String> = replaced.collect();
+    assert_eq!(replaced.len(), 1, "{replaced:?}");
 }
 
 #[test(contest)]

@@ -186,6 +186,10 @@ pub fn lost_slices(run: &RunEvidence<'_>) -> Vec<Finding> {
     vec![Finding::new(Severity::Doubt, &[], claim, remedy)]
 }
 
+/// Advice on a record that was extended: it stays valid, at a price.
+const EXTENDED: &str = "The error probability holds for extended records. Where starts of a server may differ, run the experiment \
+     again with the whole budget, or with `epochs` in [schedule].";
+
 pub fn resumed(run: &RunEvidence<'_>) -> Vec<Finding> {
     // Where starts are the units, one more of them is no flaw.
     if run.judged.scope == Scope::TheseServers {
@@ -198,13 +202,8 @@ pub fn resumed(run: &RunEvidence<'_>) -> Vec<Finding> {
             interrupted: 0,
         } => return Vec::new(),
         StartsAgain { extended: 0, .. } => ("resumed", "Repeat it without interruption."),
-        StartsAgain { interrupted: 0, .. } => {
-            ("extended", "Repeat it with a larger budget from the start.")
-        }
-        _ => (
-            "extended and resumed",
-            "Repeat it with a larger budget from the start, and without interruption.",
-        ),
+        StartsAgain { interrupted: 0, .. } => ("extended", EXTENDED),
+        _ => ("extended and resumed", EXTENDED),
     };
     let claim = format!(
         "The run was {what}: its blocks come from {} starts of all servers, treated as one. If starts differ, the \
@@ -263,7 +262,7 @@ pub fn extended(run: &RunEvidence<'_>) -> Vec<Finding> {
         Severity::Note,
         &[],
         claim,
-        "A larger budget from the start decides sooner.",
+        "Extending is valid. A larger budget from the start decides sooner.",
     )]
 }
 

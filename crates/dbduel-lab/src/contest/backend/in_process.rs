@@ -2,9 +2,11 @@
 
 use anyhow::{Context as _, Result};
 use dbduel_driver::address::Address;
+use dbduel_driver::cancel::Cancel;
 use dbduel_driver::{Credentials, Dialect, Settings, sqlite_version};
 use dbduel_experiment::normalised_name;
 use dbduel_machine::clock;
+use dbduel_machine::interrupt;
 use dbduel_record::Record;
 use dbduel_record::event::{LoadTime, Notice, Severity};
 use dbduel_record::facts::FileSizes;
@@ -58,7 +60,14 @@ impl Backend for DatabaseFile {
         past: &Record,
         contender: &Contender,
     ) -> Result<Option<Content>> {
-        if self.data().is_dir() && is_dataset_known(past, &contender.name) {
+        // A contender may have begun a block that the others have not, so all begin with their snapshots again.
+        let is_usable = !dbduel_workloads::find(&config.plan.workload.name)?.depends_on_past_work();
+        let is_there = self.data().is_dir() && is_dataset_known(past, &contender.name);
+        let damage = match is_there && is_usable {
+            true => DatabaseFile::damage(self, Cancel::when(interrupt::gives_up))?,
+            false => None,
+        };
+        if is_there && is_usable && damage.is_none() {
             return Ok(Some(Content::InUse));
         }
         self.clear()?;
@@ -69,7 +78,11 @@ impl Backend for DatabaseFile {
         if restored.is_none() {
             self.make()?;
         }
-        Ok(Some(Content::Fresh { restored, begun }))
+        Ok(Some(Content::Fresh {
+            restored: restored.map(Box::new),
+            begun,
+            damage,
+        }))
     }
 
     fn snapshot_key(&self, contender: &Contender, plan: &Plan) -> Option<String> {
@@ -105,6 +118,12 @@ impl Backend for DatabaseFile {
 
     fn origin(&self) -> String {
         format!("in dbduel {}", env!("CARGO_PKG_VERSION"))
+    }
+
+    /// A file that cannot be read for another reason, such as a lock, is not called damaged.
+    fn damage(&self) -> Option<String> {
+        let damage = DatabaseFile::damage(self, Cancel::when(interrupt::gives_up));
+        damage.ok().flatten()
     }
 
     fn ready_after_s(&self) -> Option<f64> {

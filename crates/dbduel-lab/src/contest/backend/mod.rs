@@ -186,6 +186,11 @@ pub trait Backend: Any {
         Ok(Health::Alive)
     }
 
+    /// What is wrong with its files, where no restart can help and a resumed contest replaces them.
+    fn damage(&self) -> Option<String> {
+        None
+    }
+
     /// Shuts it down.
     ///
     /// # Errors

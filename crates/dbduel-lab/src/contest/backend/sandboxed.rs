@@ -130,7 +130,11 @@ impl Backend for Sandboxed {
                 )),
                 false => error,
             })?;
-        Ok(Some(Content::Fresh { restored, begun }))
+        Ok(Some(Content::Fresh {
+            restored: restored.map(Box::new),
+            begun,
+            damage: None,
+        }))
     }
 
     fn snapshot_key(&self, contender: &Contender, plan: &Plan) -> Option<String> {

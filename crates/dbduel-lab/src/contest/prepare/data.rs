@@ -24,9 +24,11 @@ pub enum Content {
     /// A snapshot, or a new data directory without tables.
     Fresh {
         /// Description of the snapshot; absent without one.
-        restored: Option<Description>,
+        restored: Option<Box<Description>>,
         /// When the data began to be put in place.
         begun: Instant,
+        /// What was wrong with the data of an earlier start of this run, which these replace.
+        damage: Option<String>,
     },
 }
 
@@ -59,9 +61,17 @@ pub fn settle(
     workload: &'static dyn Workload,
     journal: &mut Journal<'_>,
 ) -> Result<()> {
-    let Content::Fresh { restored, begun } = content else {
+    let Content::Fresh {
+        restored,
+        begun,
+        damage,
+    } = content
+    else {
         return Ok(());
     };
+    if let Some(damage) = damage {
+        journal.notice(replaced(&contender.name, &damage))?;
+    }
     let origin = match restored {
         Some(snapshot) => Origin {
             is_restored: true,
@@ -131,6 +141,20 @@ pub fn ready(
         journal.notice(rewritten(&resident.name, &remarks))?;
     }
     Ok(())
+}
+
+/// The finding that a contender alone began again with its first data.
+fn replaced(contender: &str, damage: &str) -> Notice {
+    Notice::new(
+        "data.replaced",
+        Severity::Doubt,
+        &[contender],
+        format!(
+            "The database file of `{contender}` was damaged outside of the contest ({damage}) and replaced by the data \
+             that the contest began with: it lacks the changes of earlier blocks, which the others have."
+        ),
+        "Find the program or the disk that damaged it; start the contest again for a verdict without this doubt.",
+    )
 }
 
 /// The finding that a dump was not loaded unchanged.

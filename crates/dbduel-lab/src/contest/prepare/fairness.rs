@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use dbduel_audit::Finding;
-use dbduel_audit::{Audit, Case, Grade, ServerEvidence, audit, fix};
+use dbduel_audit::{Audit, Case, Grade, ServerEvidence, audit, declaration, fix};
 use dbduel_record::Plan;
 use dbduel_record::event::Severity;
 use dbduel_record::facts::Host;
@@ -67,15 +67,14 @@ impl NotComparable {
     ) -> Result<(), Self> {
         let is_void = |finding: &&Finding| finding.severity == Severity::Void;
         let void: Vec<&Finding> = audit.findings.iter().filter(is_void).collect();
-        let Some(first) = void.first() else {
+        if void.is_empty() {
             return Ok(());
-        };
-        let declare = match first.class.as_bytes().first() {
-            Some(b'D' | b'S') => format!(
-                "; or, if this difference is the question, declare it in the experiment: about = [\"{}\"]",
-                first.class
+        }
+        let declare = match declaring(case, &void) {
+            Some(about) => format!(
+                "; or, if this difference is the question, declare it in the experiment: {about}"
             ),
-            _ => String::new(),
+            None => String::new(),
         };
         let cure = match is_cured_by_fix(plan, case) {
             true => format!(
@@ -90,6 +89,32 @@ impl NotComparable {
             remedy,
         })
     }
+}
+
+/// The line that declares void findings, with no more names than that takes; `None` where no declaration does.
+fn declaring(case: &Case, void: &[&Finding]) -> Option<String> {
+    let mut names: Vec<&str> = Vec::new();
+    for found in void {
+        names.extend(found.subject_names());
+    }
+    let is_enough = |names: &[&str]| {
+        let mut declared = case.clone();
+        declared
+            .about
+            .extend(names.iter().map(|&name| name.to_owned()));
+        audit(&declared).grade != Grade::NotComparable
+    };
+    if !is_enough(&names) {
+        return None;
+    }
+    let mut needed = names.clone();
+    for name in names {
+        let fewer: Vec<&str> = needed.iter().copied().filter(|&one| one != name).collect();
+        if is_enough(&fewer) {
+            needed = fewer;
+        }
+    }
+    Some(declaration(&case.about, &needed))
 }
 
 /// True when the experiment written by `dbduel audit --fix` passes.

@@ -115,6 +115,7 @@ fn place(
     interrupt::check()?;
     let contender = &config.plan.contenders[number];
     let content = resident.backend.start_on_data(config, past, contender)?;
+    let is_fresh = matches!(content, Some(Content::Fresh { .. }));
     let settle = |resident: &mut ContenderServer| {
         match content {
             Some(content) => {
@@ -122,7 +123,8 @@ fn place(
             }
             None => running::settle(config, past, resident, workload, journal)?,
         }
-        if data::is_dataset_known(past, &contender.name) {
+        // Data that were put back lack all commits of the log.
+        if !is_fresh && data::is_dataset_known(past, &contender.name) {
             // However the last start ended, its servers may have ended with it.
             let log = past.commits_of(&contender.name);
             durability::compare_quietly(config, resident, &log, journal)?;

@@ -151,7 +151,11 @@ fn conclude(contests: &[Gathered], left_out: &[String], arguments: &Arguments) -
             console::print(&fix::summary(path, fix, console::width()))?;
         }
     }
-    let passes = audits.iter().all(|audit| audit.passes(arguments.strict));
+    // A fix was asked for, and the file written is what runs next.
+    let passes = match &fixed {
+        Some((_, _, fix)) => fix.after.passes(arguments.strict),
+        None => audits.iter().all(|audit| audit.passes(arguments.strict)),
+    };
     Ok(if passes { Exit::Done } else { Exit::Void })
 }
 

@@ -203,7 +203,8 @@ fn caveats(path: &Path, overview: &Overview) -> String {
         let refused = counts::things(all.refused, "statement");
         let share = percent::of(all.refused as f64 / all.statements as f64);
         line(format!(
-            "Not replayed: {refused} ({share}); `dbduel capture show {} --left-out` lists them",
+            "Not replayed: {refused} ({share}), each with the transaction that it is in; `dbduel capture show {} --left-out` lists \
+             them. Nor are transactions that are torn (open when the log began or ended) or that failed",
             path.display()
         ));
         let rows = overview.left_out.iter().map(|refusal| {

@@ -27,7 +27,8 @@ pub(super) fn finish(
         Ok(EndReason::Interrupted) => {
             show(record, options)?;
             console::status_line(&format!(
-                "interrupted; resume with `dbduel run {}`",
+                "interrupted; resume with `dbduel run {0}`, for which its data stay in the home until then; without the record \
+                 `{0}` the next run removes them",
                 record.display()
             ));
             Ok(Exit::Interrupted)

@@ -5,10 +5,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use dbduel_audit::Grade;
 use dbduel_inspect::planned;
 use dbduel_machine::host;
 use dbduel_record::Plan;
-use dbduel_record::plan::{Contender, Parameters, Setting, Workload};
+use dbduel_record::event::Severity;
+use dbduel_record::plan::{Contender, DecisionRule, Parameters, Setting, Workload};
 use dbduel_record::sweep::SweepPlan;
 use dbduel_server::{Home, Meaning, ServerName, install};
 use dbduel_workloads::fill::Extent;
@@ -16,6 +18,9 @@ use dbduel_workloads::fill::Extent;
 use dbduel_lab::coverage;
 use dbduel_lab::forecast::{Need, copies_with_snapshot, sentence};
 use dbduel_report::words;
+
+/// A budget for fewer than this many times the blocks that a verdict needs may decide nothing.
+const SCARCE: u32 = 2;
 
 /// Columns of the names before a line's text.
 const NAMES: usize = 12;
@@ -114,12 +119,40 @@ pub fn contest(home: &Home, plan: &Plan) -> Result<String> {
         line(part.0, &part.1)?;
     }
     line("Downloads", &downloads(home, plan)?)?;
+    let audited = audit_command("FILE", plan, home);
+    line("Fairness", &fairness(plan, home, &audited)?)?;
     writeln!(
         text,
-        "\nNothing was started. `--json` prints every default and seed; `{}` shows whether it is fair.",
-        audit_command("FILE", plan, home)
+        "\nNothing was started. `--json` prints every default and seed; `{audited}` shows whether it is fair."
     )?;
     Ok(text)
+}
+
+/// Grade of the audit of recorded defaults, with the number of its findings. No server is asked.
+fn fairness(plan: &Plan, home: &Home, command: &str) -> Result<String> {
+    let mut contenders = plan.contenders.iter();
+    let is_asked = contenders.any(|one| planned::is_running(plan, &one.name));
+    let foreseen = match planned::is_foreseeable(plan, home) && !is_asked {
+        true => planned::foreseen(plan, home)?,
+        false => None,
+    };
+    let Some(case) = foreseen else {
+        return Ok("not known without asking the servers".to_owned());
+    };
+    let audit = dbduel_audit::audit(&case);
+    let found = audit.counted(Severity::Doubt);
+    let found = match found.is_empty() {
+        true => "notes only".to_owned(),
+        false => found.join(", "),
+    };
+    let refused = match audit.grade {
+        Grade::NotComparable => format!("; the contest will not start, and `{command}` says why"),
+        Grade::Fair | Grade::Doubtful | Grade::Unfair => String::new(),
+    };
+    let grade = audit.grade.word();
+    Ok(format!(
+        "{grade} by settings and recorded defaults: {found}{refused}"
+    ))
 }
 
 /// The command that audits the experiment `file`: without starting servers where their versions are known.
@@ -187,10 +220,27 @@ fn parameters(parameters: &Parameters) -> String {
 }
 
 fn verdict(plan: &Plan) -> String {
+    let DecisionRule {
+        horizon,
+        confidence,
+        blocks_min,
+        blocks_max,
+        ..
+    } = plan.decision;
+    // Transactions that outlast short turns and the check of switches take a part that only the contest shows.
+    let is_scarce = plan.schedule.pilot.is_some() && blocks_max < SCARCE * blocks_min;
+    let scarce = match is_scarce {
+        true => format!(
+            ", and the budget holds at most {blocks_max}, fewer where turns turn out longer: raise `budget` if the duel must not \
+             end undecided"
+        ),
+        false => String::new(),
+    };
     format!(
-        "faster, slower, or equivalent within {} %, at {} % confidence; a duel ends when it is decided",
-        words::trimmed(plan.decision.horizon * 100.0),
-        words::trimmed(plan.decision.confidence * 100.0)
+        "faster, slower, or equivalent within {} %, at {} % confidence; a duel ends when it is decided, after {blocks_min} blocks or \
+         later{scarce}",
+        words::trimmed(horizon * 100.0),
+        words::trimmed(confidence * 100.0)
     )
 }
 
@@ -239,8 +289,12 @@ fn stored(home: &Home, plan: &Plan) -> Result<Vec<(&'static str, String)>> {
     }
     let free = host::free_disk_bytes(place)
         .with_context(|| format!("could not read the free space of `{}`", place.display()))?;
+    let snapshots = match copies {
+        1 => ", snapshots included, which share blocks with the data there",
+        _ => ", snapshots included",
+    };
     let disk = format!(
-        "up to about {} below `{}` ({} free), plus the servers' logs",
+        "up to about {} below `{}`{snapshots} ({} free), plus the servers' logs",
         words::bytes(need.expected_bytes as u64),
         home.root().display(),
         words::bytes(free)
@@ -257,10 +311,12 @@ fn existing(path: &Path) -> &Path {
     there.unwrap_or(Path::new("/"))
 }
 
-/// True for a server that dbduel runs itself.
+/// True for a server that dbduel runs itself, and for SQLite: their data and snapshots are in the home.
 fn is_ours(contender: &Contender) -> bool {
-    ServerName::parse(&contender.server)
-        .is_ok_and(|name| matches!(name.meaning, Meaning::Provided { .. }))
+    ServerName::parse(&contender.server).is_ok_and(|name| match name.meaning {
+        Meaning::Provided { .. } | Meaning::InProcess => true,
+        Meaning::Running(_) => false,
+    })
 }
 
 /// Downloads that the contest needs.
@@ -357,6 +413,36 @@ mod tests {
             assert!(text.contains(part), "`{part}` is missing in:\n{text}");
         }
         assert_eq!(text.matches("innodb_purge_threads").count(), 1, "{text}");
+    }
+
+    #[test]
+    fn the_plan_of_a_small_budget_has_the_grade_the_room_of_snapshots_and_the_blocks_that_a_verdict_needs()
+     {
+        let duel = |budget: &str, weak: &str| {
+            text(&format!(
+                "budget = \"{budget}\"\nabout = [\"journal_mode\"]\n[contenders.a]\nserver = \"sqlite\"\n\
+                 settings = {{ journal_mode = \"delete\", synchronous = \"full\" }}\n\
+                 [contenders.b]\nlike = \"a\"\nsettings = {{ journal_mode = \"wal\"{weak} }}\n\
+                 [workload]\nname = \"oltp-update-non-index\"\ntable_size = 20_000\n[load]\nclients = 1\n\
+                 [schedule]\nwarm_up = \"3 s\"\n",
+            ))
+        };
+        let text = duel("10 min", "");
+        assert!(
+            text.contains("Fairness     fair by settings and recorded defaults: notes only"),
+            "{text}"
+        );
+        assert!(text.contains("snapshots included"), "{text}");
+        assert!(text.contains("after 6 blocks or later\n"), "{text}");
+        let text = duel("30 s", ", synchronous = \"normal\"");
+        assert!(
+            text.contains("Fairness     doubtful by settings and recorded defaults: 1 doubt"),
+            "{text}"
+        );
+        assert!(
+            text.contains("raise `budget` if the duel must not end undecided"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -45,7 +45,10 @@ fn a_fix_is_an_experiment_that_can_be_planned() {
         &["--fix", text(&path)],
     ]
     .concat();
-    assert_eq!(audit(&arguments).status.code(), Some(4));
+    // The servers as they are are not comparable; those of the file that is written are.
+    let without = &arguments[..arguments.len() - 2];
+    assert_eq!(audit(without).status.code(), Some(4));
+    assert_eq!(audit(&arguments).status.code(), Some(0));
     let written = fs::read_to_string(&path).unwrap();
     assert!(written.contains("innodb_use_mtflush = \"0\""), "{written}");
     check_equal(&path);
