@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::entry::{Lack, Outcome};
 use crate::store::Capture;
 use crate::store::manifest::{
-    ClassRow, Counts, LogDescription, Manifest, Refusal, Unreadable, escaped,
+    Anonymised, ClassRow, Counts, LogDescription, Manifest, Refusal, Unreadable, escaped,
 };
 
 /// Parts of the span for which concurrency is given.
@@ -46,6 +46,8 @@ pub struct Overview {
     pub unreadable: Unreadable,
     /// What the log cannot say, and what follows.
     pub lacks: Vec<LackText>,
+    /// What was done to the values, if they are not those of the log.
+    pub anonymised: Option<Anonymised>,
 }
 
 /// A thing that a log cannot say.
@@ -221,6 +223,7 @@ pub fn overview(capture: &Capture, classes_max: usize) -> Overview {
         left_out,
         unreadable: manifest.unreadable.clone(),
         lacks: lacks(manifest),
+        anonymised: manifest.anonymised.clone(),
     }
 }
 

@@ -14,6 +14,14 @@ pub enum DumpError {
         /// The reason.
         source: io::Error,
     },
+    /// An anonymous dump cannot be written.
+    #[error("could not write `{}`", .path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
     /// The file is no dump that can be loaded.
     #[error("dump `{}`: {why}", .path.display())]
     Format {

@@ -5,6 +5,7 @@
 //! them has no privilege beyond its own database ([`account`]).
 
 pub mod account;
+pub mod anonymise;
 mod error;
 mod format;
 mod input;

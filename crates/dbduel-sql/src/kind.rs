@@ -494,7 +494,8 @@ impl Words {
 }
 
 /// What is inside of an executed comment, without its mark and its version.
-pub(crate) fn executed(comment: &[u8]) -> &[u8] {
+#[must_use]
+pub fn executed(comment: &[u8]) -> &[u8] {
     let inner = comment.strip_prefix(b"/*").unwrap_or(comment);
     let inner = inner.strip_suffix(b"*/").unwrap_or(inner);
     let inner = inner.strip_prefix(b"M").unwrap_or(inner);

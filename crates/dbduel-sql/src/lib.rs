@@ -11,5 +11,5 @@ pub mod lexer;
 mod settings;
 
 pub use class::{Class, ClassId};
-pub use kind::{Kind, Refused, kind_of, replayable};
+pub use kind::{Kind, Refused, executed, kind_of, replayable};
 pub use lexer::{Lexer, Syntax, Token, TokenKind, statements};

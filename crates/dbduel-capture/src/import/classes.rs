@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use dbduel_sql::{Class, ClassId, Kind, Lexer, Syntax, TokenKind, kind_of, replayable, statements};
 
 use crate::effect::{Effect, kind_of_several};
+use crate::entry::Request;
 use crate::store::manifest::{ClassRow, Refusal, escaped};
 use crate::store::texts::hash;
 use crate::store::write::Analysis;
@@ -99,17 +100,17 @@ struct ClassStats {
 
 /// A statement as its class counts it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Counted {
-    pub(super) analysis: Analysis,
-    pub(super) duration_ns: Option<u64>,
-    pub(super) is_failed: bool,
-    pub(super) statement: u64,
-    pub(super) line: u64,
+pub(crate) struct Counted {
+    pub(crate) analysis: Analysis,
+    pub(crate) duration_ns: Option<u64>,
+    pub(crate) is_failed: bool,
+    pub(crate) statement: u64,
+    pub(crate) line: u64,
 }
 
 /// The classes of an import.
 #[derive(Debug)]
-pub(super) struct Classes {
+pub(crate) struct Classes {
     syntax: Syntax,
     buffer: Vec<u8>,
     recent: RecentClasses,
@@ -121,7 +122,7 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    pub(super) fn new(syntax: Syntax) -> Self {
+    pub(crate) fn new(syntax: Syntax) -> Self {
         Classes {
             syntax,
             buffer: Vec::new(),
@@ -135,12 +136,12 @@ impl Classes {
     }
 
     /// Syntax of the statements.
-    pub(super) fn syntax(&self) -> Syntax {
+    pub(crate) fn syntax(&self) -> Syntax {
         self.syntax
     }
 
     /// What follows from a statement's text; a new class is added.
-    pub(super) fn analyse(&mut self, text: &[u8]) -> Analysis {
+    pub(crate) fn analyse(&mut self, text: &[u8]) -> Analysis {
         Class::text_into(&mut self.buffer, text, self.syntax);
         if let Some(place) = self.recent.find(&self.buffer) {
             return self.of_class(place, text);
@@ -180,16 +181,16 @@ impl Classes {
         }
     }
 
-    /// The class of requests of one kind, which have no text in SQL. `number` must not be that of another.
-    pub(super) fn request(
-        &mut self,
-        number: u8,
-        text: &str,
-        kind: Kind,
-        effect: Effect,
-    ) -> Analysis {
+    /// What follows from a request that changes a session.
+    pub(crate) fn request(&mut self, request: Request) -> Analysis {
+        // Numbers that no hash of a text has but by chance.
+        let (number, text, kind, effect) = match request {
+            Request::InitDb => (1, "(request: default database)", Kind::Use, Effect::None),
+            Request::ChangeUser => (2, "(request: change user)", Kind::Use, Effect::Resets),
+            Request::Reset => (3, "(request: reset session)", Kind::Other, Effect::Resets),
+        };
         // Distinct in the first digits, by which users name classes.
-        let id = ClassId(u64::from(number) << 56);
+        let id = ClassId(number << 56);
         if let Some(place) = self.places.get(&id) {
             return self.rows[*place as usize].analysis;
         }
@@ -267,7 +268,7 @@ impl Classes {
     }
 
     /// Counts a statement.
-    pub(super) fn count(&mut self, counted: &Counted) {
+    pub(crate) fn count(&mut self, counted: &Counted) {
         let refused = counted.analysis.refused;
         if let Some(place) = refused.checked_sub(1) {
             self.refusals[usize::from(place)].1 += 1;
@@ -290,7 +291,7 @@ impl Classes {
     }
 
     /// The classes and the reasons why statements are not replayed.
-    pub(super) fn finish(self) -> (Vec<ClassRow>, Vec<Refusal>) {
+    pub(crate) fn finish(self) -> (Vec<ClassRow>, Vec<Refusal>) {
         let why = |place: u8| {
             let place = place.checked_sub(1)?;
             let (what, _) = self.refusals.get(usize::from(place))?;

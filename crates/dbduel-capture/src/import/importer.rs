@@ -8,7 +8,7 @@ use dbduel_sql::{Kind, Syntax};
 use super::ImportError;
 use super::classes::{Classes, Counted};
 use super::names::Names;
-use crate::effect::{Effect, used_schema};
+use crate::effect::used_schema;
 use crate::entry::{Entry, Lack, Outcome, Protocol, Request, Sink, Statement, UnixNs};
 use crate::store::manifest::{LISTED_MAX, Manifest, Unreadable, UnreadablePart};
 use crate::store::read::SentAs;
@@ -131,7 +131,7 @@ impl Importer {
             Protocol::Text => (SentAs::Text, None),
             Protocol::Prepared(_) => (SentAs::Prepared, None),
             Protocol::PreparedInline => (SentAs::PreparedInline, None),
-            Protocol::Request(request) => (sent_as(*request), Some(self.request(*request))),
+            Protocol::Request(request) => (sent_as(*request), Some(*request)),
         };
         let parameters = match &statement.protocol {
             Protocol::Prepared(values) => Some(values.as_slice()),
@@ -153,7 +153,7 @@ impl Importer {
         let classes = &mut self.classes;
         let text = &statement.text;
         let analysis = self.writer.statement(&row, text, |text| match request {
-            Some(analysis) => analysis,
+            Some(request) => classes.request(request),
             None => classes.analyse(text),
         })?;
         let is_failed = !matches!(statement.outcome, None | Some(Outcome::Ok));
@@ -194,24 +194,6 @@ impl Importer {
             .change_session(statement.session.0, |session, _| {
                 session.schema_at_end = chosen;
             })
-    }
-
-    fn request(&mut self, request: Request) -> crate::store::write::Analysis {
-        // Identities that no hash of a text has but by chance.
-        match request {
-            Request::InitDb => {
-                self.classes
-                    .request(1, "(request: default database)", Kind::Use, Effect::None)
-            }
-            Request::ChangeUser => {
-                self.classes
-                    .request(2, "(request: change user)", Kind::Use, Effect::Resets)
-            }
-            Request::Reset => {
-                self.classes
-                    .request(3, "(request: reset session)", Kind::Other, Effect::Resets)
-            }
-        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::io::{self, BufReader};
 use std::path::PathBuf;
 
+pub(crate) use classes::{Classes, Counted};
 pub use classes::{FURTHER_CLASSES, Permission};
 use importer::Importer;
 
@@ -205,6 +206,7 @@ fn manifest_of(options: &ImportOptions, recognised: &Recognised, files: Vec<LogF
         refusals: Vec::new(),
         schemas: Vec::new(),
         users: Vec::new(),
+        anonymised: None,
         files: Vec::new(),
     }
 }

@@ -201,6 +201,11 @@ impl Reader<'_> {
             return Ok(());
         };
         self.note_lacks(head.time);
+        let lines = next - line;
+        if !command.has_text() && lines > 1 {
+            let why = "lines after a command that has only one";
+            self.sink.unreadable(line + 1, lines - 1, why);
+        }
         let logged = LoggedCommand {
             id: head.id,
             at: head.time.map(|time| time.at),
@@ -450,6 +455,18 @@ mod tests {
                 (6, 1, CUT_OFF.to_owned()),
             ]
         );
+    }
+
+    #[test]
+    fn lines_behind_a_command_without_a_text_are_unreadable() {
+        let at = "2026-11-28T00:00:01.000000Z\t    ";
+        let log = format!(
+            "{at}7 Connect\tann@localhost on shop\nof another program\n{at}7 Query\tSELECT\n1\n{at}7 Quit\t\nof another program\n\n"
+        );
+        let notes = notes_of(log.as_bytes());
+        let why = "lines after a command that has only one".to_owned();
+        assert_eq!(notes.unreadable, [(2, 1, why.clone()), (6, 2, why)]);
+        assert_eq!(notes.texts, [b"SELECT\n1"]);
     }
 
     #[test]

@@ -36,6 +36,19 @@ pub(super) enum Command {
 }
 
 impl Command {
+    /// True where the argument is a text that may have several lines.
+    pub(super) fn has_text(self) -> bool {
+        match self {
+            Self::Query | Self::Execute | Self::Prepare => true,
+            Self::Connect
+            | Self::Quit
+            | Self::InitDb
+            | Self::ChangeUser
+            | Self::Reset
+            | Self::Other => false,
+        }
+    }
+
     pub(super) fn named(name: &[u8]) -> Option<Self> {
         Some(match name {
             b"Query" => Self::Query,

@@ -36,8 +36,29 @@ pub struct Manifest {
     pub schemas: Vec<String>,
     /// Users, as the schemas.
     pub users: Vec<String>,
+    /// What was done to the values, if they are not those of the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anonymised: Option<Anonymised>,
     /// The other files of the capture.
     pub files: Vec<StoredFile>,
+}
+
+/// How the values of a capture were replaced.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Anonymised {
+    /// Statements that were dropped, by reason: those that are not understood must not be passed on.
+    pub dropped: Vec<Replaced>,
+    /// Values that were replaced otherwise than a reader may expect.
+    pub notes: Vec<Replaced>,
+}
+
+/// A number of statements or values.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replaced {
+    /// What they are, as a noun phrase.
+    pub what: String,
+    /// How many.
+    pub count: u64,
 }
 
 /// The log of a capture.

@@ -65,7 +65,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| StoreError::File {
             action,

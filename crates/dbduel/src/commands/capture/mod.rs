@@ -1,5 +1,6 @@
 //! `dbduel capture`: a server's own SQL, imported from its logs.
 
+mod anonymise;
 mod from_server;
 mod general_log;
 mod import;
@@ -21,11 +22,13 @@ pub enum Action {
     Import(Box<import::Arguments>),
     /// Show what a capture holds, what a replay leaves out, and what its log lacks.
     Show(show::Arguments),
+    /// Replace the values of a capture and its dump, each one by the same value everywhere.
+    Anonymise(anonymise::Arguments),
     /// Restore the log settings of servers that an import which did not end left changed.
     Restore(from_server::RestoreArguments),
 }
 
-/// Imports or shows a capture, or restores what an import changed.
+/// Imports, shows or anonymises a capture, or restores what an import changed.
 ///
 /// # Errors
 /// When a log or a capture cannot be read, or a capture not be written, or a server not be reached.
@@ -36,6 +39,7 @@ pub fn capture(home: Option<PathBuf>, verb: &Action) -> Result<Exit> {
             from_server::warn_of_leftovers(home);
             show::show(arguments)
         }
+        Action::Anonymise(arguments) => anonymise::anonymise(arguments),
         Action::Restore(arguments) => from_server::restore(home, arguments),
     }
 }

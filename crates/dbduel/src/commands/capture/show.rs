@@ -224,6 +224,17 @@ fn caveats(path: &Path, overview: &Overview) -> String {
             counts::things(overview.unreadable.parts, "part")
         ));
     }
+    if let Some(anonymised) = &overview.anonymised {
+        line(String::new());
+        line("Anonymised: values, users, files and comments are not those of the log".to_owned());
+        for dropped in &anonymised.dropped {
+            line(format!(
+                "  dropped: {}: {}",
+                dropped.what,
+                counts::of(dropped.count)
+            ));
+        }
+    }
     if !overview.lacks.is_empty() {
         line(String::new());
         line("The log lacks".to_owned());

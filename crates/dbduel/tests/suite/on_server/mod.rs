@@ -1,5 +1,6 @@
 //! What the crates below the program do on real servers. Their tests are here because the program fetches the servers.
 
+mod anonymised;
 mod capture;
 pub mod captured;
 mod connection;
