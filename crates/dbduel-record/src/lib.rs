@@ -15,6 +15,7 @@
     warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)
 )]
 
+pub mod bisect;
 mod bounds;
 pub mod commits;
 pub mod design;

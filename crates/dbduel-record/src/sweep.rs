@@ -185,7 +185,7 @@ impl SweepPlan {
 }
 
 /// True for the name of a directory that is not hidden and, joined to another, is directly below it.
-fn is_own_name(name: &str) -> bool {
+pub(crate) fn is_own_name(name: &str) -> bool {
     let mut components = Path::new(name).components();
     // Trailing and doubled separators are not part of a component.
     let is_one = matches!(components.next(), Some(Component::Normal(only)) if only == name);

@@ -4,6 +4,7 @@
 //! no access to raw events; its only source is the [`Summary`].
 
 mod attribution;
+pub mod bisect;
 #[cfg(test)]
 mod browser;
 mod champions;

@@ -8,7 +8,9 @@ use serde::Serialize;
 
 use super::{chart, words};
 
-const TEMPLATES: [(&str, &str); 12] = [
+const TEMPLATES: [(&str, &str); 14] = [
+    ("bisect.html", include_str!("templates/bisect.html")),
+    ("bisect.md", include_str!("templates/bisect.md")),
     ("report.html", include_str!("templates/report.html")),
     ("report.md", include_str!("templates/report.md")),
     ("suite.html", include_str!("templates/suite.html")),

@@ -60,6 +60,7 @@ mod slow_movement;
 mod waves;
 
 pub mod attribution;
+pub mod bisection;
 pub mod compare;
 pub mod continuity;
 pub mod crossover;

@@ -22,6 +22,7 @@ use dbduel_workloads::completion::CompletionError;
 use dbduel_workloads::parameters::ParameterError;
 
 use commands::CommandLine;
+use commands::bisect::UnfitBisection;
 use commands::capture::{ConsentMissing, OtherProduct};
 use commands::features::BuiltWithout;
 use commands::history::NoRecords;
@@ -73,6 +74,7 @@ fn is_usage(error: &anyhow::Error) -> bool {
         || error.is::<ParameterError>()
         || error.is::<CompletionError>()
         || error.is::<UnfitInjection>()
+        || error.is::<UnfitBisection>()
         || error.is::<NotARecord>()
         || error.is::<NoRecords>()
         || error.downcast_ref().is_some_and(RecordError::is_of_place)

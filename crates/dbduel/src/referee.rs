@@ -1,12 +1,14 @@
 //! The judge as the referee of a contest: the same code decides when to stop and gives the verdict.
 
+use dbduel_record::bisect::{BAD, GOOD};
 use dbduel_record::event::ContinuityRound;
 use dbduel_record::late::LateShares;
 use dbduel_record::rows::SliceRow;
-use dbduel_record::{Plan, Record};
+use dbduel_record::{Plan, Record, Verdict};
 
 use dbduel_judge::continuity::{DEPARTURE_MIN, departure};
 use dbduel_judge::levels::search;
+use dbduel_judge::records::bisect::{StepAnswer, answer_of_candidate};
 use dbduel_judge::{self as judge, Limit};
 use dbduel_lab::contest::{ComparisonStanding, DepartureStanding, LevelStanding, Referee};
 
@@ -15,24 +17,44 @@ use dbduel_lab::contest::{ComparisonStanding, DepartureStanding, LevelStanding, 
 pub struct Judge {
     /// Limits of `--fail-if`.
     pub limits: Vec<Limit>,
+    /// Whether the contest asks which end of a bisection its baseline is like. It is then over with that answer.
+    pub is_of_candidate: bool,
+}
+
+/// True once the comparisons with a candidate say which end it is like. That it is like neither needs both of them, which
+/// are then decided.
+fn is_candidate_placed(comparisons: &[ComparisonStanding]) -> bool {
+    let standing = |name: &str| -> Option<(Verdict, Option<f64>)> {
+        let found = comparisons.iter().find(|one| one.contender == name)?;
+        Some((found.verdict, found.ratio))
+    };
+    let (Some(good), Some(bad)) = (standing(GOOD), standing(BAD)) else {
+        return false;
+    };
+    matches!(
+        answer_of_candidate(good, bad),
+        StepAnswer::LikeGood | StepAnswer::LikeBad
+    )
 }
 
 impl Referee for Judge {
     fn decide_level(&self, plan: &Plan, rows: &[SliceRow], level: usize) -> LevelStanding {
         let decision = judge::decide_level(plan, rows, level);
         let comparisons = decision.comparisons.into_iter();
+        let comparisons: Vec<ComparisonStanding> = comparisons
+            .map(|comparison| ComparisonStanding {
+                verdict: comparison.verdict,
+                ratio: comparison.ratio.value(),
+                interval: comparison.ratio.interval(),
+                contender: comparison.contender,
+                because: comparison.because,
+            })
+            .collect();
         LevelStanding {
             level,
             blocks_complete: decision.blocks_complete,
-            comparisons: comparisons
-                .map(|comparison| ComparisonStanding {
-                    verdict: comparison.verdict,
-                    ratio: comparison.ratio.value(),
-                    interval: comparison.ratio.interval(),
-                    contender: comparison.contender,
-                    because: comparison.because,
-                })
-                .collect(),
+            is_answered: self.is_of_candidate && is_candidate_placed(&comparisons),
+            comparisons,
             effects: decision.effects.iter().map(|one| one.verdict).collect(),
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! The time is passed in as `created` and the randomness as the seed, so that a plan can be reproduced.
 
+mod bisect;
 mod blocks;
 mod captured;
 mod contenders;
@@ -47,6 +48,7 @@ use suite::complete_suite;
 use suite_scripts::with_scripts;
 use workload::{check_clients, check_work, complete_workload};
 
+pub use bisect::{StepContest, expand_step};
 pub use decision::TRANSACTION_RETRIES;
 pub use extension::{chosen_blocks, least_extension_s, more_blocks};
 pub use extras::same_server;

@@ -20,7 +20,20 @@ const CONTENDERS_MAX: usize = 16;
 /// Limit of settings of one contender; servers have some 700.
 const SETTINGS_MAX: usize = 1000;
 
-pub(super) fn read_contenders(report: &Report<'_>, root: &Section<'_, '_>) -> Vec<Contender> {
+/// Number of contenders that an experiment must have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ContenderCount {
+    /// Two or more, which are compared.
+    Several,
+    /// One, whose server is replaced.
+    One,
+}
+
+pub(super) fn read_contenders(
+    report: &Report<'_>,
+    root: &Section<'_, '_>,
+    needed: ContenderCount,
+) -> Vec<Contender> {
     let Some(section) = root.section("contenders") else {
         report.add(
             &(0..0),
@@ -65,12 +78,22 @@ pub(super) fn read_contenders(report: &Report<'_>, root: &Section<'_, '_>) -> Ve
         let section = Section::new(report, title, value.span(), table);
         contenders.push(read_contender(report, &section, name));
     }
-    if count < 2 {
-        let message = format!(
-            "a duel needs at least two contenders, found {count}; to compare a server with itself, add a second \
-             contender with `like`"
-        );
-        report.add(&section.span(), message);
+    match needed {
+        ContenderCount::Several if count < 2 => {
+            let message = format!(
+                "a duel needs at least two contenders, found {count}; to compare a server with itself, add a second \
+                 contender with `like`"
+            );
+            report.add(&section.span(), message);
+        }
+        ContenderCount::One if count != 1 => {
+            let message = format!(
+                "a bisection has one contender, found {count}: its settings are those of every revision, and its server is \
+                 replaced"
+            );
+            report.add(&section.span(), message);
+        }
+        ContenderCount::Several | ContenderCount::One => {}
     }
     contenders
 }

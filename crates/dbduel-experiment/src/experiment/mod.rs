@@ -25,7 +25,7 @@ pub use attribute::Attribute;
 use attribute::read_attribute;
 pub use conduct::{STOP_PERIOD_S, STOPPED_SHARE, check_stalls};
 use conduct::{read_about, read_injection, read_limits, read_schedule, read_waivers};
-use contenders::{check_contender_names, read_contenders};
+use contenders::{ContenderCount, check_contender_names, read_contenders};
 pub use data::Data;
 use data::read_data;
 use dbduel_record::plan::{InjectedStalls, IoLimit, SuitePhase};
@@ -368,15 +368,27 @@ impl Experiment {
     /// # Errors
     /// All errors in it, with line and column.
     pub fn parse(path: &Path, text: &str) -> Result<Self, Troubles> {
+        Self::parse_for(path, text, ContenderCount::Several)
+    }
+
+    /// Parses as [`Experiment::parse`] an experiment with one contender, whose server a bisection replaces.
+    ///
+    /// # Errors
+    /// All errors in it, with line and column.
+    pub fn parse_single(path: &Path, text: &str) -> Result<Self, Troubles> {
+        Self::parse_for(path, text, ContenderCount::One)
+    }
+
+    fn parse_for(path: &Path, text: &str, count: ContenderCount) -> Result<Self, Troubles> {
         let document = document::parse(path, text)?;
         let report = Report::new(path, text);
         let root = Section::new(&report, TOP, 0..0, document.get_ref());
-        let experiment = Self::read(&report, &root);
+        let experiment = Self::read(&report, &root, count);
         report.finish(experiment)
     }
 
     /// The experiment as far as it can be read; `report` has the errors.
-    fn read(report: &Report<'_>, root: &Section<'_, '_>) -> Self {
+    fn read(report: &Report<'_>, root: &Section<'_, '_>, count: ContenderCount) -> Self {
         let question = root.get("question", string).map(|question| question.value);
         let horizon = root.get("horizon", |value| share_within(value, 0.0, 0.5));
         let confidence = root.get("confidence", |value| share_within(value, 0.5, 0.9999));
@@ -384,7 +396,7 @@ impl Experiment {
         let seed = root.get("seed", |value| integer(value, 0..=i64::MAX));
         let baseline = root.get("baseline", string);
         let about = read_about(report, root);
-        let contenders = read_contenders(report, root);
+        let contenders = read_contenders(report, root, count);
         check_contender_names(report, &contenders, baseline.as_ref());
         let suite = root.section("suite");
         let workload = read_workload(report, root, suite.is_some());
@@ -590,6 +602,7 @@ pub(crate) fn home_of(key: &str) -> Option<String> {
     Experiment::read(
         &report,
         &Section::new(&report, TOP, 0..0, document.get_ref()),
+        ContenderCount::Several,
     );
     let titles = report.tables_with(key);
     let places = titles.into_iter().map(|title| match title.as_str() {

@@ -1,6 +1,7 @@
-//! What several records say together: a sweep's cells, the history of an experiment, one duel on several machines, series of
+//! What several records say together: a sweep's cells, the steps of a bisection, the history of an experiment, one duel on several machines, series of
 //! duels.
 
+pub mod bisect;
 mod copies;
 pub mod history;
 pub mod pool;

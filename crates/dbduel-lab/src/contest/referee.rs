@@ -70,6 +70,8 @@ pub struct LevelStanding {
     pub comparisons: Vec<ComparisonStanding>,
     /// In a designed contest, the verdict on each factor's effect.
     pub effects: Vec<Verdict>,
+    /// True when the question of the contest is answered although a comparison is open, as in a bisection.
+    pub is_answered: bool,
 }
 
 /// Standing of a contender against the baseline.
@@ -88,12 +90,11 @@ pub struct ComparisonStanding {
 }
 
 impl LevelStanding {
-    /// True when no further block is needed: every comparison is decided or void for good.
+    /// True when no further block is needed: the question is answered, or every comparison is decided or void for good.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         let comparisons = self.comparisons.iter().map(|comparison| comparison.verdict);
-        comparisons
-            .chain(self.effects.iter().copied())
-            .all(|verdict| verdict != Verdict::Undecided)
+        let mut all = comparisons.chain(self.effects.iter().copied());
+        self.is_answered || all.all(|verdict| verdict != Verdict::Undecided)
     }
 }

@@ -9,6 +9,7 @@
 )]
 
 mod attribution;
+mod bisection;
 mod compare;
 mod competitors;
 mod continuity;

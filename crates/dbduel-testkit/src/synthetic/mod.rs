@@ -4,6 +4,7 @@
 //! [`Scenario::write`] writes it with the real writer. No server, no clock: the same scenario gives the
 //! same record.
 
+mod bisection;
 pub mod continuity;
 mod course;
 mod facts;
@@ -33,6 +34,7 @@ use crate::noise::Noise;
 use course::Step;
 use facts::{files, host, settings};
 
+pub use bisection::{bisection, write_bisection};
 pub use machine::{NASTY, Noise as MachineNoise, QUIET, TYPICAL};
 pub use sweep::{sweep, write_sweep};
 

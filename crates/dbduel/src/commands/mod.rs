@@ -5,6 +5,7 @@ pub mod agent;
 #[cfg(feature = "fleet")]
 pub mod archive;
 pub mod audit;
+pub mod bisect;
 pub mod capture;
 pub mod check;
 mod connection;
@@ -78,7 +79,8 @@ const EXIT_CODES: &str = "Exit codes:
   0    done; of a contest: every duel is decided
   1    the environment failed (a download, a server, a disk)
   2    the command line or the experiment file is wrong
-  3    at least one duel or --fail-if rule is undecided; of verify: cannot be determined
+  3    at least one duel or --fail-if rule is undecided; of bisect: no change was found; of verify:
+       cannot be determined
   4    at least one duel is void; of audit: the servers are not comparable, or with --fix those
        of the file that it writes; of verify: the record was changed; of crash-test: commits were
        lost or data are corrupt
@@ -95,6 +97,8 @@ enum Verb {
     Run(run::Arguments),
     /// Measure what each differing setting of two contenders contributes to their difference.
     Attribute(run::AttributeArguments),
+    /// Find the version or commit of a server that changed its throughput.
+    Bisect(bisect::Arguments),
     /// Put load on a running server, without a contest.
     Load(Box<load::Arguments>),
     /// Cut the power under load, many times, and look for lost commits and corrupt data after each restart.
@@ -174,6 +178,7 @@ impl CommandLine {
             Verb::Init(arguments) => init::init(home, &arguments),
             Verb::Run(arguments) => run::run(home, &arguments, run::Purpose::Run),
             Verb::Attribute(arguments) => run::attribute(home, &arguments),
+            Verb::Bisect(arguments) => bisect::bisect(home, &arguments),
             Verb::Load(arguments) => load::load(&arguments),
             #[cfg(feature = "crash-test")]
             Verb::CrashTest(arguments) => crash_test::crash_test(home, &arguments),

@@ -15,14 +15,14 @@ use dbduel_record::{Record, RecordWriter};
 use dbduel_report::{self as report, TerminalLength};
 
 use super::fail_if::FailIf;
-use super::{fail_if, record_reports, sweep};
+use super::{bisect, fail_if, record_reports, sweep};
 use crate::console;
 use crate::exit::Exit;
 
 /// Options of `dbduel report`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The directory of a record.
+    /// The directory of a record, a sweep or a bisection.
     pub record: PathBuf,
     /// What to render.
     #[arg(
@@ -114,6 +114,14 @@ pub fn report(arguments: &Arguments) -> Result<Exit> {
             true => Ok(exit),
             false => sweep::exit(&arguments.record, &arguments.fail_if),
         };
+    }
+    if bisect::is_bisection(&arguments.record) {
+        let is_colour_wanted = arguments.output.is_none() && console::is_colour_wanted();
+        let name = arguments.format.name();
+        return put(
+            arguments,
+            &bisect::report(&arguments.record, name, is_colour_wanted)?,
+        );
     }
     let is_to_terminal = arguments.output.is_none();
     let are_files_made =

@@ -183,6 +183,7 @@ fn decided_as_judged(record: &Record, rules: &[FailIf]) -> Result<(), String> {
     let plan = &record.plan;
     let judge = Judge {
         limits: FailIf::limits(rules),
+        ..Judge::default()
     };
     for event in &record.events {
         if let Event::LevelDecided { level, blocks } = event.what {

@@ -4,6 +4,7 @@
 //! A seed is one contest and all that happens to it, so a failure is replayed by its seed:
 //! `DBDUEL_SIMULATE_FROM=<seed> DBDUEL_SIMULATE=1 cargo test -p dbduel --lib simulation`.
 
+mod bisection;
 mod experiments;
 mod faults;
 mod invariants;
@@ -358,6 +359,15 @@ fn conducted(reason: EndReason) -> Result<Exit> {
         EndReason::Interrupted => Exit::Interrupted,
         EndReason::Failed => bail!("a contest that failed ended in order"),
     })
+}
+
+/// Exit code of a process that was not killed; passes on what it failed or panicked with.
+fn conducted_in(attempt: std::thread::Result<Result<Exit>>) -> Exit {
+    match attempt {
+        Ok(Ok(exit)) => exit,
+        Ok(Err(error)) => panic!("it failed: {error:#}"),
+        Err(payload) => panic!("it panicked: {}", said(&*payload)),
+    }
 }
 
 /// Message of a panic.

@@ -39,7 +39,7 @@ use super::http::Loopback;
 use super::nats::OptionalNatsArguments;
 use super::positive_duration;
 use super::report::LengthArguments;
-use super::{metrics, sweep, watch};
+use super::{bisect, metrics, sweep, watch};
 use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::home;
@@ -164,6 +164,7 @@ fn options_of(arguments: &Arguments) -> Result<RunOptions<'_>> {
         length: arguments.length,
         host_access: host_access(arguments)?,
         provider: &Machines,
+        is_of_candidate: false,
     };
     if let (Some(address), false) = (arguments.metrics_addr, arguments.plan) {
         let address = metrics::serve(address, Arc::clone(&options.board))?;
@@ -203,6 +204,13 @@ fn resume_target(
             );
         }
         return sweep::resume(&home::find(home)?, target, options);
+    }
+    if let Some(bisection) = bisect::bisection_of(target) {
+        bail!(
+            "`{}` is a step of a bisection; resume that with `dbduel bisect {}`",
+            target.display(),
+            bisection.display()
+        );
     }
     if arguments.plan {
         Record::open(target)?;
@@ -320,6 +328,8 @@ pub struct RunOptions<'a> {
     pub host_access: Option<Arc<dyn HostAccess>>,
     /// Provider of the contest's load and servers.
     pub provider: &'a dyn Provider,
+    /// The contest is over once it says which end of a bisection its baseline is like.
+    pub is_of_candidate: bool,
 }
 
 impl Default for RunOptions<'_> {
@@ -333,6 +343,7 @@ impl Default for RunOptions<'_> {
             length: LengthArguments::default(),
             host_access: None,
             provider: &Machines,
+            is_of_candidate: false,
         }
     }
 }

@@ -56,6 +56,7 @@ pub fn run_on_console(
     };
     let judge = Judge {
         limits: FailIf::limits(options.fail_if),
+        is_of_candidate: options.is_of_candidate,
     };
     let result = contest::run_contest(&config, &judge);
     console.finish();

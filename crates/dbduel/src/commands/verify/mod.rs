@@ -24,14 +24,14 @@ use dbduel_report as report;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{record_reports, sweep};
+use super::{bisect, record_reports, sweep};
 use crate::console;
 use crate::exit::Exit;
 
 /// Options of `dbduel verify`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The directory of a record or a sweep.
+    /// The directory of a record, a sweep or a bisection.
     pub record: PathBuf,
     /// Print JSON.
     #[arg(long)]
@@ -112,7 +112,7 @@ impl Verification {
     }
 }
 
-/// Findings on a cell of a sweep.
+/// Findings on a cell of a sweep or a step of a bisection.
 #[derive(Debug, Serialize)]
 struct CellVerification {
     /// Name of its directory.
@@ -121,14 +121,14 @@ struct CellVerification {
     found: Verification,
 }
 
-/// Verifies a record, or that of every begun cell of a sweep.
+/// Verifies a record, or that of every begun cell of a sweep or step of a bisection.
 ///
 /// # Errors
 /// When there is no record, it is being written, or a file cannot be read.
 pub fn verify(arguments: &Arguments) -> Result<Exit> {
     let dir = &arguments.record;
-    let found = if sweep::is_sweep(dir) {
-        let cells = examine_cells(dir)?;
+    let found = if let Some(parts) = parts_of(dir)? {
+        let cells = examine_parts(parts)?;
         if arguments.json {
             console::print_json(&cells)?;
         } else {
@@ -156,15 +156,24 @@ pub fn verify(arguments: &Arguments) -> Result<Exit> {
     })
 }
 
-/// The cells of a sweep that were begun.
-fn examine_cells(sweep: &Path) -> Result<Vec<CellVerification>> {
-    let examined = sweep::begun_cells(sweep)?
-        .into_iter()
-        .map(|(cell, record)| {
-            let found = examine(&record, console::width())
-                .with_context(|| format!("cannot verify the cell `{cell}`"))?;
-            Ok(CellVerification { cell, found })
-        });
+/// Names and records of the cells of a sweep or the steps of a bisection; `None` for a single record.
+fn parts_of(dir: &Path) -> Result<Option<Vec<(String, PathBuf)>>> {
+    if sweep::is_sweep(dir) {
+        return Ok(Some(sweep::begun_cells(dir)?));
+    }
+    match bisect::is_bisection(dir) {
+        true => Ok(Some(bisect::begun_steps(dir)?)),
+        false => Ok(None),
+    }
+}
+
+/// Verifies records, each with its name.
+fn examine_parts(parts: Vec<(String, PathBuf)>) -> Result<Vec<CellVerification>> {
+    let examined = parts.into_iter().map(|(cell, record)| {
+        let found = examine(&record, console::width())
+            .with_context(|| format!("cannot verify the record `{cell}`"))?;
+        Ok(CellVerification { cell, found })
+    });
     examined.collect()
 }
 

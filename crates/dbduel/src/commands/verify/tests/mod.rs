@@ -8,7 +8,7 @@ use dbduel_record::event::{ContinuityRound, EndReason, Event};
 use dbduel_record::store::PLAN;
 use dbduel_record::sweep::cell_dir;
 use dbduel_testkit::synthetic::continuity::stretch;
-use dbduel_testkit::synthetic::{Scenario, write_sweep};
+use dbduel_testkit::synthetic::{Scenario, write_bisection, write_sweep};
 
 use super::*;
 use crate::commands::run;
@@ -394,7 +394,8 @@ fn cells_of_a_sweep_that_hold_nothing_yet_are_left_out() {
     let dir = directory.path();
     let plan = write_sweep(dir, &[1_000, 2_000], &[1.0, 1.5]);
     let names = |dir: &Path| -> Vec<String> {
-        let cells = examine_cells(dir).unwrap().into_iter();
+        let parts = parts_of(dir).unwrap().unwrap();
+        let cells = examine_parts(parts).unwrap().into_iter();
         cells.map(|one| one.cell).collect()
     };
     assert_eq!(names(dir).len(), 2);
@@ -403,4 +404,16 @@ fn cells_of_a_sweep_that_hold_nothing_yet_are_left_out() {
     fs::remove_dir_all(&last).unwrap();
     fs::create_dir(&last).unwrap();
     assert_eq!(names(dir), [plan.cells[0].name.clone()]);
+}
+
+#[test]
+fn the_steps_of_a_bisection_are_verified_one_by_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let dir = directory.path();
+    write_bisection(dir);
+    let parts = parts_of(dir).unwrap().unwrap();
+    let steps = examine_parts(parts).unwrap().into_iter();
+    // The third was skipped and has no record.
+    let names: Vec<String> = steps.map(|one| one.cell).collect();
+    assert_eq!(names, ["01", "02", "04"]);
 }

@@ -1,0 +1,108 @@
+//! Every format of the report on a bisection has the summary's content, with names and subjects escaped.
+
+use dbduel_judge::records::bisect::{BisectSummary, StepAnswer, judge_step, summarise_bisection};
+use dbduel_record::bisect::RevisionSource;
+use dbduel_testkit::synthetic::bisection;
+
+use super::FORMATS;
+use crate::Options;
+
+fn rendered(name: &str, summary: &BisectSummary) -> String {
+    let options = Options {
+        width: 110,
+        colour: false,
+    };
+    let format = FORMATS.iter().find(|format| format.name == name).unwrap();
+    format.render(summary, &options)
+}
+
+/// Text with single blanks between its words.
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn summary() -> BisectSummary {
+    let (plan, records) = bisection();
+    let steps = plan.steps.iter().zip(&records);
+    let steps = steps.map(|(step, record)| judge_step(&plan, step, record.as_ref()));
+    summarise_bisection(&plan, steps.collect())
+}
+
+#[test]
+fn a_single_contest_has_a_report_of_the_same_name() {
+    for format in FORMATS {
+        let single = crate::format(format.name).unwrap();
+        assert_eq!(single.file_name, format.file_name);
+    }
+}
+
+#[test]
+fn the_terminal_has_the_change_with_its_size_and_every_step() {
+    let text = flat(&rendered("terminal", &summary()));
+    for part in [
+        "throughput changed between 0000002 \"Change <number> 2\" of 2026-10-03 and 0000004",
+        "(−2",
+        "The 1 revision between them: not testable.",
+        "5 revisions, 4 steps",
+        "wrong with a probability of at most 5",
+        "like the good one",
+        "skipped",
+        "they differ",
+    ] {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
+    }
+}
+
+#[test]
+fn the_page_escapes_subjects_links_the_contests_and_draws_the_search() {
+    let page = rendered("html", &summary());
+    assert!(page.contains("Change &lt;number&gt; 2"), "{page}");
+    assert!(!page.contains("<number>"));
+    assert!(page.contains("href=\"steps/04/report.html\""));
+    assert!(page.contains("Throughput against the good revision"));
+    assert!(page.contains("between 0000002 and 0000004 with a probability of"));
+    // The skipped one has no contest.
+    assert!(!page.contains("href=\"steps/03/report.html\""));
+}
+
+#[test]
+fn programs_get_the_place_and_its_probability() {
+    let document: serde_json::Value = serde_json::from_str(&rendered("json", &summary())).unwrap();
+    let place = &document["parts"][0]["place"];
+    assert_eq!((&place["after"], &place["up_to"]), (&2.into(), &4.into()));
+    assert!(place["probability"].as_f64().unwrap() > 0.95);
+    assert_eq!(document["steps"][2]["answer"], "skipped");
+    let markdown = rendered("markdown", &summary());
+    assert!(markdown.contains("| step |"), "{markdown}");
+}
+
+#[test]
+fn a_search_that_found_nothing_says_why() {
+    for (answer, part) in [
+        (
+            StepAnswer::Same,
+            "do not differ by more than the horizon of 2",
+        ),
+        (StepAnswer::Undecided, "the budget ended before"),
+        (StepAnswer::Void, "is void"),
+    ] {
+        let mut summary = summary();
+        summary.steps.truncate(1);
+        summary.parts.truncate(1);
+        summary.parts[0].ends = Some(answer);
+        summary.parts[0].place = None;
+        summary.parts[0].steps = vec![0];
+        for format in FORMATS.iter().filter(|format| format.name != "json") {
+            let text = flat(&rendered(format.name, &summary));
+            assert!(text.contains(part), "no `{part}` in\n{text}");
+        }
+    }
+}
+
+#[test]
+fn builds_of_versions_are_said_to_differ_in_more_than_the_version() {
+    let mut summary = summary();
+    summary.source = RevisionSource::Versions;
+    let text = flat(&rendered("terminal", &summary));
+    assert!(text.contains("packager, compiler and flags"), "{text}");
+}

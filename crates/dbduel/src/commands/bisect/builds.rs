@@ -1,0 +1,436 @@
+//! Builds of commits, kept in the home by commit and command.
+//!
+//! ```text
+//! HOME/builds/KEY/out/       what the command put into $DBDUEL_BUILD
+//! HOME/builds/KEY/complete   written at the end; locked while the build is in use
+//! HOME/builds/KEY/source/    the clone, only while it is built
+//! ```
+
+use std::fs::{self, File, TryLockError};
+use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Context as _, Result};
+use dbduel_machine::interrupt::{self, Interrupted, Urgency};
+use dbduel_record::bisect::{Commit, Repository};
+use dbduel_server::{Home, create_folder, tree_size};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use super::repository::{git, output_of};
+use crate::console;
+
+/// Stands for the directory of a build in the name of its server.
+pub(super) const PLACEHOLDER: &str = "{build}";
+/// Variable of the build command with the directory for its output.
+const OUTPUT_VARIABLE: &str = "DBDUEL_BUILD";
+/// How often a running build is looked at.
+const POLL: Duration = Duration::from_millis(50);
+/// Time that a build gets to end by itself.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
+/// Characters of a key.
+const KEY_CHARACTERS: usize = 32;
+
+/// A commit cannot be built.
+#[derive(Debug, thiserror::Error)]
+#[error("the build {how}; its output is in `{}`", .log.display())]
+pub(super) struct BuildFailed {
+    how: String,
+    log: PathBuf,
+}
+
+/// The builds of one repository by one command.
+#[derive(Debug)]
+pub(super) struct Builds<'b> {
+    folder: PathBuf,
+    repository: &'b Repository,
+}
+
+/// A build that is in use until it is dropped.
+#[derive(Debug)]
+pub(super) struct Build {
+    /// Name of its server.
+    pub server: String,
+    /// Holds the shared lock that keeps it from being removed.
+    _in_use: File,
+}
+
+impl<'b> Builds<'b> {
+    /// The builds in a home.
+    pub(super) fn open(home: &Home, repository: &'b Repository) -> Result<Self> {
+        let folder = home.root().join("builds");
+        create_folder(&folder)
+            .with_context(|| format!("could not create `{}`", folder.display()))?;
+        // Servers are found by absolute paths.
+        let folder = fs::canonicalize(&folder)
+            .with_context(|| format!("could not resolve `{}`", folder.display()))?;
+        Ok(Self { folder, repository })
+    }
+
+    /// The build of a commit, from the store or made now; its output is kept in `logs`.
+    ///
+    /// # Errors
+    /// [`BuildFailed`]; when the store or the clone cannot be written.
+    pub(super) fn build(&self, commit: &Commit, logs: &Path) -> Result<Build> {
+        let place = self.folder.join(self.key(commit));
+        // One build at a time in a home: each takes all processors.
+        let guard = self.folder.join("lock");
+        let guard = File::create(&guard)
+            .with_context(|| format!("could not create `{}`", guard.display()))?;
+        guard
+            .lock()
+            .context("could not wait for another build in this home")?;
+        let complete = place.join("complete");
+        if !complete.is_file() {
+            self.make(commit, &place, logs)?;
+        }
+        let in_use = File::options()
+            .append(true)
+            .open(&complete)
+            .with_context(|| format!("could not open `{}`", complete.display()))?;
+        in_use
+            .lock_shared()
+            .with_context(|| format!("could not lock `{}`", complete.display()))?;
+        // The time of its last use; without it an older build is removed first.
+        let _ = in_use.set_modified(SystemTime::now());
+        self.prune()?;
+        let output = place.join("out");
+        Ok(Build {
+            server: self
+                .repository
+                .server
+                .replace(PLACEHOLDER, &output.display().to_string()),
+            _in_use: in_use,
+        })
+    }
+
+    /// The name of a build: by its commit, its command and its repository.
+    fn key(&self, commit: &Commit) -> String {
+        let parts = [&commit.hash, &self.repository.build, &self.repository.path];
+        let mut hasher = blake3::Hasher::new();
+        for part in parts {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part.as_bytes());
+        }
+        let hash = hasher.finalize().to_hex();
+        hash.chars().take(KEY_CHARACTERS).collect()
+    }
+
+    /// Builds a commit in a clone of its own.
+    fn make(&self, commit: &Commit, place: &Path, logs: &Path) -> Result<()> {
+        // Left by a killed process.
+        if place.exists() {
+            fs::remove_dir_all(place)
+                .with_context(|| format!("could not clear `{}`", place.display()))?;
+        }
+        let [source, output] = ["source", "out"].map(|name| place.join(name));
+        for folder in [&output, &logs.to_owned()] {
+            fs::create_dir_all(folder)
+                .with_context(|| format!("could not create `{}`", folder.display()))?;
+        }
+        console::status_line(&format!("building {}", commit.hash));
+        // Objects are shared; the clone has its own index, work tree and refs.
+        output_of(
+            Command::new("git")
+                .env("GIT_OPTIONAL_LOCKS", "0")
+                .args([
+                    "clone",
+                    "--quiet",
+                    "--shared",
+                    "--no-checkout",
+                    "--no-tags",
+                    "--",
+                ])
+                .arg(&self.repository.path)
+                .arg(&source),
+        )?;
+        output_of(git(&source).args(["checkout", "--quiet", "--detach", &commit.hash]))?;
+        let log = logs.join(format!("{}.log", commit.hash));
+        let built = self.run(&source, &output, &log);
+        fs::remove_dir_all(&source)
+            .with_context(|| format!("could not remove `{}`", source.display()))?;
+        built?;
+        let complete = place.join("complete");
+        fs::write(&complete, &commit.hash)
+            .with_context(|| format!("could not write `{}`", complete.display()))
+    }
+
+    /// Runs the command in a process group that ends with it, when the user stops dbduel, and when dbduel is killed.
+    fn run(&self, source: &Path, output: &Path, log: &Path) -> Result<()> {
+        let written =
+            File::create(log).with_context(|| format!("could not create `{}`", log.display()))?;
+        let mut child = Command::new("sh")
+            .args(["-c", &self.repository.build])
+            .current_dir(source)
+            .env(OUTPUT_VARIABLE, output)
+            .stdin(Stdio::null())
+            .stdout(written.try_clone()?)
+            .stderr(written)
+            .process_group(0)
+            .spawn()
+            .context("could not start `sh`, which runs the build command")?;
+        let group = Pid::from_raw(i32::try_from(child.id())?);
+        let reaper = GroupReaper::start(group);
+        let waited = self.wait(&mut child, log);
+        // Whatever the command started and left.
+        end_group(&mut child, group);
+        reaper?.dismiss();
+        waited
+    }
+
+    fn wait(&self, child: &mut Child, log: &Path) -> Result<()> {
+        let failed = |how: String| BuildFailed {
+            how,
+            log: log.to_owned(),
+        };
+        let limit = Duration::from_secs_f64(self.repository.build_limit_s);
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = child.try_wait().context("could not wait for the build")? {
+                return match status.success() {
+                    true => Ok(()),
+                    false => Err(failed(format!("ended with {status}")).into()),
+                };
+            }
+            if interrupt::urgency() > Urgency::None {
+                return Err(Interrupted.into());
+            }
+            if begun.elapsed() > limit {
+                let seconds = limit.as_secs_f64();
+                let limit = dbduel_report::words::duration(seconds);
+                return Err(failed(format!("took longer than {limit}")).into());
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// Removes the builds that were not used for the longest time, until the rest fits into the quota; none that is in use.
+    fn prune(&self) -> Result<()> {
+        let mut builds = Vec::new();
+        let listed = || format!("could not list `{}`", self.folder.display());
+        for entry in fs::read_dir(&self.folder).with_context(listed)? {
+            let place = entry.with_context(listed)?.path();
+            if let Ok(complete) = place.join("complete").metadata() {
+                let used = complete.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                let size = tree_size(&place)?.allocated_bytes;
+                builds.push((used, size, place));
+            }
+        }
+        builds.sort();
+        let mut sum: u64 = builds.iter().map(|(_, size, _)| size).sum();
+        for (_, size, place) in builds {
+            if sum <= self.repository.cache_bytes_max {
+                break;
+            }
+            let complete = File::options().append(true).open(place.join("complete"))?;
+            match complete.try_lock() {
+                Ok(()) => {
+                    fs::remove_dir_all(&place)
+                        .with_context(|| format!("could not remove `{}`", place.display()))?;
+                    sum -= size;
+                }
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Ends a process group: first on request, then by force.
+fn end_group(child: &mut Child, group: Pid) {
+    // An error is that of a group without processes.
+    if killpg(group, Signal::SIGTERM).is_err() {
+        return;
+    }
+    let deadline = Instant::now() + END_TIMEOUT;
+    while Instant::now() < deadline {
+        let _ = child.try_wait();
+        if killpg(group, None::<Signal>).is_err() {
+            return;
+        }
+        std::thread::sleep(POLL);
+    }
+    let _ = killpg(group, Signal::SIGKILL);
+    let _ = child.wait();
+}
+
+/// A shell that ends a process group when this process is killed: its input then ends without a line.
+struct GroupReaper(Child);
+
+impl GroupReaper {
+    fn start(group: Pid) -> Result<Self> {
+        let script = format!("read line || kill -KILL -{group}");
+        let shell = Command::new("sh")
+            .args(["-c", &script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn();
+        Ok(Self(shell.context("could not start `sh`")?))
+    }
+
+    fn dismiss(mut self) {
+        if let Some(mut input) = self.0.stdin.take() {
+            let _ = input.write_all(b"ended\n");
+        }
+        let _ = self.0.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dbduel_test_attribute::needs_program;
+
+    use super::*;
+
+    /// A repository whose commits have the file `speed` with these texts.
+    fn repository(folder: &Path, speeds: &[&str]) -> Vec<Commit> {
+        let git = |arguments: &[&str]| {
+            let mut command = git(folder);
+            command.args(["-c", "user.name=T", "-c", "user.email=t@example.org"]);
+            output_of(command.args(arguments)).unwrap()
+        };
+        git(&["init", "--quiet", "--initial-branch=main"]);
+        for speed in speeds {
+            fs::write(folder.join("speed"), speed).unwrap();
+            git(&["add", "speed"]);
+            git(&["commit", "--quiet", "-m", &format!("Speed {speed}")]);
+        }
+        let all = git(&["log", "--reverse", "--format=%H"]);
+        let commit = |hash: &str| Commit {
+            hash: hash.to_owned(),
+            subject: String::new(),
+            author_date: String::new(),
+        };
+        all.lines().map(commit).collect()
+    }
+
+    fn source(path: &Path, build: &str, limit_s: f64, cache_bytes_max: u64) -> Repository {
+        Repository {
+            path: path.display().to_string(),
+            build: build.to_owned(),
+            server: "path:{build}/server".to_owned(),
+            build_limit_s: limit_s,
+            cache_bytes_max,
+            merges: 0,
+        }
+    }
+
+    /// Every file below a folder with its content and time of change.
+    fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>, SystemTime)> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => found.extend(files(&path)),
+                false => {
+                    let modified = path.metadata().unwrap().modified().unwrap();
+                    found.push((path.clone(), fs::read(&path).unwrap(), modified));
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    #[test]
+    #[needs_program("git")]
+    fn a_build_is_made_once_and_the_repository_stays_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let [repo, home, logs] = ["repo", "home", "logs"].map(|name| folder.path().join(name));
+        fs::create_dir(&repo).unwrap();
+        let commits = repository(&repo, &["1", "2"]);
+        // A change that is not committed must neither be lost nor built.
+        fs::write(repo.join("speed"), "own").unwrap();
+        let before = files(&repo);
+        let home = Home::new(&home);
+        let repository = source(
+            &repo,
+            "echo built; cp speed \"$DBDUEL_BUILD/server\"; echo x >> junk",
+            60.0,
+            1 << 30,
+        );
+        let builds = Builds::open(&home, &repository).unwrap();
+        for (commit, speed) in commits.iter().zip(["1", "2"]) {
+            let build = builds.build(commit, &logs).unwrap();
+            let path = build.server.strip_prefix("path:").unwrap();
+            assert_eq!(fs::read_to_string(path).unwrap(), speed);
+            let log = logs.join(format!("{}.log", commit.hash));
+            assert_eq!(fs::read_to_string(&log).unwrap(), "built\n");
+            fs::remove_file(&log).unwrap();
+            builds.build(commit, &logs).unwrap();
+            assert!(!log.exists(), "it was built twice");
+        }
+        assert_eq!(files(&repo), before);
+    }
+
+    #[test]
+    #[needs_program("git")]
+    fn a_build_that_fails_or_takes_too_long_is_said_with_its_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let [repo, home, logs] = ["repo", "home", "logs"].map(|name| folder.path().join(name));
+        fs::create_dir(&repo).unwrap();
+        let commits = repository(&repo, &["1"]);
+        let home = Home::new(&home);
+        for (command, limit_s, part) in [
+            ("echo no rule >&2; exit 2", 60.0, "exit status: 2"),
+            ("sleep 600 & sleep 600", 0.0, "took longer than"),
+        ] {
+            let repository = source(&repo, command, limit_s, 1 << 30);
+            let builds = Builds::open(&home, &repository).unwrap();
+            let error = builds.build(&commits[0], &logs).unwrap_err();
+            let failed = error.downcast::<BuildFailed>().unwrap().to_string();
+            assert!(failed.contains(part) && failed.contains(".log"), "{failed}");
+        }
+    }
+
+    #[test]
+    #[needs_program("git")]
+    fn the_oldest_builds_are_removed_beyond_the_quota_but_none_in_use() {
+        let folder = tempfile::tempdir().unwrap();
+        let [repo, home, logs] = ["repo", "home", "logs"].map(|name| folder.path().join(name));
+        fs::create_dir(&repo).unwrap();
+        let commits = repository(&repo, &["1", "2", "3"]);
+        let home = Home::new(&home);
+        let repository = source(&repo, "cp speed \"$DBDUEL_BUILD/server\"", 60.0, 1);
+        let builds = Builds::open(&home, &repository).unwrap();
+        let first = builds.build(&commits[0], &logs).unwrap();
+        drop(builds.build(&commits[1], &logs).unwrap());
+        let third = builds.build(&commits[2], &logs).unwrap();
+        let is_kept = |number: usize| builds.folder.join(builds.key(&commits[number])).exists();
+        assert_eq!([0, 1, 2].map(is_kept), [true, false, true]);
+        drop((first, third));
+    }
+
+    #[test]
+    #[needs_program("git")]
+    fn the_commits_between_two_are_listed_by_first_parents() {
+        let folder = tempfile::tempdir().unwrap();
+        let commits = repository(folder.path(), &["1", "2", "3", "4"]);
+        let listed = super::super::repository::revisions(folder.path(), &commits[1].hash, "HEAD");
+        let listed = listed.unwrap();
+        let hashes = listed.revisions.iter().flat_map(|one| &one.commit);
+        let found: Vec<(&str, &str)> = hashes
+            .map(|one| (one.hash.as_str(), one.subject.as_str()))
+            .collect();
+        let expected = commits[1..].iter().zip(["Speed 2", "Speed 3", "Speed 4"]);
+        let expected: Vec<(&str, &str)> = expected
+            .map(|(commit, subject)| (commit.hash.as_str(), subject))
+            .collect();
+        assert_eq!((found, listed.merges), (expected, 0));
+        for (good, bad, part) in [
+            ("nothing", "HEAD", "`nothing` is no commit"),
+            ("HEAD", "HEAD", "there is no commit after"),
+            ("HEAD", &commits[0].hash, "there is no commit after"),
+        ] {
+            let refused = super::super::repository::revisions(folder.path(), good, bad);
+            let refused = format!("{:#}", refused.unwrap_err());
+            assert!(refused.contains(part), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! `dbduel bisect`: finds the revision of a server that changed its throughput, by one contest after another.
+
+mod builds;
+mod reports;
+mod repository;
+mod steps;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use clap::Args;
+use dbduel_experiment::expand::Surroundings;
+use dbduel_experiment::quantity::size;
+use dbduel_experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
+use dbduel_record::FormatVersion;
+use dbduel_record::bisect::{BISECT, BisectPlan, Repository, Revision, RevisionSource, step_dir};
+use dbduel_record::files::LocalFiles;
+use dbduel_record::foreign::{read_text, read_text_below};
+use dbduel_record::manifest::MANIFEST;
+use dbduel_record::store::{EXPERIMENT, PLAN};
+use dbduel_record::whole::{remove_half_written, write_whole};
+use dbduel_server::{Home, ServerName};
+use dbduel_workloads::parameters::ScriptAccess;
+
+use super::positive_duration;
+use super::run::{self, RunOptions, Unreadable};
+use crate::exit::Exit;
+use crate::home;
+pub use reports::report;
+use steps::Bisecting;
+
+/// Permission of the files beside the steps.
+const FILE_MODE: u32 = 0o644;
+/// Confidence of an experiment without one.
+const CONFIDENCE: f64 = 0.95;
+
+/// Options of `dbduel bisect`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// An experiment file with one contender, whose server is replaced by each revision; or the directory of a bisection to
+    /// resume.
+    pub target: PathBuf,
+    /// Directory in which the bisection's directory is created.
+    #[arg(long, default_value = "results", value_name = "DIR")]
+    pub results: PathBuf,
+    /// Servers in order, separated by commas: the good one first, the bad one last. Any name that `server` in an experiment
+    /// takes.
+    #[arg(
+        long,
+        value_name = "SERVERS",
+        value_delimiter = ',',
+        conflicts_with_all = ["repo", "good", "bad", "build", "server"]
+    )]
+    pub versions: Vec<String>,
+    /// A git repository. It is only read; commits are built in private clones.
+    #[arg(long, value_name = "DIR", requires_all = ["good", "bad", "build", "server"])]
+    pub repo: Option<PathBuf>,
+    /// The good commit, an ancestor of the bad one.
+    #[arg(long, value_name = "REV", requires = "repo")]
+    pub good: Option<String>,
+    /// The bad commit.
+    #[arg(long, value_name = "REV", requires = "repo")]
+    pub bad: Option<String>,
+    /// Shell command that builds a commit. It runs in a clone that is removed afterwards, and puts what the server needs into the
+    /// directory `$DBDUEL_BUILD`.
+    #[arg(long, value_name = "COMMAND", requires = "repo")]
+    pub build: Option<String>,
+    /// The server of a build, such as `path:{build}/bin/mariadbd`; `{build}` stands for `$DBDUEL_BUILD`.
+    #[arg(long, value_name = "SERVER", requires = "repo")]
+    pub server: Option<String>,
+    /// Time limit of a build.
+    #[arg(long, value_name = "TIME", default_value = "2 h", value_parser = positive_duration)]
+    pub build_limit: Duration,
+    /// Size of all kept builds; the oldest are removed.
+    #[arg(long, value_name = "SIZE", default_value = "20 GiB", value_parser = size)]
+    pub cache_size: u64,
+    /// Number of changes to look for. After the first, the parts before and after it are searched if their ends differ.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
+    pub changes: u32,
+    /// Treat the revision under test as one that cannot be tested, when a bisection is resumed.
+    #[arg(long)]
+    pub skip: bool,
+    /// Sample the servers' stacks in the contest of a found change, for a difference flame graph.
+    #[arg(long)]
+    pub stacks: bool,
+}
+
+/// The command line contradicts itself or names what does not exist.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct UnfitBisection(String);
+
+/// True for the directory of a bisection.
+#[must_use]
+pub fn is_bisection(dir: &Path) -> bool {
+    dir.join(BISECT).is_file()
+}
+
+/// The bisection of which `record` is a step.
+#[must_use]
+pub fn bisection_of(record: &Path) -> Option<PathBuf> {
+    let record = std::path::absolute(record).ok()?;
+    let dir = record.parent()?.parent()?;
+    is_bisection(dir).then(|| dir.to_owned())
+}
+
+/// Names and records of the steps that were begun.
+///
+/// # Errors
+/// When the bisection cannot be read, or no step was begun.
+pub fn begun_steps(dir: &Path) -> Result<Vec<(String, PathBuf)>> {
+    let steps = BisectPlan::read(dir)?.steps.into_iter().map(|step| {
+        let record = step_dir(dir, &step);
+        (step.name, record)
+    });
+    let is_begun = |record: &Path| {
+        [PLAN, MANIFEST]
+            .iter()
+            .any(|file| record.join(file).exists())
+    };
+    let begun: Vec<(String, PathBuf)> = steps.filter(|(_, record)| is_begun(record)).collect();
+    ensure!(
+        !begun.is_empty(),
+        "no step of `{0}` was begun; `dbduel bisect {0}` begins them",
+        dir.display()
+    );
+    Ok(begun)
+}
+
+/// Starts a bisection or resumes one.
+///
+/// # Errors
+/// When the experiment or the command line is wrong, or a contest or a build cannot be conducted.
+pub fn bisect(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
+    let options = RunOptions {
+        stacks: arguments.stacks,
+        ..RunOptions::default()
+    };
+    let target = &arguments.target;
+    if target.is_dir() {
+        if !arguments.versions.is_empty() || arguments.repo.is_some() {
+            let why = format!(
+                "`{}` is a bisection, whose revisions are set; resume it with `dbduel bisect {0}`",
+                target.display()
+            );
+            return Err(UnfitBisection(why).into());
+        }
+        return resume(&home::find(home)?, target, &options, arguments.skip);
+    }
+    if arguments.skip {
+        let why = "--skip goes with the directory of a bisection".to_owned();
+        return Err(UnfitBisection(why).into());
+    }
+    let text = read_text(target, EXPERIMENT_BYTES_MAX)
+        .map_err(|source| Unreadable::new(target.clone(), source))?;
+    let file = ExperimentFile {
+        path: target,
+        text: &text,
+        experiment: &Experiment::parse_single(target, &text)?,
+    };
+    let (revisions, source) = revisions_of(arguments)?;
+    let surroundings = run::surroundings(ScriptAccess::Full);
+    let plan = planned(&file, &surroundings, revisions, source, arguments.changes);
+    start(
+        &home::find(home)?,
+        &arguments.results,
+        &file,
+        plan,
+        &options,
+    )
+}
+
+/// The revisions that the command line names, and their origin.
+fn revisions_of(arguments: &Arguments) -> Result<(Vec<Revision>, RevisionSource)> {
+    let Arguments {
+        repo: Some(repo),
+        good: Some(good),
+        bad: Some(bad),
+        build: Some(build),
+        server: Some(server),
+        ..
+    } = arguments
+    else {
+        return Ok((versions(&arguments.versions)?, RevisionSource::Versions));
+    };
+    if !server.contains(builds::PLACEHOLDER) {
+        let why = format!(
+            "--server `{server}` does not contain `{}`, so every revision would be the same server",
+            builds::PLACEHOLDER
+        );
+        return Err(UnfitBisection(why).into());
+    }
+    let found = repository::revisions(repo, good, bad)?;
+    let source = Repository {
+        path: found.path.display().to_string(),
+        build: build.clone(),
+        server: server.clone(),
+        build_limit_s: arguments.build_limit.as_secs_f64(),
+        cache_bytes_max: arguments.cache_size,
+        merges: found.merges,
+    };
+    Ok((found.revisions, RevisionSource::Repository(source)))
+}
+
+/// The revisions that --versions names.
+fn versions(names: &[String]) -> Result<Vec<Revision>> {
+    let names: Vec<&str> = names.iter().map(|name| name.trim()).collect();
+    if names.len() < 2 {
+        let why =
+            "name at least two servers with --versions GOOD,…,BAD, or a repository with --repo"
+                .to_owned();
+        return Err(UnfitBisection(why).into());
+    }
+    for (number, name) in names.iter().enumerate() {
+        ServerName::parse(name)?;
+        if names[..number].contains(name) {
+            return Err(UnfitBisection(format!("--versions names `{name}` twice")).into());
+        }
+    }
+    let revision = |name: &&str| Revision {
+        name: (*name).to_owned(),
+        commit: None,
+    };
+    Ok(names.iter().map(revision).collect())
+}
+
+/// The plan of a bisection before its first step.
+pub fn planned(
+    file: &ExperimentFile<'_>,
+    surroundings: &Surroundings,
+    revisions: Vec<Revision>,
+    source: RevisionSource,
+    changes_max: u32,
+) -> BisectPlan {
+    let experiment = file.experiment;
+    let path = std::path::absolute(file.path).unwrap_or_else(|_| file.path.to_owned());
+    BisectPlan {
+        format: FormatVersion::CURRENT,
+        dbduel: env!("CARGO_PKG_VERSION").to_owned(),
+        created: surroundings.created.clone(),
+        experiment: path.display().to_string(),
+        question: experiment.question.clone().unwrap_or_else(|| {
+            let workload = &experiment.workload.name.value;
+            format!("Which revision changed the throughput of {workload}?")
+        }),
+        seed: experiment.seed.unwrap_or(surroundings.fresh_seed),
+        confidence: experiment.confidence.unwrap_or(CONFIDENCE),
+        // Both follow from the plan of the first contest.
+        horizon: 0.0,
+        budget_s: 0.0,
+        changes_max,
+        source,
+        revisions,
+        steps: Vec::new(),
+    }
+}
+
+/// Starts a bisection below `results`. Everything that can be wrong without a server is checked before.
+///
+/// # Errors
+/// When the experiment is wrong or a contest or a build cannot be conducted.
+pub fn start(
+    home: &Home,
+    results: &Path,
+    file: &ExperimentFile<'_>,
+    plan: BisectPlan,
+    options: &RunOptions<'_>,
+) -> Result<Exit> {
+    let plan = steps::checked(home, file, plan)?;
+    let dir = run::new_place(results, file.path)?;
+    write_whole(&dir.join(EXPERIMENT), file.text.as_bytes(), FILE_MODE)
+        // Written last: a directory with it can be resumed.
+        .and_then(|()| steps::write_plan(&dir, &plan))
+        .with_context(|| format!("could not begin the bisection `{}`", dir.display()))?;
+    Bisecting {
+        home,
+        dir: &dir,
+        file: *file,
+        plan,
+        options,
+    }
+    .resume()
+}
+
+/// Resumes a bisection where it stopped; with `is_skipping` without the revision under test.
+///
+/// # Errors
+/// When it cannot be read, or a contest or a build cannot be conducted.
+pub fn resume(
+    home: &Home,
+    dir: &Path,
+    options: &RunOptions<'_>,
+    is_skipping: bool,
+) -> Result<Exit> {
+    let plan = BisectPlan::read(dir)?;
+    if plan.dbduel != env!("CARGO_PKG_VERSION") {
+        bail!(
+            "`{}` was begun by dbduel {}, and another version may plan its steps differently; resume with that version, or \
+             begin a new bisection",
+            dir.display(),
+            plan.dbduel
+        );
+    }
+    remove_half_written(&LocalFiles, dir)
+        .with_context(|| format!("could not clear half-written files of `{}`", dir.display()))?;
+    let copy = dir.join(EXPERIMENT);
+    let text = read_text_below(dir, EXPERIMENT, EXPERIMENT_BYTES_MAX)
+        .with_context(|| format!("could not read `{}`", copy.display()))?;
+    // Relative paths in it start where it was.
+    let path = PathBuf::from(&plan.experiment);
+    let experiment = Experiment::parse_single(&path, &text)?;
+    let mut bisecting = Bisecting {
+        home,
+        dir,
+        file: ExperimentFile {
+            path: &path,
+            text: &text,
+            experiment: &experiment,
+        },
+        plan,
+        options,
+    };
+    if is_skipping {
+        bisecting.skip_current()?;
+    }
+    bisecting.resume()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(words: &[&str]) -> Result<(Vec<Revision>, RevisionSource)> {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            arguments: Arguments,
+        }
+        let line = [&["bisect", "duel.toml"][..], words].concat();
+        let line = <Line as clap::Parser>::try_parse_from(line)?;
+        revisions_of(&line.arguments)
+    }
+
+    #[test]
+    fn versions_are_servers_that_an_experiment_takes_in_their_order() {
+        let (revisions, source) =
+            parsed(&["--versions", "mariadb-10.11, mariadb-11.4,mariadb-11.8"]).unwrap();
+        let names: Vec<&str> = revisions.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["mariadb-10.11", "mariadb-11.4", "mariadb-11.8"]);
+        assert_eq!(source, RevisionSource::Versions);
+    }
+
+    #[test]
+    fn an_incomplete_command_line_is_refused() {
+        for (words, part) in [
+            (&[][..], "at least two servers"),
+            (&["--versions", "mariadb-10.11"], "at least two servers"),
+            (
+                &["--versions", "mariadb-11.4,mariadb-11.8,mariadb-11.4"],
+                "`mariadb-11.4` twice",
+            ),
+            (&["--versions", "mariadb-10.11,oracel"], "unknown server"),
+            (&["--repo", "x", "--good", "a", "--bad", "b"], "--build"),
+            (
+                &[
+                    "--repo",
+                    ".",
+                    "--good",
+                    "a",
+                    "--bad",
+                    "b",
+                    "--build",
+                    "make",
+                    "--server",
+                    "path:bin/mariadbd",
+                ],
+                "does not contain `{build}`",
+            ),
+        ] {
+            let refused = parsed(words).unwrap_err().to_string();
+            assert!(refused.contains(part), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,489 @@
+//! Conducts the steps of a bisection, one after the other. What was found is read from their records, so a bisection that was
+//! stopped or killed at any moment continues with the step that it was at.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use dbduel_experiment::Experiment;
+use dbduel_experiment::ExperimentFile;
+use dbduel_experiment::document::Troubles;
+use dbduel_experiment::expand::{StepContest, expand_step};
+use dbduel_judge::records::bisect::{
+    BisectSummary, NextStep, SearchedPlace, StepAnswer, SummarisedStep, error_of_answer,
+    judge_step, next_step, summarise_bisection,
+};
+use dbduel_lab::contest::{self, NotComparable};
+use dbduel_machine::interrupt::{self, Interrupted};
+use dbduel_record::bisect::{
+    BISECT, BisectPlan, BisectStep, RevisionSource, STEPS, Skipped, StepRole, step_dir,
+};
+use dbduel_record::event::EndReason;
+use dbduel_record::seed::named_seed;
+use dbduel_record::store::PLAN;
+use dbduel_record::whole::write_whole;
+use dbduel_record::{Plan, Record};
+use dbduel_server::Home;
+use dbduel_workloads::parameters::ScriptAccess;
+
+use super::builds::{BuildFailed, Builds, PLACEHOLDER};
+use super::reports::{PAGE, rendered, write_reports};
+use super::{FILE_MODE, UnfitBisection};
+use crate::commands::record_reports;
+use crate::commands::run::{self, RunOptions};
+use crate::console::{self, Console};
+use crate::exit::Exit;
+
+/// Budget of a step relative to the load that the contest of the ends took: twice its blocks, with three contenders
+/// instead of two.
+const BUDGET_FACTOR: f64 = 3.0;
+/// Smallest budget of a step, as a share of the experiment's.
+const BUDGET_SHARE_MIN: f64 = 0.25;
+/// Seeds stay below 2^53, so that every JSON reader keeps all their digits.
+const SEED_BITS: u32 = 53;
+
+/// A bisection under way.
+pub(super) struct Bisecting<'b> {
+    pub home: &'b Home,
+    pub dir: &'b Path,
+    pub file: ExperimentFile<'b>,
+    pub plan: BisectPlan,
+    pub options: &'b RunOptions<'b>,
+}
+
+/// How a step ended.
+enum StepEnd {
+    Over,
+    /// Its candidate cannot be tested.
+    Skipped(String),
+    Interrupted,
+}
+
+/// Writes the plan whole.
+pub(super) fn write_plan(dir: &Path, plan: &BisectPlan) -> io::Result<()> {
+    let text = serde_json::to_vec_pretty(plan)?;
+    write_whole(&dir.join(BISECT), &text, FILE_MODE)
+}
+
+/// Expands both kinds of contests with the whole budget, and refuses contests that are void by their file. The plan gets the
+/// horizon and the budget that follow from the experiment.
+///
+/// # Errors
+/// All that is wrong, with line and column; a contest that would be void.
+pub(super) fn checked(
+    home: &Home,
+    file: &ExperimentFile<'_>,
+    mut plan: BisectPlan,
+) -> Result<BisectPlan> {
+    let last = plan.last();
+    let budget_s = file.experiment.budget.as_ref();
+    plan.budget_s = budget_s.map_or(0.0, |budget| budget.value.as_secs_f64());
+    if plan.budget_s <= 0.0 {
+        let why = format!(
+            "`{}` has no `budget`; a bisection needs one, the time of a step at most",
+            file.path.display()
+        );
+        return Err(UnfitBisection(why).into());
+    }
+    // Built revisions are checked when they are built.
+    let servers = |revisions: &[usize]| -> Vec<String> {
+        let names = revisions.iter().map(|&one| &plan.revisions[one].name);
+        match &plan.source {
+            RevisionSource::Versions => names.cloned().collect(),
+            RevisionSource::Repository(repository) => {
+                let server = repository.server.replace(PLACEHOLDER, "/build");
+                names.map(|_| server.clone()).collect()
+            }
+        }
+    };
+    let mut steps = vec![(StepRole::Ends, vec![0, last])];
+    let candidates = (1..last).map(|candidate| (StepRole::Candidate, vec![0, last, candidate]));
+    match &plan.source {
+        RevisionSource::Versions => steps.extend(candidates),
+        RevisionSource::Repository(_) => steps.extend(candidates.take(1)),
+    }
+    let mut horizon = None;
+    for (role, revisions) in steps {
+        let servers = servers(&revisions);
+        let step = step_contest(&plan, role, &servers, plan.budget_s, plan.seed)?;
+        let (experiment, expanded) =
+            expand_step(file, &step, &run::surroundings(ScriptAccess::Full))?;
+        horizon.get_or_insert(expanded.decision.horizon);
+        if plan.source == RevisionSource::Versions {
+            let own = ExperimentFile {
+                experiment: &experiment,
+                ..*file
+            };
+            run::refuse_void(home, &own, &expanded)?;
+        }
+    }
+    plan.horizon = horizon.context("a bisection has a first contest")?;
+    Ok(plan)
+}
+
+/// A contest as the experiment completes it.
+fn step_contest<'s>(
+    plan: &BisectPlan,
+    role: StepRole,
+    servers: &'s [String],
+    budget_s: f64,
+    seed: u64,
+) -> Result<StepContest<'s>> {
+    let error = error_of_answer(plan).context("a bisection needs at least two revisions")?;
+    Ok(StepContest {
+        role,
+        servers,
+        budget_s,
+        error,
+        seed,
+        question: plan.question.clone(),
+    })
+}
+
+impl Bisecting<'_> {
+    /// Conducts every step that is needed, and shows the report.
+    pub(super) fn resume(&mut self) -> Result<Exit> {
+        // Builds come before the first contest.
+        interrupt::install()
+            .context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
+        let mut judged: Vec<SummarisedStep> = Vec::new();
+        for step in &self.plan.steps {
+            judged.push(self.judged(step)?);
+        }
+        loop {
+            let open = judged.iter().position(|step| step.answer.is_none());
+            let number = match open {
+                Some(number) => number,
+                None => match next_step(&self.plan, &judged) {
+                    None => break,
+                    Some(next) => self.begin(next, &judged)?,
+                },
+            };
+            console::status_line(&self.announcement(number));
+            let ended = self.conduct(number).with_context(|| {
+                format!(
+                    "the bisection stopped at step {}; resume with `dbduel bisect {1}`, or with `dbduel bisect {1} --skip` \
+                     without the revision under test",
+                    self.plan.steps[number].name,
+                    self.dir.display()
+                )
+            });
+            if let Ok(StepEnd::Skipped(why)) = &ended {
+                self.skip(number, why.clone())?;
+            }
+            judged.truncate(number);
+            judged.push(self.judged(&self.plan.steps[number])?);
+            let summary = summarise_bisection(&self.plan, judged.clone());
+            let written = write_reports(self.dir, &summary);
+            match ended? {
+                StepEnd::Over | StepEnd::Skipped(_) => written?,
+                StepEnd::Interrupted => {
+                    console::status_line(&format!(
+                        "interrupted; resume with `dbduel bisect {}`",
+                        self.dir.display()
+                    ));
+                    return Ok(Exit::Interrupted);
+                }
+            }
+        }
+        let summary = summarise_bisection(&self.plan, judged);
+        write_reports(self.dir, &summary)?;
+        console::print(&rendered(
+            "terminal",
+            &summary,
+            console::is_colour_wanted(),
+        )?)?;
+        console::print(&format!("\nreport: {}\n", self.dir.join(PAGE).display()))?;
+        Ok(exit_of(&summary))
+    }
+
+    /// Marks the revision of the unfinished step as one that cannot be tested.
+    ///
+    /// # Errors
+    /// When no candidate is under test.
+    pub(super) fn skip_current(&mut self) -> Result<()> {
+        let last = self.plan.steps.len().checked_sub(1);
+        let Some(number) = last.filter(|&last| self.plan.steps[last].role == StepRole::Candidate)
+        else {
+            bail!("no revision is under test in `{}`", self.dir.display());
+        };
+        let step = &self.plan.steps[number];
+        ensure!(
+            self.judged(step)?.answer.is_none(),
+            "step {} of `{}` is finished",
+            step.name,
+            self.dir.display()
+        );
+        self.skip(number, "skipped with --skip".to_owned())
+    }
+
+    fn skip(&mut self, number: usize, why: String) -> Result<()> {
+        let step = &mut self.plan.steps[number];
+        let revision = step.revisions.last().copied().unwrap_or_default();
+        console::status_line(&format!(
+            "{} is skipped: {why}",
+            self.plan.revisions[revision].name
+        ));
+        step.skipped = Some(Skipped { revision, why });
+        self.write_plan()
+    }
+
+    fn write_plan(&self) -> Result<()> {
+        write_plan(self.dir, &self.plan)
+            .with_context(|| format!("could not write `{}`", self.dir.join(BISECT).display()))
+    }
+
+    fn judged(&self, step: &BisectStep) -> Result<SummarisedStep> {
+        let record = step_dir(self.dir, step);
+        let record = match record.join(PLAN).is_file() {
+            true => Some(Record::open(&record)?),
+            false => None,
+        };
+        Ok(judge_step(&self.plan, step, record.as_ref()))
+    }
+
+    /// Adds a step to the plan; returns its number.
+    fn begin(&mut self, next: NextStep, judged: &[SummarisedStep]) -> Result<usize> {
+        let number = self.plan.steps.len();
+        let seed = named_seed(self.plan.seed, &format!("bisect/step/{number}"));
+        self.plan.steps.push(BisectStep {
+            name: format!("{:02}", number + 1),
+            role: next.role,
+            revisions: next.revisions,
+            budget_s: step_budget_s(&self.plan, judged),
+            seed: seed >> (u64::BITS - SEED_BITS),
+            skipped: None,
+        });
+        self.write_plan()?;
+        Ok(number)
+    }
+
+    /// What a step asks, for the console.
+    fn announcement(&self, number: usize) -> String {
+        let step = &self.plan.steps[number];
+        format!("step {}: {}", step.name, self.question(step))
+    }
+
+    fn question(&self, step: &BisectStep) -> String {
+        let name = |at: usize| {
+            let revision = step.revisions.get(at);
+            revision.map_or("", |&one| self.plan.revisions[one].name.as_str())
+        };
+        match step.role {
+            StepRole::Ends => format!("do {} and {} differ?", name(0), name(1)),
+            StepRole::Candidate => format!("is {} like {} or like {}?", name(2), name(0), name(1)),
+            StepRole::Change => format!("how much did {} change {}?", name(1), name(0)),
+        }
+    }
+
+    /// Conducts the contest of a step, or the rest of it.
+    fn conduct(&self, number: usize) -> Result<StepEnd> {
+        let step = self.plan.steps[number].clone();
+        let is_candidate = step.role == StepRole::Candidate;
+        let builds = match &self.plan.source {
+            RevisionSource::Versions => None,
+            RevisionSource::Repository(repository) => Some(Builds::open(self.home, repository)?),
+        };
+        let mut servers = Vec::new();
+        // Builds in use are kept until the step is over.
+        let mut kept = Vec::new();
+        for (&revision, contender) in step.revisions.iter().zip(step.role.contenders()) {
+            let named = &self.plan.revisions[revision];
+            let (Some(builds), Some(commit)) = (&builds, &named.commit) else {
+                servers.push(named.name.clone());
+                continue;
+            };
+            match builds.build(commit, &self.dir.join("builds")) {
+                Ok(build) => {
+                    servers.push(build.server.clone());
+                    kept.push(build);
+                }
+                Err(error)
+                    if error.is::<BuildFailed>()
+                        && is_candidate
+                        && *contender == step.role.baseline() =>
+                {
+                    let failed = error.downcast::<BuildFailed>()?;
+                    return Ok(StepEnd::Skipped(failed.to_string()));
+                }
+                Err(error) if error.is::<Interrupted>() => return Ok(StepEnd::Interrupted),
+                Err(error) => return Err(error),
+            }
+        }
+        let ended = self.run(&step, &servers);
+        drop(kept);
+        ended
+    }
+
+    fn run(&self, step: &BisectStep, servers: &[String]) -> Result<StepEnd> {
+        let record = step_dir(self.dir, step);
+        let is_candidate = step.role == StepRole::Candidate;
+        let (experiment, fresh) = self.expanded(step, servers)?;
+        let file = ExperimentFile {
+            experiment: &experiment,
+            ..self.file
+        };
+        let plan = if record.join(PLAN).is_file() {
+            Record::open(&record)?.plan
+        } else {
+            if let Err(error) = run::refuse_void(self.home, &file, &fresh) {
+                return match is_candidate && error.is::<NotComparable>() {
+                    true => Ok(StepEnd::Skipped(format!("{error:#}"))),
+                    false => Err(error),
+                };
+            }
+            self.clear(&record)
+                .with_context(|| format!("could not clear `{}`", record.display()))?;
+            run::create_at(self.home, &record, self.file.text, &fresh)?;
+            fresh
+        };
+        let options = RunOptions {
+            is_of_candidate: is_candidate,
+            stacks: self.options.stacks && step.role == StepRole::Change,
+            board: self.options.board.clone(),
+            host_access: self.options.host_access.clone(),
+            ..*self.options
+        };
+        let ended = run::run_on_console(self.home, &record, &file, &plan, &options);
+        // The error is the one to report, not one of the reports.
+        let reported = record_reports::write(&record, None);
+        match ended {
+            Ok(EndReason::Interrupted) => Ok(StepEnd::Interrupted),
+            Ok(EndReason::Decided | EndReason::BudgetSpent) => {
+                reported?;
+                Ok(StepEnd::Over)
+            }
+            Ok(EndReason::Failed) => bail!("the contest failed; its report says why"),
+            Err(error) if error.is::<Interrupted>() || interrupt::gives_up() => {
+                Ok(StepEnd::Interrupted)
+            }
+            Err(error) if is_candidate => match error.is::<NotComparable>() {
+                true => Ok(StepEnd::Skipped(format!("{error:#}"))),
+                false => match self.does_not_start(&file, &plan) {
+                    Some(why) => Ok(StepEnd::Skipped(why)),
+                    None => Err(error),
+                },
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The experiment and the plan of a step. A budget that is too small for a verdict is doubled, up to the experiment's.
+    fn expanded(&self, step: &BisectStep, servers: &[String]) -> Result<(Experiment, Plan)> {
+        let mut budget_s = step.budget_s;
+        loop {
+            let mut contest = step_contest(&self.plan, step.role, servers, budget_s, step.seed)?;
+            contest.question = format!(
+                "{} Step {}: {}",
+                self.plan.question,
+                step.name,
+                self.question(step)
+            );
+            let expanded: Result<_, Troubles> =
+                expand_step(&self.file, &contest, &run::surroundings(ScriptAccess::Full));
+            match expanded {
+                Err(_) if budget_s < self.plan.budget_s => {
+                    budget_s = (2.0 * budget_s).min(self.plan.budget_s);
+                }
+                expanded => return Ok(expanded?),
+            }
+        }
+    }
+
+    /// Removes what is at the place of a record without a plan, which holds nothing that was measured; but nothing that a
+    /// link leads to.
+    fn clear(&self, record: &Path) -> Result<()> {
+        let steps = self.dir.join(STEPS);
+        fs::create_dir_all(&steps)?;
+        if record.symlink_metadata().is_err() {
+            return Ok(());
+        }
+        let real = fs::canonicalize(record)?;
+        ensure!(
+            fs::canonicalize(self.dir)?.join(record.strip_prefix(self.dir)?) == real,
+            "it leads by a link to `{}`; remove the link",
+            real.display()
+        );
+        Ok(fs::remove_dir_all(record)?)
+    }
+
+    /// Why the candidate's server does not start by itself; `None` when it does, so that something else made its contest
+    /// fail.
+    fn does_not_start(&self, file: &ExperimentFile<'_>, plan: &Plan) -> Option<String> {
+        let console = Console::new();
+        let alone = contest::without_record("bisect", self.home, file, plan, &console, |config| {
+            contest::rehearse_one(config, plan.baseline)
+        });
+        console.finish();
+        let error = alone.err().filter(|error| !error.is::<Interrupted>())?;
+        Some(format!("it does not start: {error:#}"))
+    }
+}
+
+/// Budget of the next step: the experiment's for the first contest, then what its result makes likely to be enough.
+fn step_budget_s(plan: &BisectPlan, judged: &[SummarisedStep]) -> f64 {
+    let first = judged.first().map(|ends| BUDGET_FACTOR * ends.load_s);
+    first.map_or(plan.budget_s, |enough_s| {
+        enough_s.clamp(BUDGET_SHARE_MIN * plan.budget_s, plan.budget_s)
+    })
+}
+
+/// Exit code of a finished bisection: done when a change is found among tested neighbours or a range of skipped
+/// revisions.
+fn exit_of(summary: &BisectSummary) -> Exit {
+    let Some(whole) = summary.parts.first() else {
+        return Exit::Undecided;
+    };
+    if whole.ends == Some(StepAnswer::Void) {
+        return Exit::Void;
+    }
+    let place = whole.place.as_ref().filter(|place| place.is_found);
+    let is_answered = |place: &SearchedPlace| {
+        let mut open = whole.unanswered.iter();
+        !open.any(|&one| place.after < one && one < place.up_to)
+    };
+    match place.is_some_and(is_answered) {
+        true => Exit::Done,
+        false => Exit::Undecided,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dbduel_testkit::synthetic::bisection;
+
+    fn summary() -> BisectSummary {
+        let (plan, records) = bisection();
+        let steps = plan.steps.iter().zip(&records);
+        let steps = steps.map(|(step, record)| judge_step(&plan, step, record.as_ref()));
+        summarise_bisection(&plan, steps.collect())
+    }
+
+    #[test]
+    fn the_budget_of_a_step_follows_from_the_contest_of_the_ends() {
+        let (mut plan, _) = bisection();
+        plan.budget_s = 1000.0;
+        assert!((step_budget_s(&plan, &[]) - 1000.0).abs() < 1e-9);
+        let mut ends = summary().steps.swap_remove(0);
+        for (load_s, budget_s) in [(10.0, 250.0), (200.0, 600.0), (900.0, 1000.0)] {
+            ends.load_s = load_s;
+            let found = step_budget_s(&plan, std::slice::from_ref(&ends));
+            assert!((found - budget_s).abs() < 1e-9, "{load_s}: {found}");
+        }
+    }
+
+    #[test]
+    fn only_a_found_place_without_open_revisions_is_done() {
+        let mut summary = summary();
+        assert_eq!(exit_of(&summary), Exit::Done);
+        let place = summary.parts[0].place.clone().unwrap();
+        summary.parts[0].unanswered = vec![place.after + 1];
+        assert_eq!(exit_of(&summary), Exit::Undecided);
+        summary.parts[0].place = None;
+        assert_eq!(exit_of(&summary), Exit::Undecided);
+        summary.parts[0].ends = Some(StepAnswer::Void);
+        assert_eq!(exit_of(&summary), Exit::Void);
+    }
+}
