@@ -24,5 +24,5 @@ mod worker;
 pub use worker::{
     Begin, Client, ClientConfig, ClientContext, ClientEnd, ClientTask, ClientWaits, Clients, Duty,
     Group, Pacing, PreparationCount, Readiness, RunClock, RunContext, RunEvents, Shared, Slice,
-    SliceSpec, Trace, WorkloadRun, preparations, start_client,
+    SliceSpec, StatementClock, Trace, WorkloadRun, preparations, start_client,
 };

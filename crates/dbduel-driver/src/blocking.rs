@@ -139,6 +139,12 @@ impl Connection {
         self.conn.is_encrypted()
     }
 
+    /// True where no further statement can be sent.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.broken
+    }
+
     /// Lets a watch end statements that the server at `address` will never answer.
     pub fn watch(&mut self, watch: &StatementWatch, address: &Address) {
         self.conn.watch(watch, address);
@@ -194,6 +200,23 @@ impl Connection {
         let first = &sql[..sql.len().min(EXCERPT_BYTES)];
         let beginning = String::from_utf8_lossy(first);
         self.run(&beginning, async |conn| conn.query(sql).await)
+    }
+
+    /// Runs a statement as it was captured and hands its rows to `sink`: as text, or with these values of PostgreSQL's parameters.
+    ///
+    /// # Errors
+    /// [`QueryError`]; the sink may then have seen some rows.
+    pub fn replay_into<S: Sink>(
+        &mut self,
+        sql: &[u8],
+        values: Option<&[Option<&[u8]>]>,
+        sink: &mut S,
+    ) -> Result<Summary, QueryError> {
+        // Errors repeat none of it: it may hold values.
+        self.run("a captured statement", async |conn| match values {
+            Some(values) => conn.query_with_into(sql, values, sink).await,
+            None => conn.query_into(sql, sink).await,
+        })
     }
 
     /// Runs a `LOAD DATA LOCAL INFILE` statement with this content, regardless of the file that the statement names,

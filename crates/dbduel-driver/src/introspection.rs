@@ -46,6 +46,30 @@ pub const fn columns_without_times(dialect: Dialect) -> &'static str {
     }
 }
 
+/// Names of the tables of the connection's default database that a rollback does not restore, and of its views and triggers, with what each is; `None` for products whose tables it all restores.
+pub const fn beyond_rollback(dialect: Dialect) -> Option<&'static str> {
+    match dialect {
+        Dialect::MySql => Some(
+            "SELECT t.table_name, 'table' FROM information_schema.tables t \
+             LEFT JOIN information_schema.engines e ON e.engine = t.engine \
+             WHERE t.table_schema = DATABASE() AND t.table_type = 'BASE TABLE' AND COALESCE(e.transactions, 'NO') <> 'YES' \
+             UNION ALL SELECT table_name, 'view' FROM information_schema.views WHERE table_schema = DATABASE() \
+             UNION ALL SELECT trigger_name, 'trigger' FROM information_schema.triggers WHERE trigger_schema = DATABASE()",
+        ),
+        Dialect::PostgreSql | Dialect::Sqlite => None,
+    }
+}
+
+/// Ends the statement of another session of the same account, by the number of its connection.
+#[must_use]
+pub fn end_session(dialect: Dialect, id: u32) -> Option<String> {
+    match dialect {
+        Dialect::MySql => Some(format!("KILL {id}")),
+        Dialect::PostgreSql => Some(format!("SELECT pg_terminate_backend({id})")),
+        Dialect::Sqlite => None,
+    }
+}
+
 /// Names of the BYTEA columns of a PostgreSQL table, whose values are sent in hexadecimal.
 #[must_use]
 pub fn columns_of_bytes(table: &str) -> String {

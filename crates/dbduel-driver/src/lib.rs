@@ -40,6 +40,7 @@ mod sqlite;
 pub mod statement_examples;
 pub mod statement_watch;
 mod tls;
+mod type_class;
 
 use std::ops::Sub;
 
@@ -47,7 +48,7 @@ use dbduel_sql::Syntax;
 use serde::{Deserialize, Serialize};
 
 pub use dbduel_wire::reply::{Completion, Values};
-pub use dbduel_wire::{Credentials, Row, Sink, Skip, Summary, Value};
+pub use dbduel_wire::{Column, Credentials, Row, Sink, Skip, Summary, Value};
 
 pub use blocking::{ConnectOptions, Connection, PreparedStatement};
 pub use conn::Request;
@@ -68,6 +69,7 @@ pub use sqlite::{
     version as sqlite_version,
 };
 pub use tls::{Tls, TlsError, TlsMode};
+pub use type_class::type_class;
 
 /// Protocol and kind of SQL of a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

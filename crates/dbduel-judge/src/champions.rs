@@ -14,6 +14,7 @@ use dbduel_record::rows::SliceRow;
 use dbduel_record::variants::Variants;
 use dbduel_record::{Plan, Record};
 
+use super::answers;
 use super::duel::decide::Question;
 use super::duel::log_ratios::throughput;
 use super::evidence::blocks::{CompleteBlock, LevelBlocks};
@@ -103,6 +104,8 @@ pub fn judged_record(record: &Record) -> Option<Record> {
                 .unwrap_or_default()
         })
         .collect();
+    let own = record.answers.as_ref();
+    judged.answers = own.map(|own| answers::restricted(own, &reduction.shown));
     judged.plan = reduction.plan;
     Some(judged)
 }
@@ -221,9 +224,9 @@ impl Reduction {
 
     fn keep_event(&self, event: &mut Event) -> bool {
         match event {
-            Event::SliceStarted { slice, contender } => {
-                self.keep(&mut slice.block, &mut slice.position, contender)
-            }
+            Event::SliceStarted {
+                slice, contender, ..
+            } => self.keep(&mut slice.block, &mut slice.position, contender),
             Event::SliceFinished { slice, .. } | Event::SliceLost { slice, .. } => {
                 self.keep(&mut slice.block, &mut slice.position, &mut String::new())
             }

@@ -13,10 +13,12 @@ use crate::explain::Explanation;
 use crate::levels::{scaling, statements};
 use crate::rules::run::verdict::withheld_because;
 use crate::summary::{
-    Change, ContenderCrossings, ContenderFacts, Continuity, Duel, Run, Scope, SettingDifference,
+    AnswersSummary, Change, ContenderCrossings, ContenderFacts, Continuity, Duel, Run, Scope,
+    SettingDifference,
 };
+use crate::workloads::captured::StatementLevel;
 use crate::workloads::order_entry::OrderEntry;
-use crate::{champions, classes, continuity, explain, identical, settings, workloads};
+use crate::{answers, champions, classes, continuity, explain, identical, settings, workloads};
 
 /// Conclusions from the numbers of a record.
 pub struct Judged {
@@ -30,6 +32,10 @@ pub struct Judged {
     pub order_entry: Option<OrderEntry>,
     /// Figures of each class of transactions.
     pub classes: Vec<ClassCell>,
+    /// Figures of each class of single statements, by load level.
+    pub statement_classes: Vec<StatementLevel>,
+    /// Answers to captured statements, compared; absent where none were.
+    pub answers: Option<AnswersSummary>,
     /// Facts about each contender.
     pub contenders: Vec<ContenderFacts>,
     /// Start, end and counts of the run.
@@ -62,6 +68,8 @@ impl Judged {
             horizon: plan.decision.horizon,
             order_entry: workloads::order_entry::of(evidence),
             classes: classes::of(evidence),
+            statement_classes: workloads::captured::of(evidence),
+            answers: answers::summary(evidence.record),
             contenders: contenders(evidence),
             run: run(evidence),
             crossings: scaling::crossings(evidence, &duels),
@@ -76,6 +84,7 @@ impl Judged {
     /// contenders by the names that findings use.
     pub fn with_findings(mut self, findings: &[Finding], plan: &Plan) -> Self {
         apply_voids(&mut self.duels, &self.baseline, findings, plan);
+        workloads::captured::apply_voids(&mut self.statement_classes, &self.duels);
         overturn::explain(&mut self.duels, self.horizon, self.scope);
         self
     }

@@ -3,6 +3,7 @@
 //! Reads the record and nothing else: no clock, no network, no environment, no random number that is not named by the
 //! plan. The same record gives the same bytes.
 
+mod answers;
 #[cfg(test)]
 mod bad_input;
 mod case;
@@ -105,6 +106,8 @@ fn summary_of(whole: &Record, evidence: &Evidence<'_>, judged: Judged, audit: Au
         scope: judged.scope,
         order_entry: judged.order_entry,
         classes: judged.classes,
+        statement_classes: judged.statement_classes,
+        answers: judged.answers,
         contenders: judged.contenders,
         run: judged.run,
         duels: judged.duels,

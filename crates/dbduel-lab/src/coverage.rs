@@ -3,12 +3,26 @@
 use anyhow::{Result, anyhow};
 use dbduel_record::Plan;
 use dbduel_record::event::{Notice, Severity};
+use dbduel_record::statement_classes::StatementClasses;
 use dbduel_workloads::captured;
 
 /// True for a plan that runs captured statements: their values are not for a record.
 #[must_use]
 pub fn is_captured(plan: &Plan) -> bool {
     plan.workloads().any(|one| one.name == captured::NAME)
+}
+
+/// The classes of single statements that the plan's replay measures; `None` for a plan without one.
+///
+/// # Errors
+/// When the capture cannot be used.
+pub fn statement_classes(plan: &Plan) -> Result<Option<StatementClasses>> {
+    let Some(workload) = plan.workloads().find(|one| one.name == captured::NAME) else {
+        return Ok(None);
+    };
+    let classes = captured::statement_classes(&workload.parameters)
+        .map_err(|why| anyhow!("the capture cannot be replayed: {why}"))?;
+    Ok(Some(StatementClasses { classes }))
 }
 
 /// Notice with the coverage of the capture that the plan replays; `None` for a plan without one.
@@ -21,11 +35,15 @@ pub fn note(plan: &Plan) -> Result<Option<Notice>> {
     };
     let coverage = captured::coverage(&workload.parameters)
         .map_err(|why| anyhow!("the capture cannot be replayed: {why}"))?;
+    let mut claim = coverage.claim();
+    if let Some(trace) = captured::trace_claim(&workload.parameters) {
+        claim = format!("{claim} {trace}");
+    }
     Ok(Some(Notice::new(
         "load.captured",
         Severity::Note,
         &[],
-        coverage.claim(),
+        claim,
         "`dbduel capture show --left-out` lists the statements that no replay runs.",
     )))
 }

@@ -1,10 +1,12 @@
 //! Sums of slice results: over classes, over the turns of a slice, over the load hosts of a turn.
 
+use std::collections::BTreeMap;
+
 use dbduel_record::latency::{decode, encode, new_histogram};
 use dbduel_record::rows::TransactionCounts;
 use hdrhistogram::Histogram;
 
-use crate::order::{ClassAnswer, Orchestration, SliceAnswer, Tick};
+use crate::order::{ClassAnswer, Orchestration, SliceAnswer, StatementAnswers, Tick};
 
 impl SliceAnswer {
     /// All classes together under the name `class`, with the histogram of all latencies.
@@ -112,6 +114,7 @@ impl SliceAnswer {
             measured_s: _,
             is_finished,
             classes,
+            statements,
             ticks: _,
             errors,
             cpu_user_s,
@@ -140,6 +143,17 @@ impl SliceAnswer {
                 None => self.classes.push(class),
             }
         }
+        for statement in statements {
+            let name = &statement.statement;
+            match self
+                .statements
+                .iter_mut()
+                .find(|own| own.statement == *name)
+            {
+                Some(own) => own.add(statement),
+                None => self.statements.push(statement),
+            }
+        }
         for error in errors {
             match self.errors.iter_mut().find(|own| own.code == error.code) {
                 Some(own) => own.count += error.count,
@@ -164,6 +178,35 @@ impl SliceAnswer {
         };
         Ok(())
     }
+}
+
+impl StatementAnswers {
+    /// Adds the statements of the same class of another turn or host.
+    fn add(&mut self, other: StatementAnswers) {
+        // Taken apart by name, so that a new figure cannot be forgotten.
+        let StatementAnswers {
+            statement: _,
+            counts,
+            latency_us_sum,
+            failed_us_sum,
+            errors,
+            latencies_ns,
+        } = other;
+        self.counts += counts;
+        self.latency_us_sum += latency_us_sum;
+        self.failed_us_sum += failed_us_sum;
+        add_counts(&mut self.errors, errors);
+        add_counts(&mut self.latencies_ns, latencies_ns);
+    }
+}
+
+/// Adds counts by key; the result is in the order of the keys.
+fn add_counts<K: Ord + Copy>(own: &mut Vec<(K, u64)>, other: Vec<(K, u64)>) {
+    let mut sum: BTreeMap<K, u64> = own.drain(..).collect();
+    for (key, count) in other {
+        *sum.entry(key).or_default() += count;
+    }
+    own.extend(sum);
 }
 
 impl Tick {
@@ -226,6 +269,7 @@ fn merged(one: &str, other: &str) -> Result<String, String> {
 mod tests {
     use super::*;
     use crate::order::ErrorCount;
+    use dbduel_record::statement_classes::StatementCounts;
 
     fn turn(open_ns: u64, ok: u64, latency_ns: u64) -> SliceAnswer {
         let mut histogram = new_histogram();
@@ -240,6 +284,19 @@ mod tests {
             open_ns,
             measured_s: 0.1,
             is_finished: false,
+            statements: vec![StatementAnswers {
+                statement: "3f9a01c2".to_owned(),
+                counts: StatementCounts {
+                    ok,
+                    key_exists: 1,
+                    failed: 2,
+                    ..StatementCounts::default()
+                },
+                latency_us_sum: 5.0,
+                failed_us_sum: 1.0,
+                errors: vec![(1062, 1), (1213, 1)],
+                latencies_ns: vec![(latency_ns, ok)],
+            }],
             classes: vec![ClassAnswer {
                 class: "select".to_owned(),
                 counts: TransactionCounts {
@@ -340,6 +397,17 @@ mod tests {
         let offsets: Vec<f64> = slice.ticks.iter().map(|tick| tick.offset_s).collect();
         assert_eq!(offsets, [-0.1, 0.0, 0.5]);
         assert_eq!(slice.errors[0].count, 4);
+        let [statements] = slice.statements.as_slice() else {
+            panic!("{:?}", slice.statements)
+        };
+        let counts = statements.counts;
+        assert_eq!((counts.ok, counts.failed, counts.key_exists), (40, 4, 2));
+        assert_eq!(statements.errors, [(1062, 2), (1213, 2)]);
+        assert_eq!(statements.latencies_ns, [(200_000, 10), (400_000, 30)]);
+        assert_eq!(
+            (statements.latency_us_sum, statements.failed_us_sum),
+            (10.0, 2.0)
+        );
         assert_eq!(slice.lag_us_p99, 25.0);
         assert!((slice.drained_s - (0.1 + 1.0 / 30.0)).abs() < 1e-12);
         assert_eq!(slice.client_drained_s, 0.2);

@@ -13,6 +13,7 @@ use dbduel_record::commits::CommitRange;
 use dbduel_record::facts::LoadHost;
 use dbduel_record::plan::{Arrival, Workload};
 use dbduel_record::rows::TransactionCounts;
+use dbduel_record::statement_classes::StatementCounts;
 use dbduel_record::statements::StatementExample;
 use serde::{Deserialize, Serialize};
 
@@ -133,6 +134,9 @@ pub struct SliceOrder {
     /// before the answer.
     #[serde(default)]
     pub until_halted: bool,
+    /// Number of the quantum that the clients run, where the workload is a trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantum: Option<u32>,
     /// Root of the clients' random streams in this slice.
     pub seed: u64,
 }
@@ -247,6 +251,9 @@ pub struct SliceAnswer {
     pub is_finished: bool,
     /// Tally by transaction class.
     pub classes: Vec<ClassAnswer>,
+    /// Tally by class of statements, of those that occurred; empty unless the workload measures single statements.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<StatementAnswers>,
     /// All ticks of the slice, guard included.
     pub ticks: Vec<Tick>,
     /// Errors by code, retried ones included.
@@ -330,6 +337,25 @@ pub struct ClassAnswer {
     pub latency_us_sum: f64,
     /// Latencies of `ok` as `dbduel_record::latency::encode` writes them.
     pub histogram: String,
+}
+
+/// Tally of the statements of one class in one slice.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StatementAnswers {
+    /// Its class, as the workload names it.
+    pub statement: String,
+    /// Statements by outcome, and their rows.
+    #[serde(flatten)]
+    pub counts: StatementCounts,
+    /// Sum of the latencies of those without an error, microseconds.
+    pub latency_us_sum: f64,
+    /// Sum of the latencies of those with an error, microseconds.
+    pub failed_us_sum: f64,
+    /// Error codes with their numbers of occurrences.
+    pub errors: Vec<(u32, u64)>,
+    /// Distinguishable latencies of those without an error in ascending order, nanoseconds to two significant digits, with their
+    /// numbers.
+    pub latencies_ns: Vec<(u64, u64)>,
 }
 
 /// Number of occurrences of an error.

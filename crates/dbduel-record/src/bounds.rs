@@ -1,11 +1,13 @@
 //! Bounds of the numbers in a record. It may come from elsewhere, and readers add its numbers up and convert them to
 //! durations: both are safe within these bounds, which are far beyond any contest.
 
+use crate::answers::Answers;
 use crate::commits::CommitRow;
 use crate::event::{Event, LoadStretch, Stamped};
 use crate::facts::{Build, Conditions, Connection, FileSizes, Host, Proof, SelfTest, Size};
 use crate::plan::{Arrival, Block, LoadLevel, Plan, TurnChoice};
 use crate::rows::{ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
+use crate::statement_classes::{StatementClasses, StatementRow, split_counts};
 use crate::statements::ContenderStatements;
 
 /// Longest time, seconds: some 30 years.
@@ -144,6 +146,42 @@ impl Bounded for ErrorRow {
     }
 }
 
+impl Bounded for StatementRow {
+    fn check(&self) -> Checked {
+        for (name, value) in [
+            ("ok", self.ok),
+            ("failed", self.failed),
+            ("key_exists", self.key_exists),
+            ("unchanged", self.unchanged),
+            ("rows_returned", self.rows_returned),
+            ("rows_changed", self.rows_changed),
+        ] {
+            count(name, value)?;
+        }
+        for entry in split_counts::<String>(&self.errors) {
+            count("errors", entry?.1)?;
+        }
+        for entry in split_counts::<u64>(&self.latencies) {
+            count("latencies", entry?.1)?;
+        }
+        number("latency_us_sum", self.latency_us_sum)?;
+        number("failed_us_sum", self.failed_us_sum)
+    }
+}
+
+impl Bounded for StatementClasses {
+    fn check(&self) -> Checked {
+        for class in &self.classes {
+            count("captured", class.captured)?;
+            count("captured_with_rows", class.captured_with_rows)?;
+            count("captured_unchanged", class.captured_unchanged)?;
+            // The sum over sessions, which may be many.
+            number("captured_s", class.captured_s)?;
+        }
+        Ok(())
+    }
+}
+
 impl Bounded for CommitRow {
     fn check(&self) -> Checked {
         whole("at_ms", self.at_ms, MOMENT_MS_MAX)
@@ -251,6 +289,21 @@ impl Bounded for Connection {}
 impl Bounded for SelfTest {}
 
 impl Bounded for ContenderStatements {}
+
+impl Bounded for Answers {
+    fn check(&self) -> Checked {
+        count("statements", self.statements)?;
+        count("transactions", self.transactions)?;
+        let classes = self.classes.iter();
+        classes
+            .clone()
+            .try_for_each(|class| count("statements", class.statements))?;
+        let refused = self.refused.iter();
+        refused
+            .clone()
+            .try_for_each(|one| count("transactions", one.transactions))
+    }
+}
 
 impl Bounded for Host {
     fn check(&self) -> Checked {

@@ -50,7 +50,7 @@ pub enum Event {
         /// Number of this start, from 0. Servers run by dbduel are restarted, so it is also the epoch.
         epoch: u32,
     },
-    /// All servers were restarted, as planned.
+    /// All servers were restarted, as planned, or because a trace was at its end; on restored tables where the workload is a trace.
     EpochStarted {
         /// Number of this start, continuing the numbers of `Started`.
         epoch: u32,
@@ -185,6 +185,9 @@ pub enum Event {
         slice: SliceId,
         /// Name of the contender.
         contender: String,
+        /// Number of the quantum that it runs, where the workload is a trace.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        quantum: Option<u32>,
     },
     /// A slice ended and all its rows are in the tables.
     SliceFinished {

@@ -15,8 +15,10 @@
     warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)
 )]
 
+pub mod answers;
 pub mod bisect;
 mod bounds;
+pub mod captured;
 pub mod commits;
 pub mod design;
 pub mod event;
@@ -32,6 +34,7 @@ pub mod order_entry;
 pub mod plan;
 pub mod rows;
 pub mod seed;
+pub mod statement_classes;
 pub mod statements;
 pub mod store;
 pub mod sweep;

@@ -16,6 +16,7 @@ use dbduel_record::plan::{
     TurnChoice, TurnReason, Workload,
 };
 use dbduel_record::rows::{ALL_CLASSES, ErrorRow, SecondRow, SliceRow, TickRow};
+use dbduel_record::statement_classes::{StatementClass, StatementClasses, StatementRow};
 use dbduel_record::store::{SliceResult, contender_dir, torn_ends};
 use dbduel_record::{Event, FormatVersion, Plan, Record, RecordError, RecordWriter};
 
@@ -156,6 +157,16 @@ fn slice(position: u32) -> SliceResult {
             value: 0.25,
         }],
         errors: Vec::new(),
+        statements: vec![StatementRow {
+            block: 0,
+            position,
+            contender: "new, improved".to_owned(),
+            statement: "3f9a01c2".to_owned(),
+            ok: 2,
+            errors: "1062:7 1213:1".to_owned(),
+            latencies: "131071:1 400383:1".to_owned(),
+            ..StatementRow::default()
+        }],
         latencies: vec![Interval {
             block: 0,
             position,
@@ -193,6 +204,15 @@ fn what_was_written_is_read_back() {
         5,
     )
     .unwrap();
+    let classes = StatementClasses {
+        classes: vec![StatementClass {
+            id: "3f9a01c2".to_owned(),
+            text: "select a from t".to_owned(),
+            captured: 3,
+            ..StatementClass::default()
+        }],
+    };
+    writer.statement_classes(&classes).unwrap();
     writer.slice(10, id(0), &slice(0)).unwrap();
     let build = Build {
         product: "MariaDB".to_owned(),
@@ -223,6 +243,8 @@ fn what_was_written_is_read_back() {
         record.latencies[0].histogram,
         slice(0).latencies[0].histogram
     );
+    assert_eq!(record.statements, slice(0).statements);
+    assert_eq!(record.statement_classes, classes);
     assert_eq!(record.contenders[1].build.as_ref(), Some(&build));
     assert_eq!(record.contenders[1].variables_before["a"], "1\n2");
     assert_eq!(record.events.len(), 2);

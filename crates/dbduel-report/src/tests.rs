@@ -6,6 +6,7 @@ use dbduel_judge::{Summary, summarise};
 use dbduel_record::Verdict;
 use dbduel_record::event::{Severity, SliceId};
 use dbduel_testkit::synthetic::Scenario;
+use dbduel_testkit::synthetic::captured::captured_record;
 use dbduel_testkit::synthetic::order_entry::{order_entry_record, script_record};
 use dbduel_testkit::synthetic::suite::suite_record;
 use unicode_width::UnicodeWidthStr as _;
@@ -238,6 +239,42 @@ fn every_format_shows_the_classes_of_any_workload() {
         assert!(
             text.contains(&part),
             "{}: no `{part}` in {text}",
+            format.name
+        );
+    }
+}
+
+#[test]
+fn every_format_shows_the_classes_of_captured_statements() {
+    let (summary, findings) = summarise(&captured_record());
+    for format in FORMATS {
+        let text = format.render(&summary, &findings, &OPTIONS).text;
+        let words: Vec<&str> = text.split_whitespace().collect();
+        // Markdown escapes underscores.
+        let text = words.join(" ").replace('\\', "");
+        let parts: &[&str] = match format.name {
+            "json" => &["\"id\": \"e5e5e5e5\"", "\"is_compared\": false"],
+            _ => &[
+                "Classes of statements",
+                "from wp_posts where post_name",
+                "captured",
+                "56 %",
+                "30 %",
+                "1 further class with less than 1 % each",
+            ],
+        };
+        for part in parts {
+            assert!(
+                text.contains(part),
+                "{}: no `{part}` in {text}",
+                format.name
+            );
+        }
+        // Below the share from which a class is compared.
+        assert_eq!(
+            text.contains("e5e5e5e5"),
+            format.name == "json",
+            "{}",
             format.name
         );
     }

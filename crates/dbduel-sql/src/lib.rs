@@ -4,6 +4,7 @@
 //! lexer and no parser, because a grammar refuses what a server takes, and a statement that is refused here would be
 //! missing in a capture.
 
+pub mod answers;
 pub mod class;
 mod functions;
 pub mod kind;

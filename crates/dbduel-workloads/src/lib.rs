@@ -50,6 +50,13 @@ pub trait Workload: Clients {
         vec!["transaction".to_owned()]
     }
 
+    /// Classes of the single statements that its clients measure, by their names in records, for resolved parameters;
+    /// [`dbduel_client::tally::StatementDone::class`] is an index into them. Empty where transactions are measured only.
+    fn statement_classes(&self, parameters: &Parameters) -> Vec<String> {
+        let _ = parameters;
+        Vec::new()
+    }
+
     /// Its parameters.
     fn parameters(&self) -> Vec<ParameterSpec>;
 
@@ -110,6 +117,11 @@ pub trait Workload: Clients {
         Effect::Unknown
     }
 
+    /// Number of clients of an experiment that sets none, if the workload suggests one.
+    fn clients_suggested(&self, parameters: &Parameters) -> Option<u64> {
+        self.clients_exactly(parameters)
+    }
+
     /// Number of clients that it needs, if there is only one.
     fn clients_exactly(&self, parameters: &Parameters) -> Option<u64> {
         let _ = parameters;
@@ -125,8 +137,16 @@ pub trait Workload: Clients {
 
     /// True when the cost of a transaction depends on all those before it, so that servers are comparable only after
     /// the same work since their tables were filled.
-    fn depends_on_past_work(&self) -> bool {
+    fn depends_on_past_work(&self, parameters: &Parameters) -> bool {
+        let _ = parameters;
         false
+    }
+
+    /// Number of its quanta, where its work has an end: slice by slice its clients run one quantum after the other, and when a
+    /// server has run them all its tables are restored.
+    fn quanta(&self, parameters: &Parameters) -> Option<u32> {
+        let _ = parameters;
+        None
     }
 
     /// Required rate of a class: committed transactions per second that a load must reach to count.

@@ -1,4 +1,4 @@
-//! The latencies of one tick: coarse, small, and mergeable over threads.
+//! The latencies of one tick, or of one class of statements: coarse, small, and mergeable over threads.
 
 use dbduel_record::latency::{HIGHEST_NS, LOWEST_NS};
 use hdrhistogram::Histogram;
@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 /// Significant decimal digits: enough for display while the load runs.
 const DIGITS: u8 = 2;
 
-/// Gathers the latencies of the current tick. Recording neither fails nor allocates.
+/// Gathers the latencies of the current tick or slice. Recording neither fails nor allocates.
 #[derive(Debug)]
 pub(super) struct Gatherer {
     histogram: Histogram<u64>,
@@ -33,6 +33,13 @@ impl Gatherer {
 
     /// Returns the latencies gathered and resets. One allocation per tick, none when it is empty.
     pub(super) fn take(&mut self) -> TickLatencies {
+        let gathered = self.gathered();
+        self.clear();
+        gathered
+    }
+
+    /// The latencies gathered. One allocation, none when there are none.
+    pub(super) fn gathered(&self) -> TickLatencies {
         if self.histogram.is_empty() {
             return TickLatencies::default();
         }
@@ -41,12 +48,22 @@ impl Gatherer {
             .iter_recorded()
             .map(|step| (step.value_iterated_to(), step.count_at_value()))
             .collect();
-        self.histogram.reset();
         TickLatencies { counts }
     }
 
+    /// Adds what another one gathered.
+    pub(super) fn merge(&mut self, other: &Gatherer) {
+        if !other.histogram.is_empty() {
+            self.histogram
+                .add(&other.histogram)
+                .expect("all gatherers have the same bounds");
+        }
+    }
+
     pub(super) fn clear(&mut self) {
-        self.histogram.reset();
+        if !self.histogram.is_empty() {
+            self.histogram.reset();
+        }
     }
 }
 
@@ -65,6 +82,12 @@ impl TickLatencies {
             }
         }
         0
+    }
+
+    /// The distinguishable latencies in ascending order, nanoseconds, with their numbers.
+    #[must_use]
+    pub fn counts(&self) -> &[(u64, u64)] {
+        &self.counts
     }
 
     /// Adds the same tick of another thread.

@@ -14,10 +14,12 @@
 
 mod counters;
 mod latencies;
+mod statements;
 mod ticks;
 
 pub use counters::{ClassTally, ErrorTally, Errors};
 pub use latencies::TickLatencies;
+pub use statements::{StatementAnswer, StatementDone, StatementTally};
 pub use ticks::TickTally;
 
 use dbduel_record::latency::new_histogram;
@@ -82,6 +84,8 @@ pub struct Tally {
     /// Transactions that are waited for and have not ended, by class.
     running: Vec<u64>,
     classes: Vec<ClassTally>,
+    /// Empty unless the workload measures single statements.
+    statements: Vec<StatementTally>,
     ticks: Ticks,
     errors: Errors,
     lags: Histogram<u64>,
@@ -100,6 +104,7 @@ impl Tally {
             phase: Phase::Guard,
             running: Vec::new(),
             classes: Vec::new(),
+            statements: Vec::new(),
             ticks: Ticks::new(),
             errors: Errors::default(),
             lags: new_histogram(),
@@ -129,6 +134,7 @@ impl Tally {
         self.classes.truncate(classes);
         self.classes.iter_mut().for_each(ClassTally::clear);
         self.classes.resize_with(classes, ClassTally::new);
+        self.statements.iter_mut().for_each(StatementTally::clear);
         self.ticks.restart(window);
         self.errors.clear();
         self.lags.reset();
@@ -136,6 +142,12 @@ impl Tally {
         self.undrawn = 0;
         self.rolled_back = 0;
         self.drained_ns = 0;
+    }
+
+    /// Makes room for this many classes of single statements; 0 measures none.
+    pub fn measure_statements(&mut self, classes: usize) {
+        self.statements.truncate(classes);
+        self.statements.resize_with(classes, StatementTally::new);
     }
 
     /// Called when a transaction is sent; `is_awaited` if it was due in the planned length of the slice.
@@ -183,6 +195,18 @@ impl Tally {
                 tally.latencies.saturating_record(latency_ns);
             }
             Outcome::Failed => tally.counts.failed += 1,
+        }
+    }
+
+    /// Counts the statements of the transaction that just ended where it counts.
+    pub fn statements_done(&mut self, done: &[StatementDone]) {
+        if self.phase != Phase::Measured {
+            return;
+        }
+        for one in done {
+            if let Some(tally) = self.statements.get_mut(one.class as usize) {
+                tally.count(one);
+            }
         }
     }
 
@@ -282,6 +306,7 @@ impl Tally {
             phase: _,
             running,
             classes,
+            statements,
             ticks,
             errors,
             lags,
@@ -304,6 +329,10 @@ impl Tally {
         self.classes
             .iter_mut()
             .zip(classes)
+            .for_each(|(mine, theirs)| mine.merge(theirs));
+        self.statements
+            .iter_mut()
+            .zip(statements)
             .for_each(|(mine, theirs)| mine.merge(theirs));
         self.ticks.merge(ticks);
         self.errors.merge(errors);
@@ -339,6 +368,12 @@ impl Tally {
     #[must_use]
     pub fn classes(&self) -> &[ClassTally] {
         &self.classes
+    }
+
+    /// Counters by class of statements; empty unless [`Tally::measure_statements`] made room for them.
+    #[must_use]
+    pub fn statements(&self) -> &[StatementTally] {
+        &self.statements
     }
 
     /// Transactions of a workload with several classes that fell due and were never sent.

@@ -215,3 +215,79 @@ fn a_restarted_tally_is_empty() {
             && tally.lags().is_empty()
     );
 }
+
+#[test]
+fn statements_count_with_their_transaction_by_class() {
+    let done = |class, latency_ns, answer| StatementDone {
+        class,
+        latency_ns,
+        answer,
+    };
+    let read = |returned| StatementAnswer::Ok {
+        returned,
+        changed: None,
+    };
+    let write = |changed| StatementAnswer::Ok {
+        returned: 0,
+        changed: Some(changed),
+    };
+    let exists = StatementAnswer::Failed {
+        code: 1062,
+        key_exists: true,
+    };
+    let mut tally = Tally::new(1, WINDOW);
+    tally.measure_statements(2);
+    begin(&mut tally, 100);
+    end(&mut tally, 100, 900); // in the guard
+    tally.statements_done(&[done(0, 800, read(1))]);
+    begin(&mut tally, 950);
+    end(&mut tally, 950, 5_000);
+    tally.statements_done(&[
+        done(0, 3_000_000, read(4)),
+        done(1, 9_000_000, write(0)),
+        done(1, 1_000_000, exists),
+        done(1, 2_000_000, write(3)),
+        // Of no class that is measured.
+        done(2, 1, read(1)),
+    ]);
+    let mut other = Tally::new(1, WINDOW);
+    other.measure_statements(2);
+    begin(&mut other, 950);
+    end(&mut other, 950, 6_000);
+    other.statements_done(&[done(1, 1_000_000, exists), done(0, 5_000_000, read(2))]);
+    end_after(&mut other);
+    tally.merge(&other);
+    let [reads, writes] = tally.statements() else {
+        panic!("two classes")
+    };
+    assert_eq!((reads.counts.ok, reads.counts.rows_returned), (2, 6));
+    assert_eq!(
+        (reads.counts.unchanged, reads.latency_ns_sum),
+        (0, 8_000_000)
+    );
+    let counts = writes.counts;
+    assert_eq!((counts.ok, counts.failed, counts.key_exists), (2, 2, 2));
+    assert_eq!((counts.unchanged, counts.rows_changed), (1, 3));
+    assert_eq!(writes.errors, [(1062, 2)]);
+    assert_eq!(
+        (writes.latency_ns_sum, writes.failed_ns_sum),
+        (11_000_000, 2_000_000)
+    );
+    let p50_ns = reads.latencies().quantile_ns(0.5);
+    assert!((2_970_000..3_030_000).contains(&p50_ns), "{p50_ns}");
+    tally.restart(1, WINDOW);
+    assert!(tally.statements().iter().all(StatementTally::is_empty));
+}
+
+/// A statement of a transaction that ended after the measured part.
+fn end_after(tally: &mut Tally) {
+    tally.close(10_000);
+    tally.statements_done(&[StatementDone {
+        class: 0,
+        latency_ns: 1,
+        answer: StatementAnswer::Ok {
+            returned: 1,
+            changed: None,
+        },
+    }]);
+}

@@ -12,7 +12,7 @@ use dbduel_record::plan::Parameters;
 
 use super::{ClientContext, ClientTask};
 use crate::commit_log::Commitment;
-use crate::tally::Class;
+use crate::tally::{Class, StatementDone};
 
 /// The clients of a workload, each of which is a [`Client`].
 pub trait Clients: Sync {
@@ -72,6 +72,12 @@ pub trait Client: Sized + 'static {
         Trace::Plain
     }
 
+    /// The statements of the transaction that just ended, of all its attempts, for a workload that measures single ones. Asked once
+    /// after each.
+    fn statements(&self) -> &[StatementDone] {
+        &[]
+    }
+
     /// Sends the work that the client has deferred, after its last transaction of a run.
     fn finish(
         &mut self,
@@ -87,6 +93,8 @@ pub trait Client: Sized + 'static {
 pub enum Readiness {
     /// After this time from now, in addition to the ordered think time.
     After(Duration),
+    /// At this time since the slice or the run began. Its latency counts from then, also where the client is late.
+    Due(Duration),
     /// Not before another client has done something: asked again after this time, which counts towards no latency.
     AskAgain(Duration),
     /// Not in this slice: the client has done all its work in it. When all clients have, the slice ends.
@@ -113,6 +121,8 @@ pub enum Trace {
 /// Parameters of a slice for a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Begin {
+    /// Number of the quantum that the clients run, where the workload is a trace.
+    pub quantum: Option<u32>,
     /// Root of the client's random stream.
     pub seed: u64,
     /// Number of the client, from 0.

@@ -9,7 +9,7 @@ use dbduel_driver::{ClientConnection, Effects, LostError, ServerError, Statement
 
 use super::pacing::{ClientWaits, Pacing, RunClock as _};
 use super::{Client, Readiness, Trace};
-use crate::tally::{Class, Ended, Outcome};
+use crate::tally::{Class, Ended, Outcome, StatementDone};
 
 /// Records the transactions of a client, and decides how to continue after their errors.
 pub(super) trait Recording {
@@ -56,6 +56,11 @@ pub(super) trait Recording {
 
     /// Called when a transaction sent at `sent_ns` is done; false when the client has done enough on this connection.
     fn ended(&self, sent_ns: u64, ended: Ended, trace: Trace) -> bool;
+
+    /// Called after [`Recording::ended`] with the statements of that transaction, where its workload measures single ones.
+    fn statements(&self, done: &[StatementDone]) {
+        let _ = done;
+    }
 }
 
 /// Runs all transactions of a client, until none is due any more.
@@ -75,8 +80,9 @@ pub(super) async fn work<C: Client, R: Recording>(
             recording.report(conn).await?;
             now_ns = pacing.now_ns();
         }
-        let pause = match client.readiness() {
-            Readiness::After(pause) => pause,
+        let free_ns = match client.readiness() {
+            Readiness::After(pause) => now_ns.saturating_add(pause.as_nanos() as u64),
+            Readiness::Due(since_begin) => since_begin.as_nanos() as u64,
             Readiness::AskAgain(after) => {
                 now_ns = waits.pause(pacing, after).await;
                 if pacing.is_over(now_ns) {
@@ -86,7 +92,6 @@ pub(super) async fn work<C: Client, R: Recording>(
             }
             Readiness::Finished => return Ok(()),
         };
-        let free_ns = now_ns.saturating_add(pause.as_nanos() as u64);
         let Some(due_ns) = pacing.take(free_ns) else {
             return Ok(());
         };
@@ -125,7 +130,12 @@ pub(super) async fn work<C: Client, R: Recording>(
             retries,
             statements,
         };
-        if !recording.ended(sent_ns, ended, trace) {
+        let goes_on = recording.ended(sent_ns, ended, trace);
+        let statements = client.statements();
+        if !statements.is_empty() {
+            recording.statements(statements);
+        }
+        if !goes_on {
             return Ok(());
         }
         waits.seen_done(pacing, now_ns);

@@ -55,6 +55,36 @@ pub(super) async fn live<C: Client>(
     }
 }
 
+/// The clock by which single statements are measured: it stands still while their server is frozen.
+pub struct StatementClock {
+    group: Option<Rc<Group>>,
+    origin: Instant,
+}
+
+impl StatementClock {
+    /// The clock of a client; one outside of a contest always runs.
+    pub(super) fn new(group: Option<Rc<Group>>) -> Self {
+        StatementClock {
+            group,
+            origin: Instant::now(),
+        }
+    }
+
+    /// Nanoseconds that have passed. A server is thawed shortly before its slice begins, from which on the clock runs.
+    #[inline]
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.ns_of(Instant::now())
+    }
+
+    #[inline]
+    fn ns_of(&self, now: Instant) -> u64 {
+        let frozen = self.group.as_ref().map(|group| group.frozen_at(now));
+        let passed = now.saturating_duration_since(self.origin);
+        passed.saturating_sub(frozen.unwrap_or_default()).as_nanos() as u64
+    }
+}
+
 /// The clients of one contender on one thread.
 #[derive(Default)]
 pub struct Group {
@@ -203,6 +233,15 @@ impl Group {
         self.frozen.get()
     }
 
+    /// Total time for which the server has been frozen at `now`, or is about to be thawed.
+    fn frozen_at(&self, now: Instant) -> Duration {
+        let running = self
+            .halted
+            .get()
+            .map(|since| now.saturating_duration_since(since));
+        self.frozen.get() + running.unwrap_or_default()
+    }
+
     /// True when a client has been inside one transaction over slices that together lasted as long as the longest wait
     /// for a counted transaction.
     #[must_use]
@@ -273,5 +312,30 @@ impl Group {
     /// Keeps an acknowledged commit until it is handed over.
     pub(super) fn keep(&self, acknowledged: Acknowledged) {
         self.acknowledged.borrow_mut().push(acknowledged);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_of_statements_stands_still_while_the_server_is_frozen() {
+        let group = Rc::new(Group::default());
+        let clock = StatementClock::new(Some(Rc::clone(&group)));
+        let at = |ms: u64| clock.origin + Duration::from_millis(ms);
+        let ms_at = |ms: u64| clock.ns_of(at(ms)) / 1_000_000;
+        assert_eq!(ms_at(5), 5);
+        group.halted.set(Some(at(10)));
+        // A reply may come before the next slice begins: the server is thawed before.
+        assert_eq!((ms_at(12), ms_at(300)), (10, 10));
+        group.halted.set(None);
+        group.frozen.set(Duration::from_millis(290));
+        assert_eq!((ms_at(300), ms_at(340)), (10, 50));
+        let always = StatementClock::new(None);
+        assert_eq!(
+            always.ns_of(always.origin + Duration::from_secs(1)),
+            1_000_000_000
+        );
     }
 }

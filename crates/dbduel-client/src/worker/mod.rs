@@ -27,7 +27,7 @@ use dbduel_record::plan::Parameters;
 
 use crate::share::HostShare;
 pub use client::{Begin, Client, Clients, Readiness, Shared, Trace};
-pub use group::Group;
+pub use group::{Group, StatementClock};
 pub use pacing::{ClientWaits, Pacing, RunClock};
 pub use preparations::{PreparationCount, preparations};
 pub use run::RunContext;
@@ -131,6 +131,15 @@ impl ClientContext {
                 Box::pin(async move { count.take::<C>(&self, &options).await })
             }
         }
+    }
+
+    /// The clock by which the client measures single statements.
+    #[must_use]
+    pub fn statement_clock(&self) -> StatementClock {
+        StatementClock::new(match &self.duty {
+            Duty::Slices(group) => Some(Rc::clone(group)),
+            Duty::Run(_) | Duty::Count(_) => None,
+        })
     }
 
     /// When the wait for the client's current work ends; `None` while unknown. It may be moved, so callers read it

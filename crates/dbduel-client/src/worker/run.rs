@@ -126,6 +126,7 @@ impl RunClient<'_> {
         self.connections += 1;
         let stream = format!("client/{number}/{}", self.connections);
         client.begin(Begin {
+            quantum: None,
             seed: named_seed(self.run.seed, &stream),
             client: *number,
             clients: self.run.clients,

@@ -14,7 +14,7 @@ use super::{Begin, Group, Trace};
 use crate::commit_log::Acknowledged;
 use crate::schedule::Schedule;
 use crate::share::Share;
-use crate::tally::{Class, Ended, Outcome, Tally};
+use crate::tally::{Class, Ended, Outcome, StatementDone, Tally};
 
 /// One thread's part of a slice order.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +29,8 @@ pub struct SliceSpec {
     pub share: Share,
     /// Attempts after the first.
     pub retries: u32,
+    /// Number of the quantum that the clients run, where the workload is a trace.
+    pub quantum: Option<u32>,
     /// Root of the random streams.
     pub seed: u64,
 }
@@ -139,8 +141,14 @@ impl Slice {
 
     /// Parameters of the slice for a client that begins with it.
     pub(super) fn begin(&self, client: u32) -> Begin {
-        let SliceSpec { seed, share, .. } = self.spec;
+        let SliceSpec {
+            seed,
+            share,
+            quantum,
+            ..
+        } = self.spec;
         Begin {
+            quantum,
             seed: named_seed(seed, &format!("client/{client}")),
             client,
             clients: share.clients,
@@ -249,6 +257,15 @@ impl<'a> SliceOfClient<'a> {
         }
     }
 
+    /// Counts in the slice, or in the current one where the slice has been answered.
+    fn counted_now(&self, count: impl Fn(&mut Tally)) {
+        if !self.slice.counted(&count)
+            && let Some(running) = self.group.running()
+        {
+            running.counted(count);
+        }
+    }
+
     /// Called when a transaction ended after its slice had been answered: it counts in the current slice, if there is
     /// one.
     #[cold]
@@ -339,13 +356,12 @@ impl Recording for SliceOfClient<'_> {
     }
 
     fn erred(&self, error: &ServerError) -> bool {
-        let count = |tally: &mut Tally| tally.erred(error);
-        if !self.slice.counted(count)
-            && let Some(running) = self.group.running()
-        {
-            running.counted(count);
-        }
+        self.counted_now(|tally| tally.erred(error));
         true
+    }
+
+    fn statements(&self, done: &[StatementDone]) {
+        self.counted_now(|tally| tally.statements_done(done));
     }
 
     fn rollback_erred(&self, error: &ServerError) {
@@ -422,6 +438,7 @@ mod tests {
             },
             share: Share::WHOLE,
             retries: 0,
+            quantum: None,
             seed: 1,
         };
         let slice = Slice::new(spec, 100 * MS, Tally::new(1, window));

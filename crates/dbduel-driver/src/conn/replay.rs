@@ -3,7 +3,7 @@
 use super::Conn;
 use super::session::Session;
 use crate::socket::Waiter;
-use crate::{Dialect, LostError, SessionStart, Skip, StatementError, Summary};
+use crate::{Dialect, LostError, SessionStart, Sink, Skip, StatementError, Summary};
 
 /// Sets the character set and the collation with which the handshake begins a session of MySQL.
 const HANDSHAKE_NAMES: &[u8] = b"SET NAMES utf8mb4 COLLATE utf8mb4_general_ci";
@@ -19,6 +19,19 @@ impl<W: Waiter> Conn<W> {
         sql: &[u8],
         values: &[Option<&[u8]>],
     ) -> Result<Summary, StatementError> {
+        self.query_with_into(sql, values, &mut Skip).await
+    }
+
+    /// As [`Conn::query_with`], with the rows handed to `sink`.
+    ///
+    /// # Errors
+    /// As [`Conn::query_with`]; the sink may then have seen some rows.
+    pub async fn query_with_into<S: Sink>(
+        &mut self,
+        sql: &[u8],
+        values: &[Option<&[u8]>],
+        sink: &mut S,
+    ) -> Result<Summary, StatementError> {
         self.out.clear();
         let Session::PostgreSql(session) = &mut self.session else {
             return Err(LostError::from(super::foreign_statement(&[])).into());
@@ -26,7 +39,7 @@ impl<W: Waiter> Conn<W> {
         session
             .put_text_execution(&mut self.out, sql, values)
             .map_err(LostError::from)?;
-        self.round_trip(&mut Skip, ()).await
+        self.round_trip(sink, ()).await
     }
 
     /// Restores the state in which the session began for the load: settings, user variables, temporary tables, locks, and an open

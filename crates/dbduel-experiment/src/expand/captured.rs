@@ -2,14 +2,18 @@
 
 use std::path::Path;
 
+use dbduel_record::captured::{TRACE, is_trace};
 use dbduel_record::plan::{Contender, Parameters, Workload};
 use dbduel_server::{Meaning, ServerName};
-use dbduel_workloads::captured::{CAPTURE, DUMP, LOCK_TIMEOUT, NAME};
+use dbduel_workloads::captured::{
+    CAPTURE, DRAW, DUMP, LOCK_TIMEOUT, MODE, NAME, PACE, SPEED, TRANSACTIONS_PER_SLICE,
+    longest_quantum_s,
+};
 use serde_json::Value;
 
 use super::contenders::beside;
 use crate::experiment::document::{Located, Report};
-use crate::experiment::{self, Experiment, normalised_name, quantity};
+use crate::experiment::{self, ArrivalKind, Experiment, normalised_name, quantity};
 
 fn is_captured(written: &experiment::Workload) -> bool {
     written.name.value == NAME
@@ -69,6 +73,7 @@ pub(super) fn complete_captured(
     written: &experiment::Workload,
     given: &mut Parameters,
 ) {
+    check_keys_of_mode(report, written, given);
     for name in [CAPTURE, DUMP] {
         if let Some(Value::String(file)) = given.get_mut(name) {
             *file = beside(path, file);
@@ -90,6 +95,66 @@ pub(super) fn complete_captured(
                 report.add(&value.span, message);
             }
         }
+    }
+}
+
+/// Refuses keys that belong to the other mode.
+fn check_keys_of_mode(report: &Report<'_>, written: &experiment::Workload, given: &mut Parameters) {
+    let is_trace = is_trace(given);
+    for (key, _) in &written.parameters {
+        let name = normalised_name(&key.value);
+        let message = match name.as_str() {
+            DRAW if is_trace => format!(
+                "`{MODE} = \"{TRACE}\"` runs every transaction in its order and draws none; remove `{DRAW}`"
+            ),
+            PACE | SPEED | TRANSACTIONS_PER_SLICE if !is_trace => format!(
+                "`{name}` is for `{MODE} = \"{TRACE}\"`; clients of a mix draw transactions at random; remove `{name}`"
+            ),
+            _ => continue,
+        };
+        report.add(&key.span, message);
+        given.remove(&key.value);
+    }
+}
+
+/// Refuses a load that contradicts the order and the times of a trace.
+pub(super) fn check_trace(report: &Report<'_>, experiment: &Experiment, workload: &Workload) {
+    if workload.name != NAME || !is_trace(&workload.parameters) {
+        return;
+    }
+    let load = &experiment.load;
+    let is_open = |arrival: &&Located<ArrivalKind>| arrival.value != ArrivalKind::Closed;
+    let spans = [
+        load.arrival
+            .as_ref()
+            .filter(is_open)
+            .map(|one| ("arrival", &one.span)),
+        load.rate.as_ref().map(|one| ("rate", &one.span)),
+        load.think_time
+            .as_ref()
+            .map(|one| ("think_time", &one.span)),
+    ];
+    for (key, span) in spans.into_iter().flatten() {
+        let message = format!(
+            "the transactions of a trace have their own order and times; remove `{key}`, and set `{PACE}` and `{SPEED}` in [workload]"
+        );
+        report.add(span, message);
+    }
+    let epochs = experiment.schedule.epochs.as_ref();
+    if let Some(epochs) = epochs.filter(|epochs| epochs.value > 1) {
+        let message = "a trace starts the servers on restored tables whenever it ends, so it cannot have `epochs` of planned lengths; remove it";
+        report.add(&epochs.span, message);
+    }
+    let slice = experiment.schedule.slice.as_ref();
+    let limit_s = slice.map_or(f64::INFINITY, |slice| slice.value.as_secs_f64());
+    if let (Some(longest_s), Some(slice)) = (longest_quantum_s(&workload.parameters), slice)
+        && longest_s >= limit_s
+    {
+        let message = format!(
+            "at this pace the longest quantum takes {}; raise `slice`, or lower `{TRANSACTIONS_PER_SLICE}`",
+            dbduel_text::duration(longest_s)
+        );
+        report.add(&slice.span, message);
     }
 }
 

@@ -127,7 +127,9 @@ pub(super) fn complete_hosts(
             "a script may do anything that a program may"
         } else if one.name == captured::NAME {
             "its capture is on this machine"
-        } else if known.depends_on_past_work() || known.has_fixed_work(&one.parameters) {
+        } else if known.depends_on_past_work(&one.parameters)
+            || known.has_fixed_work(&one.parameters)
+        {
             "its clients share their work within one process"
         } else {
             continue;

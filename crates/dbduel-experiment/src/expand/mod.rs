@@ -148,6 +148,7 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
     check_exclusive(&report, experiment, &contenders, &levels);
     check_confinement(&report, experiment, &contenders);
     captured::check_contenders(&report, experiment, &contenders, &workload);
+    captured::check_trace(&report, experiment, &workload);
     hosts::check_server_hosts(&report, experiment, &contenders, &workload, &levels);
     let hosts = hosts::complete_hosts(&report, experiment, &contenders, &workload, &levels);
     check_running_once(&report, experiment, &contenders);

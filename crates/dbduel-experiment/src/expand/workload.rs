@@ -50,10 +50,10 @@ pub(super) fn complete_workload(
     let directory = path.parent().unwrap_or_else(|| Path::new(""));
     let (parameters, asked) = match completion::complete(workload, &given, directory, access) {
         Ok(completed) => {
-            let exactly = workload.clients_exactly(&completed.parameters);
-            let exactly = exactly.and_then(|clients| u32::try_from(clients).ok());
+            let suggested = workload.clients_suggested(&completed.parameters);
+            let suggested = suggested.and_then(|clients| u32::try_from(clients).ok());
             let asked = Asked {
-                clients: completed.clients.or(exactly),
+                clients: completed.clients.or(suggested),
                 rate_each: completed.rate_each,
             };
             (completed.parameters, asked)
@@ -143,7 +143,7 @@ pub(super) fn check_work(
         return false;
     };
     if workload.parameters.is_empty() || !known.has_fixed_work(&workload.parameters) {
-        return known.depends_on_past_work();
+        return known.depends_on_past_work(&workload.parameters);
     }
     if experiment.schedule.slice.is_none() {
         let message = format!(
@@ -161,5 +161,5 @@ pub(super) fn check_work(
         let message = "all work of a slice counts, so it has no guard; remove `guard`";
         report.add(&guard.span, message);
     }
-    known.depends_on_past_work()
+    known.depends_on_past_work(&workload.parameters)
 }

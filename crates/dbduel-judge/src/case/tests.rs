@@ -223,7 +223,11 @@ fn crash() -> Vec<Event> {
     vec![
         ready("on"),
         warmed_up(100.0),
-        Event::SliceStarted { slice, contender },
+        Event::SliceStarted {
+            slice,
+            contender,
+            quantum: None,
+        },
         Event::ServerRecovered {
             contender: "on".to_owned(),
             seconds: 3.0,

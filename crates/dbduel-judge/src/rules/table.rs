@@ -5,8 +5,8 @@ use dbduel_audit::Finding;
 use super::Rule;
 use super::run::several_differences::several_differences;
 use super::run::{
-    RunEvidence, carry_over, contenders, continuity, journal, lab, load, observe, statements,
-    steady, verdict,
+    RunEvidence, answers, carry_over, contenders, continuity, journal, lab, load, observe,
+    statements, steady, verdict,
 };
 use crate::workloads::WORKLOADS;
 
@@ -33,6 +33,11 @@ const RUN: &[Rule] = &[
     run("load.nothing-committed", "Without committed transactions there is no throughput to compare.", load::nothing_committed),
     run("load.silent-slices", "A slice without commits is a standstill; factor effects count it by convention.", load::silent_slices),
     run("data.digest", "Contenders that hold different data do different work.", contenders::digests),
+    run("answers.setting-refused", "A server that refuses a setting of a session runs its transactions in another state or not at all.", answers::refused),
+    run("answers.errors", "A statement that one server refuses is work that it does not do.", answers::errors),
+    run("answers.differ", "Servers that answer otherwise on equal data do different work.", answers::differ),
+    run("answers.explained", "Answers may differ where a statement leaves open what they are.", answers::explained),
+    run("answers.not-compared", "Answers that were not compared may differ.", answers::not_compared),
     run("plan.changed", "A server that runs a statement with a different plan does different work.", statements::changed),
     run("plan.not-explained", "Unknown plans may differ.", statements::not_explained),
     run("load.failures", "Failed transactions are work not done; a server that refuses work looks fast.", load::failures),

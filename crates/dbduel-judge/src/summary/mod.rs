@@ -2,6 +2,7 @@
 //!
 //! Names are snake case with their unit; a number never stands without its interval or the reason why it has none.
 
+mod answers;
 mod attribution;
 mod champions;
 mod continuity;
@@ -31,7 +32,12 @@ pub use super::seconds::stacks::{Flame, Frame};
 pub use super::seconds::timeline::{ApartPurpose, Pause, Ran, Series, Stretch, Timeline, WarmUp};
 pub use super::seconds::tracks::{Track, TrackQuantity};
 pub use super::seconds::watched::Watched;
+use super::workloads::captured::StatementLevel;
 use super::workloads::order_entry::OrderEntry;
+pub use answers::{
+    AnswerDifference, AnswersSummary, ClassAnswers, ContenderAnswer, DifferenceKind,
+    RefusedSettings,
+};
 pub use attribution::{Attribution, FactorEffect, Interaction, InteractionTerm};
 pub use champions::{ChampionChoice, VariantThroughput};
 pub use continuity::{Continuity, ContinuityStage, Contradiction, InTurns};
@@ -87,6 +93,12 @@ pub struct Summary {
     /// Transaction classes, one entry per load level and contender; empty for a workload of one class.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<ClassCell>,
+    /// Classes of single captured statements, one entry per load level; empty for other workloads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statement_classes: Vec<StatementLevel>,
+    /// Answers of the contenders to captured statements; absent where none were compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<AnswersSummary>,
     /// The contenders in the order of the experiment; lists per contender keep this order.
     pub contenders: Vec<ContenderFacts>,
     /// The machine.

@@ -2,6 +2,7 @@
 //!
 //! A workload of its own kind is a folder here and a row of [`WORKLOADS`]; one without such figures needs neither.
 
+pub mod captured;
 mod insert_benchmark;
 pub mod order_entry;
 
@@ -23,7 +24,11 @@ pub struct Workload {
 }
 
 /// Every such workload.
-pub const WORKLOADS: &[Workload] = &[order_entry::WORKLOAD, insert_benchmark::WORKLOAD];
+pub const WORKLOADS: &[Workload] = &[
+    order_entry::WORKLOAD,
+    insert_benchmark::WORKLOAD,
+    captured::WORKLOAD,
+];
 
 /// Requirements of a workload's specification for its classes; empty without a specification.
 #[must_use]

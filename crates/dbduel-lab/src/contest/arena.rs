@@ -82,6 +82,32 @@ impl Arena {
     /// # Errors
     /// When it cannot be stopped, does not start, or is not ours.
     pub fn start_anew(&mut self, contender: usize, plan: &Plan) -> Result<()> {
+        self.stop(contender, plan)?;
+        let resident = &mut self.residents[contender];
+        resident.restart(&plan.limits)?;
+        resident.backend.freeze().map(drop)
+    }
+
+    /// Stops a server cleanly, restores its data from their snapshot, starts it and freezes it.
+    ///
+    /// # Errors
+    /// When it cannot be stopped, has no snapshot, or does not start.
+    pub fn start_on_snapshot(
+        &mut self,
+        contender: usize,
+        config: &ContestConfig<'_>,
+    ) -> Result<()> {
+        let plan = &config.plan;
+        self.stop(contender, plan)?;
+        let resident = &mut self.residents[contender];
+        resident
+            .backend
+            .restore(config, &plan.contenders[contender])?;
+        resident.backend.freeze().map(drop)
+    }
+
+    /// Stops a server cleanly.
+    fn stop(&mut self, contender: usize, plan: &Plan) -> Result<()> {
         if self.awake == Some(contender) {
             self.awake = None;
         }
@@ -89,11 +115,9 @@ impl Arena {
         resident.backend.thaw()?;
         match resident.backend.stop(&plan.limits) {
             // It is waited for when the server is started.
-            Err(error) if error.is::<ServerHostMissing>() => {}
-            stopped => stopped?,
+            Err(error) if error.is::<ServerHostMissing>() => Ok(()),
+            stopped => stopped,
         }
-        resident.restart(&plan.limits)?;
-        resident.backend.freeze().map(drop)
     }
 
     /// Starts a dead server again; returns the seconds until it answered, crash recovery included.

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use dbduel_machine::interrupt::{self, Urgency};
-use dbduel_record::Record;
+use dbduel_record::captured::is_trace;
 use dbduel_record::event::{EndReason, Event, Notice, Severity};
 use dbduel_record::facts::Size;
+use dbduel_record::{Plan, Record};
 use dbduel_workloads::fill::Digest;
 
 use super::arena::Arena;
@@ -44,7 +45,7 @@ pub fn close(
     }
     let workload = dbduel_workloads::find(&config.plan.workload.name)?;
     let has_equal_rows = is_over
-        && workload.depends_on_past_work()
+        && workload.depends_on_past_work(&config.plan.workload.parameters)
         && workload.has_fixed_work(&config.plan.workload.parameters);
     let mut digests = Vec::new();
     // One after another: many servers that have all waited for their processors would keep each other from answering.
@@ -76,11 +77,15 @@ pub fn close(
         }
         leave(config, resident, journal, is_over)?;
     }
-    compare_rows(&digests, journal)
+    compare_rows(&config.plan, &digests, journal)
 }
 
 /// Journals whether contenders that have done the same work hold the same rows.
-fn compare_rows(digests: &[(String, Digest)], journal: &mut Journal<'_>) -> Result<()> {
+fn compare_rows(
+    plan: &Plan,
+    digests: &[(String, Digest)],
+    journal: &mut Journal<'_>,
+) -> Result<()> {
     let Some(((first, expected), others)) = digests.split_first() else {
         return Ok(());
     };
@@ -96,6 +101,18 @@ fn compare_rows(digests: &[(String, Digest)], journal: &mut Journal<'_>) -> Resu
                 &expected.hex[..12.min(expected.hex.len())]
             ),
             "Nothing to do.",
+        ),
+        // Sessions that were open together share no order, and statements may read the clock.
+        Some((name, digest)) if is_trace(&plan.workload.parameters) => Notice::new(
+            "server.different-rows-after",
+            Severity::Note,
+            &[first.as_str(), name.as_str()],
+            format!(
+                "After the last quantum `{first}` held {} rows and `{name}` {}, with different digests: sessions that are open together \
+                 share no order, and statements may read the clock.",
+                expected.rows, digest.rows
+            ),
+            "Compare the numbers of failed transactions of the contenders: they show whether the work was the same.",
         ),
         Some((name, digest)) => Notice::new(
             "server.different-rows-after",

@@ -396,7 +396,7 @@ fn has_fixed_work(plan: &Plan, level: usize) -> Result<bool> {
     let workload = workload_at(plan, level)?;
     let is_fixed = plan.contenders.iter().any(|contender| {
         let parameters = plan.workload_at(level, contender).parameters;
-        workload.has_fixed_work(&parameters)
+        workload.has_fixed_work(&parameters) || workload.depends_on_past_work(&parameters)
     });
-    Ok(is_fixed || workload.depends_on_past_work())
+    Ok(is_fixed)
 }

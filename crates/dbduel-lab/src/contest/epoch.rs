@@ -1,6 +1,7 @@
-//! Planned restarts: all servers are restarted, their clients connected, and warmed up again.
+//! Restarts, planned or at the end of a trace: all servers are restarted, their clients connected, and warmed up again.
 //!
-//! A restart alone can move a server by a percent, so a verdict about servers needs several.
+//! A restart alone can move a server by a percent, so a verdict about servers needs several. Where the workload is a trace, every epoch
+//! begins with restored tables and the first quantum.
 
 use anyhow::Result;
 use dbduel_machine::interrupt;
@@ -28,15 +29,23 @@ impl Contest<'_, '_> {
         is_begun && self.progress.epoch + 1 < epochs.count && needed_s < plan.schedule.budget_s
     }
 
-    /// Restarts all servers.
+    /// Restarts all servers; on restored tables where the workload is a trace.
     ///
     /// # Errors
     /// When a contender cannot be recovered, or the user interrupts.
     pub(super) fn begin_epoch(&mut self) -> Result<()> {
         let plan = self.plan();
+        let restores = self.restores_tables()?;
         for contender in 0..plan.contenders.len() {
             interrupt::check()?;
             let name = &plan.contenders[contender].name;
+            if restores {
+                self.config
+                    .step(&format!("{name}: restoring its tables for the next pass"));
+                self.arena.start_on_snapshot(contender, &self.config)?;
+                self.progress.quanta_run[contender] = 0;
+                continue;
+            }
             self.config.step(&format!("{name}: restarting"));
             if let Err(error) = self.arena.start_anew(contender, &plan) {
                 self.allow_failure(contender, error)?;
@@ -44,6 +53,7 @@ impl Contest<'_, '_> {
         }
         self.progress.epoch += 1;
         self.progress.in_epoch.clear();
+        self.progress.warmed_s = 0.0;
         let epoch = self.progress.epoch;
         self.journal.event(Event::EpochStarted { epoch })?;
         for contender in 0..plan.contenders.len() {

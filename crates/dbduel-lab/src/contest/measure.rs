@@ -62,6 +62,10 @@ pub struct Progress {
     reached: Option<SuitePhase>,
     /// Expected time to warm up all contenders: the longest warm-up so far of each, seconds.
     warm_ups_s: f64,
+    /// Quanta that each contender has run since its tables were restored.
+    pub(super) quanta_run: Vec<u32>,
+    /// Time of the warm-ups since the servers were last started, seconds.
+    pub(super) warmed_s: f64,
     /// What the last check of the record found open, by level.
     pub(super) questions: BTreeMap<usize, OpenQuestions>,
 }
@@ -86,6 +90,8 @@ impl Progress {
             turns_s: BTreeMap::new(),
             reached: phases::reached(past),
             warm_ups_s: warm_ups_s(past),
+            quanta_run: vec![0; past.plan.contenders.len()],
+            warmed_s: 0.0,
             questions: BTreeMap::new(),
         }
     }
@@ -207,6 +213,14 @@ impl Contest<'_, '_> {
                 let Some(block) = next_block(&plan, &self.progress.begun, level) else {
                     continue;
                 };
+                if !self.has_quanta_for(block)? {
+                    if !self.has_time_for_a_pass(part, block) {
+                        continue;
+                    }
+                    self.begin_epoch()?;
+                    self.config
+                        .emit(&ContestEvent::PhaseBegun(Phase::Measuring));
+                }
                 has_run = true;
                 let block = self.as_long_as_it_is(block);
                 if !self.run_block(&block, decision)? {
@@ -310,9 +324,11 @@ impl Contest<'_, '_> {
             let contender = block.order[position];
             let name = &plan.contenders[contender].name;
             if repeat == 0 {
+                let quantum = self.next_quantum(contender, block.level)?;
                 self.journal.event(Event::SliceStarted {
                     slice,
                     contender: name.clone(),
+                    quantum,
                 })?;
             }
             let place = TurnPlace {
@@ -333,6 +349,7 @@ impl Contest<'_, '_> {
             self.journal.commits(name, self.load.take_commits())?;
             match outcome {
                 Outcome::Finished(turn) => {
+                    self.progress.quanta_run[contender] += 1;
                     self.progress.used_s += turn.guard_s + turn.answer.measured_s;
                     let turns_s = self.progress.turns_s.entry(block.level).or_default();
                     turns_s.0 += block.slice_s;
@@ -467,7 +484,8 @@ impl Contest<'_, '_> {
         repeated?;
         let used_s = self.progress.used_s;
         self.config.emit(&ContestEvent::LoadUsed { used_s });
-        if workload_at(&self.plan(), level)?.depends_on_past_work() {
+        let parameters = self.parameters_at(contender, level);
+        if workload_at(&self.plan(), level)?.depends_on_past_work(&parameters) {
             let name = &self.config.plan.contenders[contender].name;
             bail!(
                 "`{name}` lost a slice, so the contenders no longer hold the same rows; resume with `dbduel run {}`, which \

@@ -3,6 +3,7 @@
 //! [`run_contest`] shows the steps: prove durability where requested, prepare the arena, warm up, measure block by
 //! block until every duel is decided or the budget is spent, close. Every event is journalled before it is acted on.
 
+mod answers;
 mod arena;
 pub mod backend;
 pub mod board;
@@ -25,6 +26,7 @@ pub mod prepare;
 #[cfg(feature = "crash-test")]
 mod prove;
 mod provider;
+mod quanta;
 mod questions;
 mod recover;
 mod referee;
@@ -250,6 +252,9 @@ fn stage<'c>(
     for notice in notices.into_iter().flatten() {
         journal.notice(notice)?;
     }
+    if let Some(classes) = coverage::statement_classes(&config.plan)? {
+        journal.writer().statement_classes(&classes)?;
+    }
     let observers = Observers::new(config);
     let is_remote = config.plan.has_server_hosts();
     if let Some(caveat) = observers.caveat().filter(|_| !is_remote) {
@@ -278,6 +283,7 @@ fn stage<'c>(
     }
     let mut arena = Arena::empty();
     let mut evidence = prepare::prepare(config, &hosts, past, &mut arena, journal)?;
+    answers::compare(config, past, &mut arena, journal)?;
     let mut contest = Contest {
         config: config.clone(),
         referee,

@@ -319,6 +319,7 @@ impl Contest<'_, '_> {
             tick_s: TICK_S,
             drain_s: plan.schedule.drain_s,
             until_halted,
+            quantum: None,
             seed: named_seed(plan.seed, &format!("pilot/{epoch}/level/{level}/{purpose}")),
         }
     }

@@ -1,13 +1,14 @@
 //! One slice: assembles its turns into rows of the record.
 
 use anyhow::{Result, anyhow};
-use dbduel_load::order::{ClassAnswer, Orchestration, SliceAnswer};
+use dbduel_load::order::{ClassAnswer, Orchestration, SliceAnswer, StatementAnswers};
 use dbduel_machine::clock::RecordClock;
 use dbduel_record::event::SliceId;
 use dbduel_record::latency::{self, Interval, Packed};
 use dbduel_record::rows::{
     ALL_CLASSES, ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow, error_name,
 };
+use dbduel_record::statement_classes::{StatementCounts, StatementRow, join_counts};
 use dbduel_record::store::SliceResult;
 
 use super::injector::InjectedTime;
@@ -227,6 +228,11 @@ fn rows(
             latency_us_max: tick.latency_us_max,
         })
         .collect();
+    result.statements = answer
+        .statements
+        .iter()
+        .map(|statement| statement_row(statement, label))
+        .collect();
     result.errors = answer
         .errors
         .iter()
@@ -268,6 +274,39 @@ fn rows(
     Ok(result)
 }
 
+/// The statements of one class.
+fn statement_row(answers: &StatementAnswers, label: SliceLabel<'_>) -> StatementRow {
+    let StatementCounts {
+        ok,
+        failed,
+        key_exists,
+        unchanged,
+        rows_returned,
+        rows_changed,
+    } = answers.counts;
+    StatementRow {
+        block: label.slice.block,
+        position: label.slice.position,
+        contender: label.contender.to_owned(),
+        statement: answers.statement.clone(),
+        ok,
+        failed,
+        key_exists,
+        unchanged,
+        rows_returned,
+        rows_changed,
+        latency_us_sum: answers.latency_us_sum,
+        failed_us_sum: answers.failed_us_sum,
+        errors: join_counts(
+            answers
+                .errors
+                .iter()
+                .map(|(code, count)| (error_name(*code), *count)),
+        ),
+        latencies: join_counts(answers.latencies_ns.iter().copied()),
+    }
+}
+
 /// Readings on the orchestration of several load hosts.
 fn of_hosts(orchestration: &Orchestration) -> Vec<(String, f64)> {
     let Orchestration {
@@ -290,4 +329,43 @@ fn of_hosts(orchestration: &Orchestration) -> Vec<(String, f64)> {
     ];
     readings.extend(lags);
     readings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_of_a_class_are_a_row_with_errors_and_latencies_by_number() {
+        let answers = StatementAnswers {
+            statement: "3f9a01c2".to_owned(),
+            counts: StatementCounts {
+                ok: 5,
+                failed: 3,
+                key_exists: 2,
+                unchanged: 1,
+                rows_returned: 0,
+                rows_changed: 4,
+            },
+            latency_us_sum: 900.0,
+            failed_us_sum: 30.0,
+            errors: vec![(1062, 2), (u32::from_str_radix("40P01", 36).unwrap(), 1)],
+            latencies_ns: vec![(131_071, 4), (400_383, 1)],
+        };
+        let label = SliceLabel {
+            slice: SliceId {
+                block: 7,
+                position: 2,
+            },
+            contender: "next",
+            clients: 4,
+            epoch: 0,
+        };
+        let row = statement_row(&answers, label);
+        assert_eq!((row.slice(), row.contender.as_str()), (label.slice, "next"));
+        assert_eq!((row.ok, row.failed, row.key_exists), (5, 3, 2));
+        assert_eq!((row.unchanged, row.rows_changed), (1, 4));
+        assert_eq!(row.errors, "1062:2 40P01:1");
+        assert_eq!(row.latencies, "131071:4 400383:1");
+    }
 }

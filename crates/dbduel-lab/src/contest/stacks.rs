@@ -138,6 +138,7 @@ impl Contest<'_, '_> {
             tick_s: plan.schedule.tick_s,
             drain_s: plan.schedule.drain_s,
             until_halted: false,
+            quantum: None,
             seed: named_seed(plan.seed, &format!("stacks/level/{level}")),
         };
         self.arena.activate(contender)?;

@@ -33,14 +33,14 @@ impl Contest<'_, '_> {
         let plan = self.plan();
         let is_kept = self.statements[contender].at(level).is_some();
         let workload = workload_at(&plan, level)?;
-        // Of those that must have done equal work a sample would be another part.
-        if plan.suite.is_none() || is_kept || workload.depends_on_past_work() {
-            return Ok(());
-        }
-        let name = plan.contenders[contender].name.clone();
         let parameters = plan
             .workload_at(level, &plan.contenders[contender])
             .parameters;
+        // Of those that must have done equal work a sample would be another part.
+        if plan.suite.is_none() || is_kept || workload.depends_on_past_work(&parameters) {
+            return Ok(());
+        }
+        let name = plan.contenders[contender].name.clone();
         let clients = workload.clients_exactly(&parameters).unwrap_or(1) as u32;
         let slice = SliceOrder {
             contender: name.clone(),
@@ -51,6 +51,7 @@ impl Contest<'_, '_> {
             tick_s: SAMPLE_S,
             drain_s: plan.schedule.drain_s,
             until_halted: false,
+            quantum: None,
             // The same for all contenders, so that they explain the same statements.
             seed: named_seed(plan.seed, &format!("statements/level/{level}")),
         };

@@ -120,6 +120,7 @@ impl Contest<'_, '_> {
             tick_s: plan.tick_s(block.level),
             drain_s: plan.schedule.drain_s,
             until_halted: self.arena.resident(contender).backend.freezes(),
+            quantum: self.next_quantum(contender, block.level)?,
             seed: named_seed(plan.seed, &format!("keys/block/{}/half/{half}", block.id)),
         };
         let watch = match is_watched {

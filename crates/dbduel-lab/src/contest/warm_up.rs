@@ -45,6 +45,10 @@ impl Contest<'_, '_> {
     pub fn warm_up_all(&mut self) -> Result<()> {
         for contender in 0..self.config.plan.contenders.len() {
             if let Err(error) = self.warm_up_one(contender) {
+                // Its tables are no longer those of the others.
+                if self.restores_tables()? {
+                    return Err(error);
+                }
                 self.allow_failure(contender, error)?;
                 self.recover(contender, true)?;
             }
@@ -90,6 +94,7 @@ impl Contest<'_, '_> {
             },
             drain_s: plan.schedule.drain_s,
             until_halted: false,
+            quantum: self.next_quantum(contender, index)?,
             seed: named_seed(plan.seed, &stream),
         };
         let mut detector =
@@ -99,7 +104,7 @@ impl Contest<'_, '_> {
             .workload_at(index, &plan.contenders[contender])
             .parameters;
         let has_fixed_work = workload.has_fixed_work(parameters);
-        let is_equally_long = workload.depends_on_past_work();
+        let is_equally_long = workload.depends_on_past_work(parameters);
         let mut ticks_per_s = Vec::new();
         let mut step = Tick::default();
         let mut transient = 0;
@@ -175,7 +180,9 @@ impl Contest<'_, '_> {
             steps_per_s: in_steps(&ticks_per_s),
             level: is_suite.then_some(index),
         })?;
+        self.progress.quanta_run[contender] += 1;
         self.progress.used_s += seconds;
+        self.progress.warmed_s += seconds;
         Ok(())
     }
 }

@@ -82,6 +82,7 @@ pub fn drive(config: &CrashConfig<'_>, stand: &mut Stand<'_>) -> Result<TracedLo
         tick_s: 0.5,
         drain_s: DRAIN_S,
         until_halted: false,
+        quantum: None,
         seed: named_seed(plan.seed, "crash-test-load"),
     };
     let began_ns = monotonic::ns_of(clock::now());

@@ -273,8 +273,8 @@ impl Backend for RemoteServer {
             self.host_name()
         ));
         let workload = dbduel_workloads::find(&config.plan.workload.name)?;
-        let keeps_data =
-            !workload.depends_on_past_work() && is_dataset_known(past, &contender.name);
+        let keeps_data = !workload.depends_on_past_work(&config.plan.workload.parameters)
+            && is_dataset_known(past, &contender.name);
         let begun = clock::now();
         let started = self.start(keeps_data);
         let (restored, kept_data) = started.map_err(|error| located(config, contender, error))?;

@@ -358,6 +358,7 @@ fn give_orders(
         tick_s: 1.0,
         drain_s: 10.0,
         until_halted: false,
+        quantum: None,
         seed: 1,
     };
     for order in [Order::Open(open), Order::Slice(slice)] {

@@ -197,6 +197,16 @@ impl Bench {
 
     /// Drives the workload from one load thread over this way to the server.
     pub fn drive(&self, address: &Address) -> SliceAnswer {
+        self.drive_as(address, self.workload.name(), &self.parameters)
+    }
+
+    /// Drives another workload on the tables that are there.
+    #[allow(dead_code, reason = "not every bench compares workloads")]
+    pub fn drive_on_tables(&self, workload: &str, parameters: &Parameters) -> SliceAnswer {
+        self.drive_as(&self.address, workload, parameters)
+    }
+
+    fn drive_as(&self, address: &Address, workload: &str, parameters: &Parameters) -> SliceAnswer {
         let open = OpenOrder {
             dialect: dbduel_driver::Dialect::MySql,
             contender: "only".to_owned(),
@@ -205,8 +215,8 @@ impl Bench {
             password: self.credentials.password.clone(),
             database: self.database.clone(),
             workload: PlannedWorkload {
-                name: self.workload.name().to_owned(),
-                parameters: self.parameters.clone(),
+                name: workload.to_owned(),
+                parameters: parameters.clone(),
             },
             clients: clients(),
             retries: 10,
@@ -236,6 +246,7 @@ fn drive_slice(open: OpenOrder, measured_s: f64) -> SliceAnswer {
         tick_s: 1.0,
         drain_s: 30.0,
         until_halted: false,
+        quantum: None,
         seed: 1,
     };
     let (order_reader, mut orders) = pipe().unwrap();

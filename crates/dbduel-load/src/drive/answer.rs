@@ -1,11 +1,13 @@
 //! Conversion of counts to answers: names, and units of the record.
 
-use dbduel_client::tally::{ClassTally, TickTally};
+use dbduel_client::tally::{ClassTally, StatementTally, TickTally};
 use dbduel_record::latency::{encode, new_histogram};
 use dbduel_record::rows::TransactionCounts;
 
 use crate::load_thread::{SliceReport, Used};
-use crate::order::{ClassAnswer, ErrorCount, SliceAnswer, Tick};
+use crate::order::{ClassAnswer, ErrorCount, SliceAnswer, StatementAnswers, Tick};
+
+use super::ClassNames;
 
 /// Class of transactions that fell due and were never sent, when there are several classes: the class is drawn when a
 /// transaction is sent.
@@ -15,7 +17,7 @@ const NS_PER_S: f64 = 1e9;
 const NS_PER_US: f64 = 1e3;
 
 /// The slice of all threads, without acknowledged commits.
-pub(super) fn slice(report: &SliceReport, classes: &[String], open_ns: u64) -> SliceAnswer {
+pub(super) fn slice(report: &SliceReport, names: &ClassNames, open_ns: u64) -> SliceAnswer {
     let SliceReport {
         tally,
         used: Used { cpu, polled },
@@ -25,7 +27,8 @@ pub(super) fn slice(report: &SliceReport, classes: &[String], open_ns: u64) -> S
     } = report;
     debug_assert!(tally.balances(), "a transaction was lost or counted twice");
     let window = tally.window();
-    let mut answers: Vec<ClassAnswer> = classes
+    let mut answers: Vec<ClassAnswer> = names
+        .classes
         .iter()
         .zip(tally.classes())
         .map(|(name, class)| class_answer(name, class))
@@ -33,6 +36,8 @@ pub(super) fn slice(report: &SliceReport, classes: &[String], open_ns: u64) -> S
     if tally.undrawn() > 0 {
         answers.push(undrawn(tally.undrawn()));
     }
+    let statements = names.statements.iter().zip(tally.statements());
+    let statements = statements.filter(|(_, statement)| !statement.is_empty());
     let errors = tally.errors().iter().map(|error| ErrorCount {
         code: error.code,
         is_conflict: error.is_conflict,
@@ -44,6 +49,9 @@ pub(super) fn slice(report: &SliceReport, classes: &[String], open_ns: u64) -> S
         measured_s: (window.close_ns - window.open_ns) as f64 / NS_PER_S,
         is_finished: false,
         classes: answers,
+        statements: statements
+            .map(|(name, statement)| statement_answers(name, statement))
+            .collect(),
         ticks: tally
             .ticks()
             .iter()
@@ -91,6 +99,17 @@ fn class_answer(name: &str, class: &ClassTally) -> ClassAnswer {
         counts: class.counts,
         latency_us_sum: class.latency_ns_sum as f64 / NS_PER_US,
         histogram: encode(&class.latencies),
+    }
+}
+
+fn statement_answers(name: &str, statement: &StatementTally) -> StatementAnswers {
+    StatementAnswers {
+        statement: name.to_owned(),
+        counts: statement.counts,
+        latency_us_sum: statement.latency_ns_sum as f64 / NS_PER_US,
+        failed_us_sum: statement.failed_ns_sum as f64 / NS_PER_US,
+        errors: statement.errors.clone(),
+        latencies_ns: statement.latencies().counts().to_vec(),
     }
 }
 

@@ -178,6 +178,7 @@ mod tests {
             tick_s: 0.5,
             drain_s: 3.0,
             until_halted: false,
+            quantum: None,
             seed: 1,
         }
     }

@@ -165,10 +165,18 @@ enum Event {
     TimeUp,
 }
 
+/// Names of the classes that a workload's clients count by.
+#[derive(Debug, Clone)]
+struct ClassNames {
+    /// Classes of transactions.
+    classes: Vec<String>,
+    /// Classes of single statements; empty unless these are measured.
+    statements: Vec<String>,
+}
+
 /// A contender whose clients are connected.
 struct OpenContender {
-    /// Names of the workload's transaction classes.
-    classes: Vec<String>,
+    classes: ClassNames,
     /// True when a transaction may block its load thread on purpose.
     blocks_threads: bool,
     clients: u32,

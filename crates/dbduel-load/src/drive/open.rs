@@ -11,7 +11,7 @@ use dbduel_lua::gather_states;
 use dbduel_workloads::parameters;
 
 use super::input::nanoseconds;
-use super::{Desk, DriveError, Event, Interruption, OpenContender, PROMPT};
+use super::{ClassNames, Desk, DriveError, Event, Interruption, OpenContender, PROMPT};
 use crate::load_thread::{Command, Report, SliceReport};
 use crate::order::{Answer, OpenOrder};
 
@@ -79,7 +79,10 @@ impl<O: Write> Desk<O> {
         let deadline = began + Duration::from_nanos(connect_ns);
         let threads = self.threads.len() as u32;
         let sequence = Arc::clone(self.sequences.entry(contender.clone()).or_default());
-        let classes = workload.classes(&order.workload.parameters);
+        let classes = ClassNames {
+            classes: workload.classes(&order.workload.parameters),
+            statements: workload.statement_classes(&order.workload.parameters),
+        };
         let shared = workload.shared(&order.workload.parameters);
         let (clients, retries, connect_s) = (order.clients, order.retries, order.connect_s);
         let config = Arc::new(ClientConfig {

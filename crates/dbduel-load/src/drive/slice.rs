@@ -7,7 +7,7 @@ use dbduel_client::SliceSpec;
 use dbduel_client::tally::{Tally, TickTally};
 
 use super::input::Stretches;
-use super::{Desk, DriveError, Event, Interruption, PROMPT, answer, input};
+use super::{ClassNames, Desk, DriveError, Event, Interruption, PROMPT, answer, input};
 use crate::heartbeat::Heartbeat;
 use crate::load_thread::{BeginSlice, Command, Report, SliceReport};
 use crate::monotonic;
@@ -54,7 +54,7 @@ impl<O: Write> Desk<O> {
                 order.clients, open.clients
             ));
         }
-        let (classes, retries) = (open.classes.clone(), open.retries);
+        let (names, retries) = (open.classes.clone(), open.retries);
         let blocks_threads = open.blocks_threads;
         if let Some(why) = open.lost.clone() {
             return self.lose(contender, why);
@@ -66,13 +66,14 @@ impl<O: Write> Desk<O> {
         let (start, start_ns) = self.beginning();
         let threads = self.threads.len() as u32;
         for thread in 0..threads {
-            let tally = match self.spare.pop() {
+            let mut tally = match self.spare.pop() {
                 Some(mut tally) => {
-                    tally.restart(classes.len(), stretches.window);
+                    tally.restart(names.classes.len(), stretches.window);
                     tally
                 }
-                None => Tally::new(classes.len(), stretches.window),
+                None => Tally::new(names.classes.len(), stretches.window),
             };
+            tally.measure_statements(names.statements.len());
             let share = self.share.of_thread(thread, threads, order.clients);
             let spec = SliceSpec {
                 start,
@@ -80,6 +81,7 @@ impl<O: Write> Desk<O> {
                 arrival: order.arrival,
                 share,
                 retries,
+                quantum: order.quantum,
                 seed: order.seed,
             };
             self.threads[thread as usize].command(Command::Begin(Box::new(BeginSlice {
@@ -106,7 +108,7 @@ impl<O: Write> Desk<O> {
         // Where a thread may be held up on purpose, this one still sees when the whole process is.
         let own = blocks_threads.then_some(&own);
         let open = start + Duration::from_nanos(stretches.window.open_ns);
-        let counted = self.merged(reports, own, &classes, (open, open_ns));
+        let counted = self.merged(reports, own, &names, (open, open_ns));
         let commits = self.take_commits(contender);
         match (lost, counted) {
             (None, Some(answer)) => Ok(Answer::Slice(Box::new(SliceAnswer {
@@ -145,7 +147,7 @@ impl<O: Write> Desk<O> {
         &mut self,
         reports: Vec<SliceReport>,
         own: Option<&Heartbeat>,
-        classes: &[String],
+        names: &ClassNames,
         (open, open_ns): (Instant, u64),
     ) -> Option<SliceAnswer> {
         let mut reports = reports.into_iter();
@@ -164,7 +166,7 @@ impl<O: Write> Desk<O> {
             gaps_s: gaps
                 .map(|gap| [since_open(gap.start), since_open(gap.end)])
                 .collect(),
-            ..answer::slice(&whole, classes, open_ns)
+            ..answer::slice(&whole, names, open_ns)
         };
         self.spare.push(whole.tally);
         Some(answer)

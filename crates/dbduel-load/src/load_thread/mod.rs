@@ -596,6 +596,7 @@ mod tests {
                 arrival: Arrival::Closed { think_ms: 0.0 },
                 share: HostShare::WHOLE.of_thread(0, 1, 1),
                 retries: 0,
+                quantum: None,
                 seed: 1,
             },
             close_ns: window.close_ns,

@@ -173,6 +173,7 @@ pub fn slice_order(clients: u32, measured_s: f64) -> SliceOrder {
         tick_s: 0.1,
         drain_s: 2.0,
         until_halted: false,
+        quantum: None,
         seed: 1,
     }
 }

@@ -17,7 +17,7 @@ pub use seal::{FileDigest, Seal};
 pub(crate) use seal::{extended, last_seal};
 
 use crate::foreign::open_below;
-use crate::store::{EXPERIMENT, GROWING, HOST, PLAN, RecordError, SELFTEST};
+use crate::store::{ANSWERS, EXPERIMENT, GROWING, HOST, PLAN, RecordError, SELFTEST};
 use crate::whole::{DEPTH_MAX, is_half_written};
 
 /// The manifest's file.
@@ -36,7 +36,7 @@ enum Kind {
 
 /// Allowed changes of a file, by its path below the record.
 fn kind(path: &str) -> Kind {
-    const FIXED: &[&str] = &[EXPERIMENT, PLAN, HOST, SELFTEST];
+    const FIXED: &[&str] = &[EXPERIMENT, PLAN, HOST, SELFTEST, ANSWERS];
     if GROWING.contains(&path) {
         Kind::Growing
     } else if FIXED.contains(&path) || path.contains(".before.") || path.starts_with("scripts/") {

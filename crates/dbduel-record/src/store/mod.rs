@@ -8,7 +8,9 @@
 //! DIR/seconds.csv       sampler series    DIR/contenders/NAME/ facts about each server
 //! DIR/latency.hlog      histograms        DIR/contenders/NAME/statements.json  plans of statements, in suites
 //! DIR/commits.csv       acknowledged commits, where the workload keeps them
+//! DIR/statements.csv    slice × class of statements, of captured ones; statement-classes.json names the classes
 //! DIR/selftest.json     the lab's own resolution, when it was known
+//! DIR/answers.json      answers to captured statements, as digests
 //! DIR/manifest.jsonl    digests of all these, a line each time that a run ends
 //! ```
 //!
@@ -39,6 +41,8 @@ pub const PLAN: &str = "plan.json";
 pub const HOST: &str = "host.json";
 /// The lab's resolution on this machine, when it was measured before.
 pub const SELFTEST: &str = "selftest.json";
+/// Answers of the contenders to the same captured statements.
+pub const ANSWERS: &str = "answers.json";
 /// The journal.
 pub const EVENTS: &str = "events.jsonl";
 /// Results by slice and class.
@@ -51,6 +55,10 @@ pub const READINGS: &str = "readings.csv";
 pub const SECONDS: &str = "seconds.csv";
 /// Errors by code.
 pub const ERRORS: &str = "errors.csv";
+/// Results by slice and class of statements, of captured statements.
+pub const STATEMENT_ROWS: &str = "statements.csv";
+/// The classes of [`STATEMENT_ROWS`].
+pub const STATEMENT_CLASSES: &str = "statement-classes.json";
 /// Commits that servers acknowledged.
 pub const COMMITS: &str = "commits.csv";
 /// Global counters when a stint of a server began.
@@ -69,8 +77,16 @@ const STINTS_MAX: u32 = 10_000;
 pub const LATENCY: &str = "latency.hlog";
 
 /// The append-only files, the journal first.
-pub(crate) const GROWING: [&str; 8] = [
-    EVENTS, SLICES, TICKS, READINGS, SECONDS, ERRORS, LATENCY, COMMITS,
+pub(crate) const GROWING: [&str; 9] = [
+    EVENTS,
+    SLICES,
+    TICKS,
+    READINGS,
+    SECONDS,
+    ERRORS,
+    LATENCY,
+    COMMITS,
+    STATEMENT_ROWS,
 ];
 
 /// The directory of one contender's files about a stint of its server after the first, which has the contender's own

@@ -10,10 +10,11 @@ use serde::de::DeserializeOwned;
 use super::ends::{Ends, kept_of_journal};
 use super::plan_file::{extend, read_plan};
 use super::{
-    COMMITS, Complaint, ERRORS, EVENTS, HOST, LATENCY, PROOF, READINGS, RecordError, SECONDS,
-    SELFTEST, SLICES, STACKS, STATEMENTS, STATUS_AFTER, STATUS_BEFORE, TICKS, contender_dir,
-    stacks_file, stints,
+    ANSWERS, COMMITS, Complaint, ERRORS, EVENTS, HOST, LATENCY, PROOF, READINGS, RecordError,
+    SECONDS, SELFTEST, SLICES, STACKS, STATEMENT_CLASSES, STATEMENT_ROWS, STATEMENTS, STATUS_AFTER,
+    STATUS_BEFORE, TICKS, contender_dir, stacks_file, stints,
 };
+use crate::answers::Answers;
 use crate::bounds::Bounded;
 use crate::commits::{CommitRange, CommitRow};
 use crate::event::{Event, SliceId, Stamped};
@@ -23,6 +24,7 @@ use crate::latency::{self, Interval};
 use crate::manifest::{self, MANIFEST};
 use crate::plan::Plan;
 use crate::rows::{ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
+use crate::statement_classes::{StatementClasses, StatementRow};
 use crate::statements::ContenderStatements;
 use crate::tsv::unescape;
 
@@ -82,6 +84,8 @@ pub struct Record {
     pub host: Host,
     /// The lab's resolution on it, when it was known.
     pub self_test: Option<SelfTest>,
+    /// `answers.json`: answers to captured statements; absent for other workloads.
+    pub answers: Option<Answers>,
     /// The journal.
     pub events: Vec<Stamped>,
     /// Rows of finished slices.
@@ -96,6 +100,10 @@ pub struct Record {
     pub errors: Vec<ErrorRow>,
     /// Latencies of finished slices.
     pub latencies: Vec<Interval>,
+    /// Rows of single statements of finished slices, by class; empty unless the workload measures these.
+    pub statements: Vec<StatementRow>,
+    /// `statement-classes.json`: the classes of these rows.
+    pub statement_classes: StatementClasses,
     /// Commits that servers acknowledged, including those of lost slices and warm-ups.
     pub commits: Vec<CommitRow>,
     /// Files about the contenders, in the plan's order.
@@ -131,12 +139,19 @@ impl Record {
         seconds.retain(|row| counts(row.block, row.position));
         let mut errors: Vec<ErrorRow> = read_table(dir, ERRORS, &ends, &mut complaints)?;
         errors.retain(|row| counts(row.block, row.position));
+        let mut statements: Vec<StatementRow> =
+            read_table(dir, STATEMENT_ROWS, &ends, &mut complaints)?;
+        statements.retain(|row| counts(row.block, row.position));
         let commits = read_table(dir, COMMITS, &ends, &mut complaints)?;
         let mut latencies = read_latencies(dir, &ends, &mut complaints)?;
         latencies.retain(|interval| counts(interval.block, interval.position));
 
         let host = read_json(&dir.join(HOST), HOST, &mut complaints)?.unwrap_or_default();
+        let path = dir.join(STATEMENT_CLASSES);
+        let statement_classes =
+            read_json(&path, STATEMENT_CLASSES, &mut complaints)?.unwrap_or_default();
         let self_test = read_json(&dir.join(SELFTEST), SELFTEST, &mut complaints)?;
+        let answers = read_json(&dir.join(ANSWERS), ANSWERS, &mut complaints)?;
         let contenders: Result<Vec<ContenderFiles>, RecordError> = plan
             .contenders
             .iter()
@@ -151,6 +166,7 @@ impl Record {
             plan,
             host,
             self_test,
+            answers,
             events,
             slices,
             ticks,
@@ -158,6 +174,8 @@ impl Record {
             seconds,
             errors,
             latencies,
+            statements,
+            statement_classes,
             commits,
             contenders,
             complaints: complaints.list,

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{
     COMMITS, ERRORS, EVENTS, EXPERIMENT, GROWING, HOST, LATENCY, PLAN, READINGS, RecordError,
-    SECONDS, SLICES, TICKS, contender_dir, ends,
+    SECONDS, SLICES, STATEMENT_CLASSES, STATEMENT_ROWS, TICKS, contender_dir, ends,
 };
 use crate::commits::CommitRow;
 use crate::event::{Event, SliceId, Stamped};
@@ -22,6 +22,7 @@ use crate::latency::{self, Interval};
 use crate::manifest::{self, MANIFEST};
 use crate::plan::Plan;
 use crate::rows::{ErrorRow, ReadingRow, SecondRow, SliceRow, TickRow};
+use crate::statement_classes::{StatementClasses, StatementRow};
 use crate::whole::{remove_half_written, write_whole_on};
 
 /// Attempts to take a lock that others hold briefly, to check whether the record is free or to write its reports.
@@ -49,6 +50,8 @@ pub struct SliceResult {
     pub errors: Vec<ErrorRow>,
     /// Histograms by class.
     pub latencies: Vec<Interval>,
+    /// One row per class of statements that occurred, where single statements are measured.
+    pub statements: Vec<StatementRow>,
 }
 
 /// A guard against writers: the record is not written while it lives. Several may exist at a time; a writer waits for
@@ -299,6 +302,7 @@ impl RecordWriter {
             seconds,
             errors,
             latencies,
+            statements,
         } = result;
         self.rows(SLICES, classes)?;
         self.rows(TICKS, ticks)?;
@@ -307,6 +311,7 @@ impl RecordWriter {
         self.rows(ERRORS, errors)?;
         let lines: String = latencies.iter().map(latency::line).collect();
         self.append(LATENCY, lines.as_bytes())?;
+        self.rows(STATEMENT_ROWS, statements)?;
         let lengths = self.lengths.iter();
         let lengths = lengths
             .filter(|(name, bytes)| **name != EVENTS && **bytes > 0)
@@ -324,6 +329,14 @@ impl RecordWriter {
         let latest = rows.iter().map(|row| row.at_ms).max();
         self.last_ms = self.last_ms.max(latest.unwrap_or(0));
         Ok(())
+    }
+
+    /// Writes the classes of single statements.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn statement_classes(&self, classes: &StatementClasses) -> Result<(), RecordError> {
+        self.replace_json(Path::new(STATEMENT_CLASSES), classes)
     }
 
     /// Writes or replaces a file of a contender.

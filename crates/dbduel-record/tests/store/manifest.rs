@@ -38,7 +38,14 @@ fn measure(writer: &mut RecordWriter, position: u32) {
     let slice = SliceId { block: 0, position };
     let contender = "old".to_owned();
     writer
-        .event(2, Event::SliceStarted { slice, contender })
+        .event(
+            2,
+            Event::SliceStarted {
+                slice,
+                contender,
+                quantum: None,
+            },
+        )
         .unwrap();
     writer.slice(3, slice, &SliceResult::default()).unwrap();
 }

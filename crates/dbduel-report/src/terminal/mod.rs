@@ -2,11 +2,13 @@
 //!
 //! Plain text of a given width; colour is optional.
 
+mod answers;
 mod brief;
 mod classes;
 mod figures;
 pub(super) mod page;
 mod ratios;
+mod statement_classes;
 mod table;
 mod verdicts;
 
@@ -71,6 +73,12 @@ pub(super) fn full(summary: &Summary, findings: &[Finding], options: &Options) -
     }
     if let Some(part) = &view.classes {
         classes::classes(&mut page, part);
+    }
+    if let Some(part) = &view.statements {
+        statement_classes::statement_classes(&mut page, part);
+    }
+    if let Some(part) = &view.answers {
+        answers::print(&mut page, part);
     }
     list_findings(&mut page, &view);
     page.blank();

@@ -32,7 +32,8 @@ pub struct ClassesCell {
     pub errors: String,
 }
 
-fn latency(figure: &Figure) -> Cell {
+/// A latency with its interval as small print, or why it has none.
+pub(super) fn latency(figure: &Figure) -> Cell {
     Cell {
         note: match figure.interval() {
             Some(_) => words::latency_doubt(figure),
@@ -51,7 +52,7 @@ pub fn classes(summary: &Summary) -> Option<ClassesView> {
     let style = Style {
         has_limits: all().any(|class| class.latency_us_p90_max.is_some()),
         unit: RatioUnit::of(ratios().map(|one| &one.ratio)),
-        shared_reason: shared_reason(ratios()),
+        shared_reason: shared_reason(ratios().map(|one| (one.change, &one.ratio))),
     };
     let levels = summary.duels.iter().map(|duel| ClassesLevel {
         label: duel.label.clone(),
@@ -80,8 +81,8 @@ pub fn classes(summary: &Summary) -> Option<ClassesView> {
 }
 
 /// Why undecided ratios have no interval, if all have the same reason.
-fn shared_reason<'s>(ratios: impl Iterator<Item = &'s QuantityComparison>) -> Option<&'s str> {
-    let mut reasons = ratios.filter_map(|one| match (&one.ratio, one.change) {
+fn shared_reason<'s>(ratios: impl Iterator<Item = (Change, &'s Figure)>) -> Option<&'s str> {
+    let mut reasons = ratios.filter_map(|(change, ratio)| match (ratio, change) {
         (_, Change::NotCompared) => None,
         (Figure::Bare { why, .. }, _) => Some(why.as_str()),
         _ => None,
@@ -147,22 +148,31 @@ impl Style<'_> {
         .collect()
     }
 
-    /// A decided ratio with its interval. An undecided or not compared one is given in words, with the interval or the
-    /// reason beneath.
     fn ratio(&self, one: &QuantityComparison) -> Cell {
-        let value = match one.change {
-            Change::NotCompared | Change::Undecided => one.change.word().to_owned(),
-            Change::Higher | Change::Lower | Change::Equivalent => {
-                let sign = words::change_sign(one.change);
-                format!("{sign} {}", self.unit.value(&one.ratio))
-            }
-        };
-        let note = match self.unit.doubt(&one.ratio) {
-            doubt if self.shared_reason == Some(doubt.as_str()) => String::new(),
-            doubt => doubt,
-        };
-        Cell::answer(looks(one.change), value, note)
+        ratio_cell(self.unit, self.shared_reason, one.change, &one.ratio)
     }
+}
+
+/// A decided ratio with its interval. An undecided or not compared one is given in words, with the interval or the reason
+/// beneath, unless the table states it once.
+pub(super) fn ratio_cell(
+    unit: RatioUnit,
+    shared_reason: Option<&str>,
+    change: Change,
+    ratio: &Figure,
+) -> Cell {
+    let value = match change {
+        Change::NotCompared | Change::Undecided => change.word().to_owned(),
+        Change::Higher | Change::Lower | Change::Equivalent => {
+            let sign = words::change_sign(change);
+            format!("{sign} {}", unit.value(ratio))
+        }
+    };
+    let note = match unit.doubt(ratio) {
+        doubt if shared_reason == Some(doubt.as_str()) => String::new(),
+        doubt => doubt,
+    };
+    Cell::answer(looks(change), value, note)
 }
 
 fn cell(summary: &Summary, style: &Style<'_>, cell: &ClassCell) -> ClassesCell {

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::explanation::{ExplanationView, caution, views};
 use super::{attribution, champions, functions, method, order_entry, scaling, suite, words};
 
+mod answers;
 mod by_clients;
 mod classes;
 mod facts;
@@ -17,18 +18,22 @@ pub(super) mod figures;
 mod findings;
 mod pairs;
 mod ratios;
+mod statement_classes;
 mod storage;
 pub(super) mod table;
 mod verdicts;
 
+pub use answers::AnswersView;
 pub use classes::ClassesView;
 pub use facts::ContenderView;
 pub use fairness::{FairnessView, line as fairness_line};
 pub use figures::LevelView;
 pub use findings::{DisclosureView, FindingView, first_caveats, severity};
 pub use pairs::PairsView;
+pub use statement_classes::StatementsView;
 pub use verdicts::VerdictView;
 
+use answers::answers;
 use by_clients::by_clients;
 use facts::{contender, host, reproduce, settings, when};
 use fairness::fairness;
@@ -100,6 +105,10 @@ pub struct View {
     pub orders: Option<order_entry::OrdersView>,
     /// Transaction classes, for workloads that have several.
     pub classes: Option<ClassesView>,
+    /// Classes of single statements, where these were measured.
+    pub statements: Option<StatementsView>,
+    /// Answers to captured statements, where they were compared.
+    pub answers: Option<AnswersView>,
     pub contenders: Vec<ContenderView>,
     /// Settings that differ and are shown at once.
     pub settings: Option<Table>,
@@ -179,6 +188,8 @@ impl View {
             storage: storage(summary),
             orders: order_entry::view(summary),
             classes: classes::classes(summary),
+            statements: statement_classes::statement_classes(summary),
+            answers: answers(summary),
             contenders: summary
                 .contenders
                 .iter()

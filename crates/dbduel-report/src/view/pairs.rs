@@ -5,7 +5,7 @@ use dbduel_judge::summary::{Change, Duel, Figure, PairComparison, Quantity, Quan
 use serde::Serialize;
 
 use super::ratios::NOT_COMPARED;
-use super::table::{Cell, Column, Group, NAME, NUMBER, Row, Table};
+use super::table::{Cell, Column, Group, NAME, NUMBER, PAIRS, Row, Table};
 use crate::number_of;
 use crate::words::{self, RatioUnit};
 
@@ -47,7 +47,7 @@ pub(super) fn pairs(summary: &Summary) -> Option<PairsView> {
     let columns = [Column::from((NAME, "contender")), against].into_iter();
     (!levels.is_empty()).then(|| PairsView {
         table: Table {
-            class: "pairs",
+            class: PAIRS,
             columns: columns
                 .chain(quantities.map(|head| Column::from((NUMBER, head))))
                 .collect(),

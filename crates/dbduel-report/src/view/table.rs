@@ -17,6 +17,8 @@ pub const MATRIX: &str = "n cell";
 pub const SUMS: &str = "sums";
 /// Class of a table whose rows narrow windows show as lines, without headings.
 pub const STACK: &str = "stack";
+/// Class of a table with long headings of groups, which stay in view.
+pub const PAIRS: &str = "pairs";
 
 /// The formats of a column that only one of them has.
 pub const PAGE: &str = "page";

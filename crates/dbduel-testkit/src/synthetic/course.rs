@@ -128,6 +128,7 @@ impl Course<'_> {
         self.event(Event::SliceStarted {
             slice: id,
             contender: side.name.clone(),
+            quantum: None,
         });
         let guard_s = if block.continues(position) {
             0.0

@@ -43,6 +43,7 @@ impl SyntheticSlice<'_> {
             errors: errors.into_iter().collect(),
             latencies: vec![self.interval(&histogram)],
             classes: vec![row],
+            statements: Vec::new(),
         }
     }
 

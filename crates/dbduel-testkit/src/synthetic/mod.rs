@@ -5,6 +5,7 @@
 //! same record.
 
 mod bisection;
+pub mod captured;
 pub mod continuity;
 mod course;
 mod facts;
@@ -27,6 +28,7 @@ use dbduel_record::plan::{
 };
 use dbduel_record::rows::{ReadingRow, SecondRow, SliceRow, TickRow};
 use dbduel_record::seed::named_seed;
+use dbduel_record::statement_classes::StatementClasses;
 use dbduel_record::{FormatVersion, Plan, Record, RecordWriter, tsv};
 use dbduel_stats::attribution::FactorialDesign;
 
@@ -407,12 +409,15 @@ impl Scenario {
             plan: self.plan(),
             host: host(),
             self_test: None,
+            answers: None,
             events: Vec::new(),
             slices: Vec::new(),
             ticks: Vec::new(),
             readings: Vec::new(),
             seconds: Vec::new(),
             errors: Vec::new(),
+            statements: Vec::new(),
+            statement_classes: StatementClasses::default(),
             latencies: Vec::new(),
             commits: Vec::new(),
             contenders: self

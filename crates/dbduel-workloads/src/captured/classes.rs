@@ -64,6 +64,8 @@ pub(super) struct ClassFacts {
     pub(super) depends_on_values: bool,
     /// True where they may have a table, and so depend on the default database.
     pub(super) has_table: bool,
+    /// True where they change rows.
+    pub(super) writes: bool,
 }
 
 impl ClassFacts {
@@ -85,6 +87,7 @@ impl ClassFacts {
                 left_out: None,
                 depends_on_values: false,
                 has_table: false,
+                writes: false,
             };
         }
         let permission = Permission::of(text, syntax);
@@ -103,12 +106,25 @@ impl ClassFacts {
                         .then_some("names a database")
                 }),
             depends_on_values: permission.depends_on_values,
+            writes: kind == Kind::Write,
             has_table: Lexer::new(text, syntax).any(|token| {
                 let word = token.of(text);
                 let mut words = WORDS_OF_TABLES.into_iter();
                 words.any(|one| word.eq_ignore_ascii_case(one.as_bytes()))
             }),
         }
+    }
+}
+
+impl ClassFacts {
+    /// True where a replay sends statements of the class.
+    pub(super) fn is_sent(&self) -> bool {
+        self.left_out.is_none() && !self.is_silent()
+    }
+
+    /// True where a replay never sends them, although it draws their transactions: choices of the default database.
+    pub(super) fn is_silent(&self) -> bool {
+        matches!(self.role, Role::Schema | Role::Reset)
     }
 }
 

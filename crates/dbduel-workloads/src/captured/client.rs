@@ -5,12 +5,18 @@ use std::sync::Arc;
 
 use dbduel_capture::store::read::SentAs;
 use dbduel_client::random::Random;
-use dbduel_client::tally::Class;
-use dbduel_client::{Begin, Client, ClientContext};
+use dbduel_client::tally::{Class, StatementAnswer, StatementDone};
+use dbduel_client::{Begin, Client, ClientContext, StatementClock};
 use dbduel_driver::{ClientConnection, Dialect, LostError, ServerError, StatementError};
 
 use super::mix::{Ending, Mix, ReplayTransaction};
 use super::states::{INITIAL, StateId};
+
+/// Statements of a transaction for which a client has room without an allocation.
+const STATEMENTS_ROOM: usize = 64;
+
+/// Why a client has nothing to run although its capture can be used.
+pub(super) const NOT_READ: &str = "it was not read; this is a bug in dbduel";
 
 /// The mix, or why there is none: state that the clients of a server share.
 pub(super) struct SharedMix(pub(super) Result<Arc<Mix>, String>);
@@ -23,6 +29,11 @@ pub(super) struct CapturedClient {
     /// Settings of the connection; `None` where they are unknown.
     state: Option<StateId>,
     lock_timeout: String,
+    clock: StatementClock,
+    /// When the last answer came.
+    answered_ns: u64,
+    /// The statements of the current transaction.
+    statements: Vec<StatementDone>,
 }
 
 impl Client for CapturedClient {
@@ -38,19 +49,9 @@ impl Client for CapturedClient {
         let mix = match shared.map(|shared| &shared.0) {
             Some(Ok(mix)) => Arc::clone(mix),
             Some(Err(why)) => return Err(unusable(why)),
-            None => {
-                return Err(unusable("it was not read; this is a bug in dbduel"));
-            }
+            None => return Err(unusable(NOT_READ)),
         };
-        let client = CapturedClient {
-            mix,
-            random: Random::new(0),
-            drawn: 0..0,
-            state: Some(INITIAL),
-            lock_timeout: lock_timeout(conn.dialect(), *lock_timeout_s),
-        };
-        conn.query(client.lock_timeout.as_bytes()).await?;
-        Ok(client)
+        Self::of(mix, *lock_timeout_s, context, conn).await
     }
 
     fn begin(&mut self, begin: Begin) {
@@ -58,8 +59,8 @@ impl Client for CapturedClient {
     }
 
     fn draw(&mut self) -> Class {
-        self.drawn = self.mix.draw(&mut self.random);
-        self.mix.class(&self.drawn)
+        let drawn = self.mix.draw(&mut self.random);
+        self.choose(drawn)
     }
 
     async fn transaction(
@@ -68,14 +69,47 @@ impl Client for CapturedClient {
         conn: &mut ClientConnection,
     ) -> Result<(), StatementError> {
         let mix = Arc::clone(&self.mix);
+        self.answered_ns = self.clock.now_ns();
         for one in mix.transactions(&self.drawn) {
             self.run(&mix, one, conn).await?;
         }
         Ok(())
     }
+
+    fn statements(&self) -> &[StatementDone] {
+        &self.statements
+    }
 }
 
 impl CapturedClient {
+    /// A client of a mix over its connection, which gets the lock timeout.
+    pub(super) async fn of(
+        mix: Arc<Mix>,
+        lock_timeout_s: f64,
+        context: &ClientContext,
+        conn: &mut ClientConnection,
+    ) -> Result<Self, StatementError> {
+        let client = CapturedClient {
+            mix,
+            random: Random::new(0),
+            drawn: 0..0,
+            state: Some(INITIAL),
+            lock_timeout: lock_timeout(conn.dialect(), lock_timeout_s),
+            clock: context.statement_clock(),
+            answered_ns: 0,
+            statements: Vec::with_capacity(STATEMENTS_ROOM),
+        };
+        conn.query(client.lock_timeout.as_bytes()).await?;
+        Ok(client)
+    }
+
+    /// Chooses the transactions that it runs next; returns their class.
+    pub(super) fn choose(&mut self, transactions: Range<u32>) -> Class {
+        self.statements.clear();
+        self.drawn = transactions;
+        self.mix.class(&self.drawn)
+    }
+
     async fn run(
         &mut self,
         mix: &Mix,
@@ -90,7 +124,7 @@ impl CapturedClient {
         }
         for statement in mix.capture().ordered(transaction.first, transaction.count) {
             if !mix.is_silent(statement) {
-                send(mix, statement, conn).await?;
+                self.send(mix, statement, conn).await?;
             }
         }
         let end: &[u8] = match transaction.ending() {
@@ -114,36 +148,56 @@ impl CapturedClient {
         if change.resets {
             conn.reset_session().await?;
             conn.query(self.lock_timeout.as_bytes()).await?;
+            // What resets a session is none of its statements.
+            self.answered_ns = self.clock.now_ns();
         }
         for setting in change.settings {
             if let Some(statement) = mix.states().statement(*setting) {
-                send(mix, statement, conn).await?;
+                self.send(mix, statement, conn).await?;
             }
         }
         self.state = Some(state);
         Ok(())
     }
-}
 
-/// Sends a statement as it was captured and skips its rows.
-async fn send(
-    mix: &Mix,
-    statement: usize,
-    conn: &mut ClientConnection,
-) -> Result<(), StatementError> {
-    let capture = mix.capture();
-    let text = capture.text(statement).unwrap_or_default();
-    let is_prepared = capture.sent_as(statement) == Some(SentAs::Prepared);
-    let sent = match is_prepared && conn.dialect() == Dialect::PostgreSql {
-        true => {
-            let values: Vec<Option<&[u8]>> = capture.parameters(statement).collect();
-            conn.query_with(text, &values).await
+    /// Sends a statement as it was captured, skips its rows, and notes its latency: the end of one is the beginning of the next.
+    async fn send(
+        &mut self,
+        mix: &Mix,
+        statement: usize,
+        conn: &mut ClientConnection,
+    ) -> Result<(), StatementError> {
+        let capture = mix.capture();
+        let text = capture.text(statement).unwrap_or_default();
+        let is_prepared = capture.sent_as(statement) == Some(SentAs::Prepared);
+        let sent = match is_prepared && conn.dialect() == Dialect::PostgreSql {
+            true => {
+                let values: Vec<Option<&[u8]>> = capture.parameters(statement).collect();
+                conn.query_with(text, &values).await
+            }
+            false => conn.query(text).await,
+        };
+        let begun_ns = std::mem::replace(&mut self.answered_ns, self.clock.now_ns());
+        let class = capture.class_place(statement).unwrap_or(u32::MAX);
+        let classes = mix.statement_classes();
+        let answer = match &sent {
+            Ok(summary) => StatementAnswer::Ok {
+                returned: summary.rows,
+                changed: classes.writes(class).then_some(summary.affected_rows),
+            },
+            Err(StatementError::Server(error)) => StatementAnswer::failed(error),
+            // The transaction does not count either.
+            Err(StatementError::Lost(_)) => return sent.map(drop),
+        };
+        self.statements.push(StatementDone {
+            class: classes.place(class),
+            latency_ns: self.answered_ns.saturating_sub(begun_ns),
+            answer,
+        });
+        match sent {
+            Ok(_) => Ok(()),
+            Err(error) => Err(without_values(error, mix, statement)),
         }
-        false => conn.query(text).await,
-    };
-    match sent {
-        Ok(_) => Ok(()),
-        Err(error) => Err(without_values(error, mix, statement)),
     }
 }
 
@@ -175,7 +229,7 @@ fn lock_timeout(dialect: Dialect, seconds: f64) -> String {
     }
 }
 
-fn unusable(why: &str) -> StatementError {
+pub(super) fn unusable(why: &str) -> StatementError {
     LostError::Data {
         why: format!("the capture: {why}"),
     }

@@ -16,12 +16,15 @@ use dbduel_capture::store::read::{
 use dbduel_client::random::Random;
 use dbduel_client::tally::Class;
 use dbduel_record::plan::Parameters;
+use dbduel_record::statement_classes::StatementClass;
 
 use super::classes::{ClassFacts, Names, Role, has_parameters, id};
 use super::coverage::{Amount, Coverage};
+use super::statements::StatementClasses;
 use super::states::{StateFinder, StateId, States, TOO_MANY};
 use super::{CAPTURE, CAPTURE_DIGEST, DRAW};
 use crate::parameters::Resolved;
+use dbduel_record::captured::is_trace;
 
 /// Class of the transactions when clients draw sessions.
 const SESSION: &str = "session";
@@ -34,7 +37,18 @@ static LAST: Mutex<Option<(Source, Arc<Mix>)>> = Mutex::new(None);
 struct Source {
     capture: String,
     digest: String,
-    draws_sessions: bool,
+    order: Order,
+}
+
+/// What is kept of the capture's order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// That within transactions, which clients draw.
+    Transactions,
+    /// That within sessions, which clients draw.
+    Sessions,
+    /// That within and between sessions: a trace.
+    Trace,
 }
 
 impl Source {
@@ -43,7 +57,11 @@ impl Source {
         Source {
             capture: resolved.text(CAPTURE).to_owned(),
             digest: resolved.text(CAPTURE_DIGEST).to_owned(),
-            draws_sessions: resolved.text(DRAW) == "sessions",
+            order: match resolved.text(DRAW) {
+                _ if is_trace(parameters) => Order::Trace,
+                "sessions" => Order::Sessions,
+                _ => Order::Transactions,
+            },
         }
     }
 }
@@ -103,9 +121,10 @@ pub(super) struct Mix {
     classes: Vec<ClassFacts>,
     states: States,
     transactions: Vec<ReplayTransaction>,
-    /// Transactions of each session, where sessions are drawn.
+    /// Transactions of each session, where sessions are drawn or run in their order.
     sessions: Option<Vec<Range<u32>>>,
     names: Names,
+    statement_classes: StatementClasses,
     coverage: Coverage,
 }
 
@@ -141,7 +160,7 @@ impl Mix {
             .iter()
             .map(|row| ClassFacts::of(&capture, row))
             .collect();
-        let mut walk = Walk::new(&capture, &classes, source.draws_sessions);
+        let mut walk = Walk::new(&capture, &classes, source.order);
         for (_, session) in capture.sessions() {
             walk.session(&session);
         }
@@ -158,7 +177,7 @@ impl Mix {
             return Err(format!(
                 "`{}` has nothing that a replay can run{}: {}",
                 source.capture,
-                if source.draws_sessions {
+                if source.order == Order::Sessions {
                     " as whole sessions; draw transactions"
                 } else {
                     ""
@@ -166,11 +185,12 @@ impl Mix {
                 coverage.claim()
             ));
         }
-        let names = match &sessions {
-            Some(_) => Names::one(SESSION, classes.len()),
-            None => Names::of(capture.classes(), &amounts),
+        let names = match source.order {
+            Order::Sessions => Names::one(SESSION, classes.len()),
+            Order::Transactions | Order::Trace => Names::of(capture.classes(), &amounts),
         };
         Ok(Mix {
+            statement_classes: StatementClasses::of(capture.classes(), &classes),
             classes,
             states,
             transactions,
@@ -196,9 +216,30 @@ impl Mix {
         &self.names.names
     }
 
+    /// The classes of single statements.
+    pub(super) fn statement_classes(&self) -> &StatementClasses {
+        &self.statement_classes
+    }
+
+    /// What the capture says about the classes of single statements.
+    pub(super) fn captured_statements(&self) -> Vec<StatementClass> {
+        let classes = &self.statement_classes;
+        classes.captured(&self.capture, &self.transactions)
+    }
+
     /// What is replayed and what is left out.
     pub(super) fn coverage(&self) -> &Coverage {
         &self.coverage
+    }
+
+    /// All transactions, session by session.
+    pub(super) fn all(&self) -> &[ReplayTransaction] {
+        &self.transactions
+    }
+
+    /// Transactions of each session, as places in [`Mix::all`]; empty where clients draw transactions.
+    pub(super) fn sessions(&self) -> &[Range<u32>] {
+        self.sessions.as_deref().unwrap_or_default()
     }
 
     /// Reads the capture's texts, so that the load finds them in memory.
@@ -226,6 +267,12 @@ impl Mix {
         Class(place.copied().unwrap_or(0).into())
     }
 
+    /// The place of a statement's class and what is known of it.
+    pub(super) fn facts(&self, statement: usize) -> Option<(u32, ClassFacts)> {
+        let class = self.capture.class_place(statement)?;
+        Some((class, *self.classes.get(class as usize)?))
+    }
+
     /// Drawn transactions.
     pub(super) fn transactions(&self, drawn: &Range<u32>) -> &[ReplayTransaction] {
         let drawn = drawn.start as usize..drawn.end as usize;
@@ -236,7 +283,7 @@ impl Mix {
     pub(super) fn is_silent(&self, statement: usize) -> bool {
         let class = self.capture.class_place(statement).unwrap_or(u32::MAX);
         let facts = self.classes.get(class as usize);
-        facts.is_none_or(|facts| matches!(facts.role, Role::Schema | Role::Reset))
+        facts.is_none_or(ClassFacts::is_silent)
     }
 
     /// The digits by which `dbduel capture show --class` finds the class of a statement.
@@ -255,6 +302,8 @@ struct Walk<'c> {
     states: StateFinder<'c>,
     transactions: Vec<ReplayTransaction>,
     sessions: Option<Vec<Range<u32>>>,
+    /// True where a session is replayed only as a whole.
+    needs_whole_sessions: bool,
     /// Transactions and their time for each class of statements.
     amounts: Vec<Amount>,
     coverage: Coverage,
@@ -275,7 +324,8 @@ struct Candidate {
 }
 
 impl<'c> Walk<'c> {
-    fn new(capture: &'c Capture, classes: &'c [ClassFacts], draws_sessions: bool) -> Self {
+    fn new(capture: &'c Capture, classes: &'c [ClassFacts], order: Order) -> Self {
+        let keeps_sessions = order != Order::Transactions;
         Walk {
             capture,
             classes,
@@ -283,10 +333,11 @@ impl<'c> Walk<'c> {
             states: StateFinder::new(capture.syntax()),
             // Memory that is not touched takes none.
             transactions: Vec::with_capacity(capture.statements()),
-            sessions: draws_sessions.then(Vec::new),
+            sessions: keeps_sessions.then(Vec::new),
+            needs_whole_sessions: order == Order::Sessions,
             amounts: vec![Amount::default(); classes.len()],
             coverage: Coverage {
-                sessions: draws_sessions.then_some(0),
+                sessions: keeps_sessions.then_some(0),
                 ..Coverage::default()
             },
             session_left_out: None,
@@ -300,7 +351,7 @@ impl<'c> Walk<'c> {
     fn session(&mut self, session: &Session) {
         self.states.clear();
         self.upcoming = None;
-        let is_torn = self.sessions.is_some() && !session.is_whole;
+        let is_torn = self.needs_whole_sessions && !session.is_whole;
         self.session_left_out = is_torn.then_some("of a session whose begin is not in the log");
         let first = self.transactions.len() as u32;
         let capture = self.capture;

@@ -1,21 +1,27 @@
 //! Captured statements as a workload: clients draw whole transactions, or sessions, of a capture at random and run them on data
-//! that were loaded from a dump.
+//! that were loaded from a dump; or they run all of them in the order of the capture.
 //!
 //! ```text
 //! capture ─► mix (what is drawn, what is left out) ─► client
 //!              ├─ classes (what statements of a class mean to a replay)
-//!              └─ states (settings of sessions)
+//!              ├─ states (settings of sessions)
+//!              └─ trace (quanta, sessions in their order) ─► trace_client
+//! mix ─► answers (some statements of each class, asked before the load)
 //! dump ─► data
 //! ```
 //!
 //! Digests of the capture and of the dump are parameters, so that a plan cannot run with others.
 
+pub mod answers;
 mod classes;
 mod client;
 mod coverage;
 mod data;
 mod mix;
+mod statements;
 mod states;
+mod trace;
+mod trace_client;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,28 +30,41 @@ use dbduel_capture::logs::LogProduct;
 use dbduel_capture::store::read::read_manifest;
 use dbduel_client::{ClientContext, ClientTask, Clients, Shared};
 use dbduel_driver::Dialect;
+use dbduel_record::captured::{MIX, TRACE, is_trace};
+pub use dbduel_record::captured::{MODE, NAME};
 use dbduel_record::plan::Parameters;
+use dbduel_record::statement_classes::StatementClass;
 
 use super::parameters::{Default, Kind, ParameterError, ParameterSpec, Resolved, check_all};
 use super::{OwnData, Table, Workload};
 use client::{CapturedClient, SharedMix};
 pub use coverage::{Amount, Coverage};
 use mix::Mix;
+use trace::Trace;
+use trace_client::{SharedTrace, TraceClient, TraceOfServer, TraceOptions};
 
-/// Name of the workload.
-pub const NAME: &str = "captured";
 /// The parameter that names the directory of the capture.
 pub const CAPTURE: &str = "capture";
 /// The parameter that names the dump.
 pub const DUMP: &str = "dump";
+/// Whether answers are compared before the load: `compare` or `skip`.
+pub const ANSWERS: &str = "answers";
 /// The parameter with the lock timeout of a session, seconds.
 pub const LOCK_TIMEOUT: &str = "lock_timeout";
 
 const CAPTURE_DIGEST: &str = "capture_digest";
 const DUMP_DIGEST: &str = "dump_digest";
 const PRODUCT: &str = "product";
-const MODE: &str = "mode";
-const DRAW: &str = "draw";
+/// The parameter that says what clients of a mix draw.
+pub const DRAW: &str = "draw";
+/// The parameter that says when transactions of a trace begin.
+pub const PACE: &str = "pace";
+/// The pace at which transactions are due at their captured times.
+pub const OPEN: &str = "open";
+/// The parameter by which an open pace is faster than the capture.
+pub const SPEED: &str = "speed";
+/// The parameter with the size of a trace's quanta.
+pub const TRANSACTIONS_PER_SLICE: &str = "transactions_per_slice";
 
 /// The workload.
 #[derive(Debug)]
@@ -57,7 +76,7 @@ impl Workload for Captured {
     }
 
     fn about(&self) -> &'static str {
-        "Transactions of a capture (`dbduel capture import`), drawn at random, on the tables of a dump."
+        "Transactions of a capture (`dbduel capture import`), drawn at random or in their order, on the tables of a dump."
     }
 
     fn parameters(&self) -> Vec<ParameterSpec> {
@@ -79,12 +98,44 @@ impl Workload for Captured {
             text(PRODUCT, "Product whose log was captured."),
             text(DUMP, "The dump of the tables: `dump` in [data]."),
             text(DUMP_DIGEST, "BLAKE3 of the dump."),
-            choice(MODE, &["mix"], "How the capture is replayed."),
+            choice(
+                MODE,
+                &[MIX, TRACE],
+                "At random (mix), or in the order of each session (trace).",
+            ),
             choice(
                 DRAW,
                 &["transactions", "sessions"],
-                "What clients draw, each with the same probability.",
+                "What clients of a mix draw, each with the same probability.",
             ),
+            choice(
+                ANSWERS,
+                &["compare", "skip"],
+                "Whether the contenders' answers are compared before the load.",
+            ),
+            choice(
+                PACE,
+                &["closed", OPEN],
+                "When transactions of a trace begin: each after the previous one of its session, or at captured times.",
+            ),
+            ParameterSpec {
+                name: SPEED,
+                kind: Kind::Number {
+                    min: 0.001,
+                    max: 1_000_000.0,
+                },
+                default: Default::Number(1.0),
+                about: "Rate of an open pace, as a multiple of the captured one.",
+            },
+            ParameterSpec {
+                name: TRANSACTIONS_PER_SLICE,
+                kind: Kind::Integer {
+                    min: 1,
+                    max: 1_000_000_000,
+                },
+                default: Default::Integer(1_000),
+                about: "Transactions of a trace's quantum, which a slice runs.",
+            },
             ParameterSpec {
                 name: LOCK_TIMEOUT,
                 kind: Kind::Number {
@@ -99,10 +150,6 @@ impl Workload for Captured {
 
     /// Reads the capture's manifest and the dump.
     fn resolve(&self, given: &Parameters) -> Result<Parameters, ParameterError> {
-        if given.get(MODE).is_some_and(|mode| mode == "trace") {
-            let why = "cannot be `trace`: this version replays a capture as a mix only";
-            return Err(refuse(MODE, why.to_owned()));
-        }
         let mut resolved = check_all(self, given)?;
         let directory = Resolved(&resolved).text(CAPTURE);
         if directory.is_empty() {
@@ -126,6 +173,9 @@ impl Workload for Captured {
             let digest = file_digest(Path::new(dump))
                 .map_err(|error| refuse(DUMP, format!("cannot be used: `{dump}`: {error}")))?;
             resolved.insert(DUMP_DIGEST.to_owned(), digest.into());
+        }
+        if is_trace(&resolved) {
+            trace::check(&resolved)?;
         }
         Ok(resolved)
     }
@@ -174,6 +224,31 @@ impl Workload for Captured {
         )
     }
 
+    fn statement_classes(&self, parameters: &Parameters) -> Vec<String> {
+        // Without a mix clients do not open, and say why.
+        Mix::of(parameters).map_or_else(|_| Vec::new(), |mix| mix.statement_classes().names.clone())
+    }
+
+    fn has_fixed_work(&self, parameters: &Parameters) -> bool {
+        is_trace(parameters)
+    }
+
+    fn depends_on_past_work(&self, parameters: &Parameters) -> bool {
+        is_trace(parameters)
+    }
+
+    fn quanta(&self, parameters: &Parameters) -> Option<u32> {
+        Some(trace(parameters)?.quanta())
+    }
+
+    fn clients_max(&self, parameters: &Parameters) -> Option<u64> {
+        Some(trace(parameters)?.sessions_max().into())
+    }
+
+    fn clients_suggested(&self, parameters: &Parameters) -> Option<u64> {
+        self.clients_max(parameters)
+    }
+
     fn data_parameters(&self) -> Option<&'static [&'static str]> {
         Some(&[DUMP_DIGEST])
     }
@@ -185,6 +260,13 @@ impl Workload for Captured {
 
 impl Clients for Captured {
     fn shared(&self, parameters: &Parameters) -> Shared {
+        if is_trace(parameters) {
+            let trace = Trace::of(parameters).map_err(|error| error.to_string());
+            if let Ok(trace) = &trace {
+                trace.mix().read_ahead();
+            }
+            return Arc::new(SharedTrace(trace.map(TraceOfServer::new)));
+        }
         let mix = Mix::of(parameters);
         if let Ok(mix) = &mix {
             mix.read_ahead();
@@ -194,6 +276,13 @@ impl Clients for Captured {
 
     fn client(&self, parameters: &Parameters, client_context: ClientContext) -> ClientTask {
         let lock_timeout_s = Resolved(parameters).number(LOCK_TIMEOUT);
+        if is_trace(parameters) {
+            let speed = Resolved(parameters).number(SPEED);
+            return client_context.boxed::<TraceClient>(TraceOptions {
+                lock_timeout_s,
+                speed: trace::is_open(parameters).then_some(speed),
+            });
+        }
         client_context.boxed::<CapturedClient>(lock_timeout_s)
     }
 }
@@ -204,6 +293,32 @@ impl Clients for Captured {
 /// Why the capture cannot be used.
 pub fn coverage(parameters: &Parameters) -> Result<Coverage, String> {
     Ok(Mix::build(parameters)?.coverage().clone())
+}
+
+/// The classes whose statements a replay with these resolved parameters measures, with what the capture says about them.
+///
+/// # Errors
+/// Why the capture cannot be used.
+pub fn statement_classes(parameters: &Parameters) -> Result<Vec<StatementClass>, String> {
+    Ok(Mix::of(parameters)?.captured_statements())
+}
+
+/// The trace of these resolved parameters; `None` for a mix, and where clients that open say why there is none.
+fn trace(parameters: &Parameters) -> Option<Arc<Trace>> {
+    is_trace(parameters).then(|| Trace::of(parameters).ok())?
+}
+
+/// What the slices of a trace with these resolved parameters run, in one sentence; `None` for a mix.
+#[must_use]
+pub fn trace_claim(parameters: &Parameters) -> Option<String> {
+    Some(trace(parameters)?.claim(parameters))
+}
+
+/// Time of the longest quantum at an open pace, seconds; `None` for other paces and modes.
+#[must_use]
+pub fn longest_quantum_s(parameters: &Parameters) -> Option<f64> {
+    let trace = trace(parameters)?;
+    trace::is_open(parameters).then(|| trace.longest_s() / Resolved(parameters).number(SPEED))
 }
 
 /// Sets a parameter to what was found, or refuses another value that the plan has.
@@ -251,3 +366,5 @@ fn refuse(parameter: &str, why: String) -> ParameterError {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod trace_tests;

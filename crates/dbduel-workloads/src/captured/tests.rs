@@ -12,13 +12,13 @@ use super::*;
 use crate::parameters::{check_dialect, resolve};
 
 /// A capture of a log, and its resolved parameters.
-struct Imported {
+pub(super) struct Imported {
     _dir: TempDir,
     capture: PathBuf,
 }
 
 impl Imported {
-    fn of(log: &str, prefix: Option<&str>) -> Self {
+    pub(super) fn of(log: &str, prefix: Option<&str>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
         std::fs::write(&path, log).unwrap();
@@ -34,7 +34,7 @@ impl Imported {
     }
 
     /// Of a general log of MySQL: session, command and argument of each line.
-    fn general(lines: &[(u32, &str, &str)]) -> Self {
+    pub(super) fn general(lines: &[(u32, &str, &str)]) -> Self {
         let mut log = "mysqld, Version: 8.0.33 (MySQL Community Server - GPL). started with:\nTcp port: 0  Unix socket: SOCKET\n\
              Time                 Id Command    Argument\n"
             .to_owned();
@@ -45,12 +45,12 @@ impl Imported {
         Self::of(&log, None)
     }
 
-    fn given(&self) -> Parameters {
+    pub(super) fn given(&self) -> Parameters {
         let capture = self.capture.display().to_string();
         Parameters::from([(CAPTURE.to_owned(), capture.into())])
     }
 
-    fn resolved(&self, draw: &str) -> Parameters {
+    pub(super) fn resolved(&self, draw: &str) -> Parameters {
         let mut given = self.given();
         given.insert(DRAW.to_owned(), draw.into());
         resolve(&Captured, &given).unwrap()
@@ -61,7 +61,7 @@ impl Imported {
     }
 }
 
-const CONNECT: &str = "app@localhost on shop using Socket";
+pub(super) const CONNECT: &str = "app@localhost on shop using Socket";
 
 /// Statements of each transaction that is drawn.
 fn texts(mix: &Mix) -> Vec<Vec<String>> {
@@ -403,7 +403,8 @@ fn what_this_version_cannot_do_is_refused() {
         resolve(&Captured, &given).unwrap_err().to_string()
     };
     for (name, value, part) in [
-        (MODE, "trace", "replays a capture as a mix only"),
+        (MODE, "replay", "one of `mix`, `trace`"),
+        (MODE, "trace", "is too short for a trace"),
         (DRAW, "statements", "one of `transactions`, `sessions`"),
         (CAPTURE, "", "is missing"),
         (CAPTURE, "/dev/null/x", "cannot be used"),
@@ -418,4 +419,51 @@ fn what_this_version_cannot_do_is_refused() {
     assert!(why.contains("nothing that a replay can run"), "{why}");
     let sessions = coverage(&imported.resolved("sessions")).unwrap_err();
     assert!(sessions.contains("draw transactions"), "{sessions}");
+}
+
+#[test]
+fn single_statements_have_classes_with_what_the_log_says_about_them() {
+    let entry = |affected: u64, text: &str| {
+        format!(
+            "# User@Host: app[app] @ localhost []\n# Thread_id: 7  Schema: shop  QC_hit: No\n\
+             # Query_time: 0.002000  Lock_time: 0.000000  Rows_sent: 0  Rows_examined: 1\n\
+             # Rows_affected: {affected}  Bytes_sent: 50\nSET timestamp=1795992077;\n{text};\n"
+        )
+    };
+    let log = [
+        entry(1, "UPDATE t SET a = 71117 WHERE id = 3"),
+        entry(0, "UPDATE t SET a = 71118 WHERE id = 3"),
+        entry(0, "UPDATE t SET a = 71118 WHERE id = 4"),
+        entry(0, "SELECT a FROM t WHERE id = 5"),
+        entry(0, "SET GLOBAL max_connections = 5"),
+        entry(0, "SET NAMES latin1"),
+        entry(0, "SELECT a FROM t WHERE id = 6"),
+    ];
+    let imported = Imported::of(&log.concat(), None);
+    let parameters = imported.resolved("transactions");
+    let names = Captured.statement_classes(&parameters);
+    let classes = statement_classes(&parameters).unwrap();
+    assert_eq!(
+        classes.len(),
+        3,
+        "what is left out is not measured: {classes:?}"
+    );
+    let ids: Vec<&String> = classes.iter().map(|class| &class.id).collect();
+    assert_eq!(ids, names.iter().collect::<Vec<_>>());
+    let [update, select, names] = classes.as_slice() else {
+        unreachable!()
+    };
+    assert_eq!(update.text, "update t set a = ? where id = ?");
+    assert_eq!((update.writes, select.writes), (true, false));
+    let counts = [update, select, names].map(|class| class.captured);
+    assert_eq!(counts, [3, 2, 1]);
+    assert_eq!(
+        (update.captured_with_rows, update.captured_unchanged),
+        (3, 2)
+    );
+    assert_eq!(
+        (select.captured_with_rows, select.captured_unchanged),
+        (0, 0)
+    );
+    assert!((update.captured_s - 0.006).abs() < 1e-9, "{update:?}");
 }

@@ -59,7 +59,7 @@ impl Workload for InsertBenchmark {
         insert_benchmark::has_fixed_work(parameters)
     }
 
-    fn depends_on_past_work(&self) -> bool {
+    fn depends_on_past_work(&self, _parameters: &Parameters) -> bool {
         true
     }
 

@@ -285,6 +285,7 @@ impl SimulatedLoad {
                 latency_us_sum: counted.ok as f64 * latency_s * 1e6,
                 histogram: encoded.clone(),
             }],
+            statements: Vec::new(),
             ticks: counted.ticks,
             errors: Vec::new(),
             cpu_user_s: 0.1 * counted.length_s,

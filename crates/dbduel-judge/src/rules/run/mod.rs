@@ -1,5 +1,6 @@
 //! Rules about the run, its load and its verdicts.
 
+pub mod answers;
 pub mod carry_over;
 pub mod contenders;
 pub mod continuity;

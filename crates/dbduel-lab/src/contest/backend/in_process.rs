@@ -61,7 +61,8 @@ impl Backend for DatabaseFile {
         contender: &Contender,
     ) -> Result<Option<Content>> {
         // A contender may have begun a block that the others have not, so all begin with their snapshots again.
-        let is_usable = !dbduel_workloads::find(&config.plan.workload.name)?.depends_on_past_work();
+        let is_usable = !dbduel_workloads::find(&config.plan.workload.name)?
+            .depends_on_past_work(&config.plan.workload.parameters);
         let is_there = self.data().is_dir() && is_dataset_known(past, &contender.name);
         let damage = match is_there && is_usable {
             true => DatabaseFile::damage(self, Cancel::when(interrupt::gives_up))?,

@@ -9,7 +9,7 @@ pub mod sandboxed;
 use std::any::Any;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use dbduel_driver::address::Address;
 use dbduel_driver::cancel::Cancel;
 use dbduel_driver::{ConnectOptions, Connection, Credentials, Dialect};
@@ -203,6 +203,18 @@ pub trait Backend: Any {
     /// # Errors
     /// When it does not start.
     fn restart(&mut self, limits: &Limits) -> Result<f64>;
+
+    /// Puts the data of its snapshot in place and starts it. The server must be stopped.
+    ///
+    /// # Errors
+    /// When it has no snapshot or does not start.
+    fn restore(&mut self, config: &ContestConfig<'_>, contender: &Contender) -> Result<()> {
+        let _ = config;
+        bail!(
+            "the tables of `{}` cannot be restored: dbduel restores those of servers that it starts on this machine",
+            contender.name
+        )
+    }
 
     /// Removes its files, where they are ours. The server must be stopped.
     ///

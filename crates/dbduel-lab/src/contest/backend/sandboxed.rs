@@ -110,7 +110,7 @@ impl Backend for Sandboxed {
         if data.is_dir() {
             // A contender may have begun a block that the others have not, so all begin with their snapshots again.
             let workload = dbduel_workloads::find(&config.plan.workload.name)?;
-            let is_usable = !workload.depends_on_past_work();
+            let is_usable = !workload.depends_on_past_work(&config.plan.workload.parameters);
             if is_usable && is_dataset_known(past, &contender.name) {
                 self.start(config, contender)?;
                 return Ok(Some(Content::InUse));
@@ -253,6 +253,20 @@ impl Backend for Sandboxed {
         let seconds = server.ready_after().as_secs_f64();
         self.server = Some(server);
         Ok(seconds)
+    }
+
+    fn restore(&mut self, config: &ContestConfig<'_>, contender: &Contender) -> Result<()> {
+        let data = self.sandbox.data();
+        std::fs::remove_dir_all(&data)
+            .with_context(|| format!("could not clear `{}`", data.display()))?;
+        let key = key(&self.sandbox, contender, &config.plan);
+        if put_data(config.home, config.console, &self.sandbox, &key)?.is_none() {
+            bail!(
+                "the tables of `{}` cannot be restored: the snapshot `{key}` is gone; resume the contest, which loads them again",
+                contender.name
+            );
+        }
+        self.start(config, contender)
     }
 
     fn remove(self: Box<Self>) -> Result<()> {

@@ -415,6 +415,7 @@ impl Job {
             tick_s: TICK_S,
             drain_s: DRAIN_S,
             until_halted: false,
+            quantum: None,
             seed: self.seed,
         };
         console::status_line(&page::live_header(self.arrival));

@@ -410,6 +410,7 @@ pub(super) mod tests {
             measured_s: 10.0,
             is_finished: false,
             classes: vec![class("slow", 100, 7, 50_000), class("fast", 900, 0, 500)],
+            statements: Vec::new(),
             ticks: vec![Tick::default()],
             errors: vec![ErrorCount {
                 code: 1213,

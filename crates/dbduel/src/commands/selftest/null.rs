@@ -76,6 +76,7 @@ fn against(set: &Match, socket: &std::path::Path) -> Result<NullCost> {
             tick_s: SLICE_S,
             drain_s: 5.0,
             until_halted: false,
+            quantum: None,
             seed: number as u64,
         };
         let answer = match load.slice(order, |_| {}, |_| std::ops::ControlFlow::Continue(())) {

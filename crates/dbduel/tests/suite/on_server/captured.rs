@@ -4,14 +4,17 @@ use std::path::Path;
 
 use dbduel_capture::import::{ImportOptions, import};
 use dbduel_driver::{Connection, Dialect};
-use dbduel_load::order::{Answer, OpenOrder, Order, SliceAnswer};
+use dbduel_load::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder, StatementAnswers};
 use dbduel_record::plan::Parameters;
+use dbduel_workloads::captured::longest_quantum_s;
 use dbduel_workloads::fill::{FillWatch, Place, fill};
-use dbduel_workloads::{find, parameters};
+use dbduel_workloads::{captured, find, parameters};
 
 use super::database::Database;
 use super::server::{ALL, Server};
 use crate::support::{Load, open_order, slice_order};
+
+const CONNECT: &str = "app@localhost on shop using Socket";
 
 /// Sessions of an application that works on a table of sysbench. The settings of each show in the rows that it writes.
 pub const SESSIONS: [&[&str]; 4] = [
@@ -46,28 +49,44 @@ pub const SESSIONS: [&[&str]; 4] = [
     ],
 ];
 
-/// A general log of MySQL with these sessions, one after the other.
-fn general_log() -> String {
+/// A general log of MySQL with these lines: session, command, argument.
+fn general_log_of(lines: &[(usize, &str, &str)]) -> String {
     let mut log = "mysqld, Version: 8.0.33 (MySQL Community Server - GPL). started with:\nTcp port: 0  Unix socket: SOCKET\n\
          Time                 Id Command    Argument\n"
         .to_owned();
-    let mut number = 0;
-    let mut line = |session: usize, command: &str, argument: &str| {
-        number += 1;
+    for (number, (session, command, argument)) in lines.iter().enumerate() {
         log += &format!("2026-11-28T00:00:01.{number:06}Z\t{session:5} {command}\t{argument}\n");
-    };
-    for (session, statements) in SESSIONS.iter().enumerate() {
-        line(session + 7, "Connect", "app@localhost on shop using Socket");
-        for statement in *statements {
-            line(session + 7, "Query", statement);
-        }
-        line(session + 7, "Quit", "");
     }
     log
 }
 
-/// Parameters of a replay of the log, which is imported below `dir`.
+/// A general log with these sessions, one after the other.
+pub fn general_log(sessions: &[&[&str]]) -> String {
+    let mut lines = Vec::new();
+    for (session, statements) in sessions.iter().enumerate() {
+        lines.push((session + 7, "Connect", CONNECT));
+        lines.extend(
+            statements
+                .iter()
+                .map(|statement| (session + 7, "Query", *statement)),
+        );
+        lines.push((session + 7, "Quit", ""));
+    }
+    general_log_of(&lines)
+}
+
+/// Parameters of a mix of the log, which is imported below `dir`.
 pub fn imported(dir: &Path, log: &str, prefix: Option<&str>) -> Parameters {
+    resolved(dir, log, prefix, &[])
+}
+
+/// Parameters of a replay of the log, with these ones among them.
+fn resolved(
+    dir: &Path,
+    log: &str,
+    prefix: Option<&str>,
+    further: &[(&str, serde_json::Value)],
+) -> Parameters {
     let path = dir.join("log");
     std::fs::write(&path, log).unwrap();
     let options = ImportOptions {
@@ -78,7 +97,9 @@ pub fn imported(dir: &Path, log: &str, prefix: Option<&str>) -> Parameters {
     };
     import(&options, &mut |_| Ok(())).unwrap();
     let capture = options.target.display().to_string();
-    let given = Parameters::from([("capture".to_owned(), capture.into())]);
+    let mut given = Parameters::from([("capture".to_owned(), capture.into())]);
+    let further = further.iter();
+    given.extend(further.map(|(name, value)| ((*name).to_owned(), value.clone())));
     parameters::resolve(find("captured").unwrap(), &given).unwrap()
 }
 
@@ -142,7 +163,7 @@ fn captured_transactions_run_with_the_settings_of_their_sessions(server: &Server
         .unwrap();
     let before = [3, 4, 12, 13].map(|id| k(&mut connection, id));
     let dir = tempfile::tempdir().unwrap();
-    let parameters = imported(dir.path(), &general_log(), None);
+    let parameters = imported(dir.path(), &general_log(&SESSIONS), None);
     let slice = drive(&place, &parameters);
     let marks = [9, 10, 11].map(|id| pad(&mut connection, id));
     // A session that lost its settings begins as the login does, whatever the server's defaults are.
@@ -164,5 +185,213 @@ fn captured_transactions_run_with_the_settings_of_their_sessions(server: &Server
         assert_eq!(class.counts.failed > 0, fails, "{class:?}");
         assert_eq!(class.counts.ok == 0, fails, "{class:?}");
         assert!(!class.class.contains("4711"), "{class:?}");
+    }
+    let inserts: Vec<&StatementAnswers> = slice
+        .statements
+        .iter()
+        .filter(|one| one.counts.failed > 0)
+        .collect();
+    let [insert] = inserts.as_slice() else {
+        panic!("{inserts:?}")
+    };
+    assert_eq!(
+        (insert.counts.ok, insert.counts.key_exists),
+        (0, error.count)
+    );
+    assert_eq!(insert.errors, [(1062, error.count)]);
+    assert_eq!(insert.counts.failed, error.count);
+}
+
+/// A view of one row, and statements of which one class reads it.
+const VIEW_AND_TABLE: [&[&str]; 1] = [&[
+    "SELECT a FROM shown",
+    "SELECT c FROM sbtest1 WHERE id = 5",
+    "SELECT c FROM sbtest1 WHERE id = 6",
+    "SELECT c FROM sbtest1 WHERE id BETWEEN 7 AND 9",
+    "UPDATE sbtest1 SET k = 5 WHERE id = 9",
+    "UPDATE sbtest1 SET k = 5 WHERE id = 9",
+]];
+/// What a row of the slow view takes at least, microseconds.
+const VIEW_US: f64 = 20_000.0;
+
+/// A slice on a database in which the view is this.
+fn slice_with_view(server: &Server, parameters: &Parameters, view: &str) -> SliceAnswer {
+    let database = Database::create(server, "captured_view");
+    let place = database.place(1);
+    fill_table(&place);
+    database.run(&format!("CREATE VIEW {}.shown AS {view}", database.name));
+    drive(&place, parameters)
+}
+
+#[test(on = ALL)]
+fn a_class_of_statements_that_is_slow_on_one_side_is_measured_as_such(server: &Server) {
+    let dir = tempfile::tempdir().unwrap();
+    let parameters = imported(dir.path(), &general_log(&VIEW_AND_TABLE), None);
+    let classes = captured::statement_classes(&parameters).unwrap();
+    let place = |part: &str| {
+        let mut found = classes.iter().filter(|class| class.text.contains(part));
+        found.next().unwrap().id.clone()
+    };
+    let slices = ["SELECT 0 AS a", "SELECT SLEEP(0.02) AS a"]
+        .map(|view| slice_with_view(server, &parameters, view));
+    let of = |slice: &SliceAnswer, part: &str| {
+        let id = place(part);
+        let mut found = slice.statements.iter().filter(|one| one.statement == id);
+        found.next().unwrap().clone()
+    };
+    for slice in &slices {
+        let transactions = &slice.classes;
+        let ok: u64 = transactions.iter().map(|class| class.counts.ok).sum();
+        let statements: u64 = slice.statements.iter().map(|one| one.counts.ok).sum();
+        assert_eq!((statements, slice.statements.len()), (ok, 4));
+        // A statement's latency is a part of that of its transaction.
+        let whole: f64 = transactions.iter().map(|class| class.latency_us_sum).sum();
+        let parts: f64 = slice.statements.iter().map(|one| one.latency_us_sum).sum();
+        assert!(0.0 < parts && parts <= whole, "{parts} of {whole}");
+        let [point, range, view] = [
+            "select c from sbtest1 where id = ?",
+            "between",
+            "from shown",
+        ]
+        .map(|one| of(slice, one));
+        assert_eq!(point.counts.rows_returned, point.counts.ok);
+        assert_eq!(range.counts.rows_returned, 3 * range.counts.ok);
+        assert_eq!(view.counts.rows_returned, view.counts.ok);
+        let counted: u64 = view.latencies_ns.iter().map(|(_, count)| count).sum();
+        assert_eq!(counted, view.counts.ok);
+        // The first update changes the row, none after it does.
+        let update = of(slice, "update");
+        assert_eq!(
+            update.counts.unchanged,
+            update.counts.ok - update.counts.rows_changed
+        );
+        assert!(update.counts.rows_changed <= 1, "{update:?}");
+    }
+    let mean_us = |one: &StatementAnswers| one.latency_us_sum / one.counts.ok as f64;
+    let slow = of(&slices[1], "from shown");
+    assert!(mean_us(&slow) >= VIEW_US, "{slow:?}");
+    for other in &slices[1].statements {
+        let is_slow = other.statement == slow.statement;
+        assert!(is_slow || mean_us(other) < mean_us(&slow), "{other:?}");
+    }
+}
+
+/// Statements of three sessions in the order of the log. Two are open at once, and their changes of a row that both change commute;
+/// within each session, and between these two and the third, no other order leaves the same rows.
+const INTERLEAVED: [(usize, &str); 21] = [
+    (7, "UPDATE t SET a = a * 3 + 1 WHERE id = 1"),
+    (8, "UPDATE t SET a = a + 2 WHERE id = 2"),
+    (7, "SELECT a FROM t WHERE id = 1"),
+    (8, "UPDATE t SET a = a * 5 WHERE id = 2"),
+    (7, "SET @step = 4"),
+    (7, "BEGIN"),
+    (7, "UPDATE t SET a = a * 2 + @step WHERE id = 1"),
+    (8, "BEGIN"),
+    (7, "UPDATE t SET a = a + 10 WHERE id = 3"),
+    (7, "COMMIT"),
+    (8, "UPDATE t SET a = a + 100 WHERE id = 3"),
+    (8, "COMMIT"),
+    (8, "UPDATE t SET a = a * 3 + 7 WHERE id = 2"),
+    (7, "UPDATE t SET a = a * 2 WHERE id = 1"),
+    (8, "BEGIN"),
+    (8, "UPDATE t SET a = 0"),
+    (8, "ROLLBACK"),
+    (9, "UPDATE t SET a = a * 7 WHERE id <= 3"),
+    (9, "INSERT INTO t (id, a) VALUES (4, 1)"),
+    (9, "UPDATE t SET a = a * 3 + 1"),
+    (9, "DELETE FROM t WHERE id = 1"),
+];
+
+/// A database with the table of these statements; `name` is unique in the test.
+fn with_table(server: &Server, name: &str) -> Database {
+    let database = Database::create(server, name);
+    let mut connection = database.connect();
+    for sql in [
+        format!("USE {}", database.name),
+        "CREATE TABLE t (id INT PRIMARY KEY, a BIGINT)".to_owned(),
+        "INSERT INTO t VALUES (1, 1), (2, 1), (3, 1)".to_owned(),
+    ] {
+        connection.execute(&sql).unwrap();
+    }
+    database
+}
+
+fn rows(database: &Database) -> Vec<(i64, i64)> {
+    let sql = format!("SELECT id, a FROM {}.t ORDER BY id", database.name);
+    let set = database.connect().query(&sql).unwrap();
+    let number = |row, column| set.text(row, column).unwrap().parse().unwrap();
+    (0..set.rows.len())
+        .map(|row| (number(row, 0), number(row, 1)))
+        .collect()
+}
+
+#[test(on = ALL)]
+fn a_trace_leaves_the_rows_that_the_captured_sessions_left(server: &Server) {
+    let original = with_table(server, "original");
+    let mut sessions: Vec<Connection> = (0..3)
+        .map(|_| {
+            let mut connection = original.connect();
+            connection
+                .execute(&format!("USE {}", original.name))
+                .unwrap();
+            connection
+        })
+        .collect();
+    let mut lines = Vec::new();
+    for (place, (session, statement)) in INTERLEAVED.into_iter().enumerate() {
+        let is_of_it = |other: &(usize, &str)| other.0 == session;
+        sessions[session - 7].execute(statement).unwrap();
+        if !INTERLEAVED[..place].iter().any(is_of_it) {
+            lines.push((session, "Connect", CONNECT));
+        }
+        lines.push((session, "Query", statement));
+        if !INTERLEAVED[place + 1..].iter().any(is_of_it) {
+            lines.push((session, "Quit", ""));
+        }
+    }
+    drop(sessions);
+    let expected = rows(&original);
+    assert_eq!(expected.len(), 3, "{expected:?}");
+    // The open pace stretches the microseconds of the log to milliseconds.
+    for (per_slice, pace, speed) in [
+        (2_u32, "closed", 1.0),
+        (4, "closed", 1.0),
+        (4, "open", 0.001),
+    ] {
+        let replayed = with_table(server, &format!("replayed_{pace}{per_slice}"));
+        let place = replayed.place(1);
+        let dir = tempfile::tempdir().unwrap();
+        let further = [
+            ("mode", "trace".into()),
+            ("transactions_per_slice", per_slice.into()),
+            ("pace", pace.into()),
+            ("speed", speed.into()),
+        ];
+        let parameters = resolved(dir.path(), &general_log_of(&lines), None, &further);
+        let quanta = find("captured").unwrap().quanta(&parameters).unwrap();
+        assert_eq!(quanta, 13 / per_slice);
+        let mut load = Load::start(2);
+        load.order(&Order::Open(OpenOrder {
+            clients: 2,
+            ..order(&place, &parameters)
+        }));
+        let answer = load.answer();
+        assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
+        let (mut done, mut longest_s) = (0, 0.0_f64);
+        for quantum in 0..quanta {
+            let slice = load.slice(&SliceOrder {
+                guard_s: 0.0,
+                quantum: Some(quantum),
+                ..slice_order(2, 60.0)
+            });
+            assert!(slice.is_finished && slice.errors.is_empty(), "{slice:?}");
+            done += slice.classes.iter().map(|one| one.counts.ok).sum::<u64>();
+            longest_s = longest_s.max(slice.measured_s);
+        }
+        load.end();
+        assert_eq!((done, rows(&replayed)), (13, expected.clone()));
+        let due_s = longest_quantum_s(&parameters).unwrap_or_default();
+        assert_eq!(due_s > 0.0, pace == "open");
+        assert!(longest_s >= due_s, "{longest_s} {due_s}");
     }
 }

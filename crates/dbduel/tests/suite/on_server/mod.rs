@@ -1,6 +1,7 @@
 //! What the crates below the program do on real servers. Their tests are here because the program fetches the servers.
 
 mod anonymised;
+mod answers;
 mod capture;
 pub mod captured;
 mod connection;

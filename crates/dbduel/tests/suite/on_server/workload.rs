@@ -222,6 +222,7 @@ impl Lab {
             tick_s: 0.5,
             drain_s: 10.0,
             until_halted: false,
+            quantum: None,
             seed: 7,
         });
         let mut last = None;

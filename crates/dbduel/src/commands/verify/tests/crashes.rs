@@ -11,6 +11,7 @@ use dbduel_record::facts::Host;
 use dbduel_record::files::FileSystem;
 use dbduel_record::latency::{Interval, Packed, new_histogram};
 use dbduel_record::rows::{ErrorRow, SliceRow, TickRow};
+use dbduel_record::statement_classes::{StatementRow, join_counts};
 use dbduel_record::store::{STATUS_AFTER, STATUS_BEFORE, SliceResult};
 use dbduel_record::{Event, Plan};
 use dbduel_testkit::faulty_files::{Fault, FaultyFiles};
@@ -89,12 +90,21 @@ fn rows(number: u32) -> SliceResult {
         latencies: vec![Interval {
             block,
             position,
-            contender,
+            contender: contender.clone(),
             clients: 4,
             class: ALL_CLASSES.to_owned(),
             start_s: f64::from(number),
             length_s: 2.0,
             histogram: Packed::of(&histogram),
+        }],
+        statements: vec![StatementRow {
+            block,
+            position,
+            contender,
+            statement: "3f9a01c2".to_owned(),
+            ok: u64::from(number),
+            latencies: join_counts([(131_071, u64::from(number))].into_iter()),
+            ..StatementRow::default()
         }],
         ..SliceResult::default()
     }
@@ -161,6 +171,7 @@ fn measure(writer: &mut RecordWriter, number: usize, safe: &mut Safe) -> Result<
             Event::SliceStarted {
                 slice: id(slice),
                 contender,
+                quantum: None,
             },
         )?;
         writer.commits(&[commit(slice)])?;
@@ -200,11 +211,13 @@ fn check_kept(dir: &Path, safe: &Safe, fault: &str) {
         expected.ticks.extend(rows.ticks);
         expected.errors.extend(rows.errors);
         expected.latencies.extend(rows.latencies);
+        expected.statements.extend(rows.statements);
     }
     assert_eq!(record.slices, expected.classes, "{fault}");
     assert_eq!(record.ticks, expected.ticks, "{fault}");
     assert_eq!(record.errors, expected.errors, "{fault}");
     assert_eq!(record.latencies, expected.latencies, "{fault}");
+    assert_eq!(record.statements, expected.statements, "{fault}");
     let missing = safe
         .commits
         .iter()
