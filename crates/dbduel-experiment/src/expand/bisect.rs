@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    const TEMPLATE: &str = "budget = \"5 min\"\nhorizon = \"3 %\"\n[contenders.server]\nsettings = { cache_size = -4000 }\n\
+    const TEMPLATE: &str = "budget = \"5 min\"\nhorizon = \"3 %\"\n[contenders.server]\nserver = \"sqlite\"\nsettings = { cache_size = -4000 }\n\
                             [workload]\nname = \"oltp-point-select\"\n[load]\nclients = 1\n\
                             [schedule]\nslice = \"500 ms\"\n";
 
@@ -194,7 +194,7 @@ mod tests {
         for (text, part) in [
             (
                 TEMPLATE.replace("clients = 1", "clients = [1, 4]"),
-                "bisect.toml:8:11: a bisection has one workload at one load level",
+                "bisect.toml:9:11: a bisection has one workload at one load level",
             ),
             (
                 format!("{TEMPLATE}[sweep]\ntable_size = [10, 20]\n"),

@@ -82,16 +82,16 @@ fn starts_for_an_extension_are_told_from_those_after_an_interruption() {
 
     let (claim, remedy) = told(vec![spent(), more()]);
     assert!(claim.starts_with("The run was extended: its blocks come from 2 starts"));
-    assert!(remedy.contains("larger budget") && !remedy.contains("interruption"));
+    assert!(remedy.contains("whole budget") && !remedy.contains("interruption"));
 
     // Killed right after it had started for the extension.
     let (claim, remedy) = told(vec![spent(), more(), start.what.clone()]);
     assert!(claim.starts_with("The run was extended and resumed: its blocks come from 3 starts"));
-    assert!(remedy.contains("larger budget") && remedy.contains("interruption"));
+    assert!(remedy.contains("whole budget") && remedy.contains("interruption"));
 
     let (claim, remedy) = told(vec![]);
     assert!(claim.starts_with("The run was resumed: its blocks come from 2 starts"));
-    assert!(!remedy.contains("larger budget"));
+    assert!(!remedy.contains("whole budget"));
     // More time on the way does not make the interruption good.
     assert_eq!(told(vec![more()]), (claim, remedy));
 }

@@ -189,6 +189,7 @@ pub fn lost_slices(run: &RunEvidence<'_>) -> Vec<Finding> {
 /// Advice on a record that was extended: it stays valid, at a price.
 const EXTENDED: &str = "The error probability holds for extended records. Where starts of a server may differ, run the experiment \
      again with the whole budget, or with `epochs` in [schedule].";
+const EXTENDED_AND_RESUMED: &str = "Run the experiment again with the whole budget and without interruption, or with `epochs` in [schedule].";
 
 pub fn resumed(run: &RunEvidence<'_>) -> Vec<Finding> {
     // Where starts are the units, one more of them is no flaw.
@@ -203,7 +204,7 @@ pub fn resumed(run: &RunEvidence<'_>) -> Vec<Finding> {
         } => return Vec::new(),
         StartsAgain { extended: 0, .. } => ("resumed", "Repeat it without interruption."),
         StartsAgain { interrupted: 0, .. } => ("extended", EXTENDED),
-        _ => ("extended and resumed", EXTENDED),
+        _ => ("extended and resumed", EXTENDED_AND_RESUMED),
     };
     let claim = format!(
         "The run was {what}: its blocks come from {} starts of all servers, treated as one. If starts differ, the \

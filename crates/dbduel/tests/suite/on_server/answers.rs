@@ -48,10 +48,10 @@ fn asked(database: &Database, questions: &Questions, setting: &str) -> Contender
     ask(questions, &mut access)
 }
 
-/// What a table holds.
+/// What a table holds. MySQL 9.7 has no `MD5()`.
 fn content(database: &Database) -> Option<String> {
     let set = database.connect().query(&format!(
-        "SELECT CONCAT_WS(' ', COUNT(*), SUM(k), MD5(GROUP_CONCAT(pad ORDER BY id)), (SELECT COUNT(*) FROM {0}.kept)) FROM {0}.sbtest1",
+        "SELECT CONCAT_WS(' ', COUNT(*), SUM(k), SHA2(GROUP_CONCAT(pad ORDER BY id), 256), (SELECT COUNT(*) FROM {0}.kept)) FROM {0}.sbtest1",
         database.name
     ));
     set.unwrap().text(0, 0)
