@@ -47,7 +47,7 @@ fn other_machines_need_tls_and_credentials_and_an_absent_server_is_named() {
     assert!(said("nats://127.0.0.1:1", 1).contains("is nats-server running there"));
 }
 
-#[test]
+#[test(contest)]
 fn what_others_wrote_into_the_stores_is_left_out_and_named() {
     let Some(fleet) = Fleet::start(SQLITE_DUEL) else {
         return;
