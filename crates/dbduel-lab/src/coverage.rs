@@ -2,9 +2,9 @@
 
 use anyhow::{Result, anyhow};
 use dbduel_record::Plan;
+use dbduel_record::captured;
 use dbduel_record::event::{Notice, Severity};
 use dbduel_record::statement_classes::StatementClasses;
-use dbduel_workloads::captured;
 
 /// True for a plan that runs captured statements: their values are not for a record.
 #[must_use]
@@ -20,7 +20,7 @@ pub fn statement_classes(plan: &Plan) -> Result<Option<StatementClasses>> {
     let Some(workload) = plan.workloads().find(|one| one.name == captured::NAME) else {
         return Ok(None);
     };
-    let classes = captured::statement_classes(&workload.parameters)
+    let classes = dbduel_replay::statement_classes(&workload.parameters)
         .map_err(|why| anyhow!("the capture cannot be replayed: {why}"))?;
     Ok(Some(StatementClasses { classes }))
 }
@@ -33,10 +33,10 @@ pub fn note(plan: &Plan) -> Result<Option<Notice>> {
     let Some(workload) = plan.workloads().find(|one| one.name == captured::NAME) else {
         return Ok(None);
     };
-    let coverage = captured::coverage(&workload.parameters)
+    let coverage = dbduel_replay::coverage(&workload.parameters)
         .map_err(|why| anyhow!("the capture cannot be replayed: {why}"))?;
     let mut claim = coverage.claim();
-    if let Some(trace) = captured::trace_claim(&workload.parameters) {
+    if let Some(trace) = dbduel_replay::trace_claim(&workload.parameters) {
         claim = format!("{claim} {trace}");
     }
     Ok(Some(Notice::new(

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "what fails here fails a test")]
 
+#[cfg(feature = "captures")]
+pub mod captures;
 pub mod damage;
 pub mod faulty_files;
 #[cfg(feature = "mock")]

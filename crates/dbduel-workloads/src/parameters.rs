@@ -6,6 +6,7 @@ use std::fmt;
 
 use dbduel_driver::Dialect;
 use dbduel_record::plan::Parameters;
+pub(crate) use dbduel_record::plan::Resolved;
 use dbduel_text::nearest;
 use serde_json::Value;
 
@@ -324,37 +325,6 @@ pub(super) fn check_all(
             .or_insert_with(|| spec.default.value());
     }
     Ok(resolved)
-}
-
-/// Resolved parameters in their types. A parameter that is missing or of another type, which [`resolve`] rules out,
-/// reads as zero, off or empty.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Resolved<'a>(pub &'a Parameters);
-
-impl<'a> Resolved<'a> {
-    pub(super) fn integer(self, name: &str) -> i64 {
-        self.0.get(name).and_then(Value::as_i64).unwrap_or_default()
-    }
-
-    /// A count, which is not negative.
-    pub(super) fn count(self, name: &str) -> u64 {
-        self.integer(name).try_into().unwrap_or_default()
-    }
-
-    pub(super) fn number(self, name: &str) -> f64 {
-        self.0.get(name).and_then(Value::as_f64).unwrap_or_default()
-    }
-
-    pub(super) fn switch(self, name: &str) -> bool {
-        self.0
-            .get(name)
-            .and_then(Value::as_bool)
-            .unwrap_or_default()
-    }
-
-    pub(super) fn text(self, name: &str) -> &'a str {
-        self.0.get(name).and_then(Value::as_str).unwrap_or_default()
-    }
 }
 
 #[cfg(test)]

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use dbduel_record::captured::{TRACE, is_trace};
+use dbduel_record::captured::{MODE, NAME, TRACE, is_trace};
 use dbduel_record::plan::{Contender, Parameters, Workload};
-use dbduel_server::{Meaning, ServerName};
-use dbduel_workloads::captured::{
-    CAPTURE, DRAW, DUMP, LOCK_TIMEOUT, MODE, NAME, PACE, SPEED, TRANSACTIONS_PER_SLICE,
-    longest_quantum_s,
+use dbduel_replay::{
+    CAPTURE, DRAW, LOCK_TIMEOUT, PACE, SPEED, TRANSACTIONS_PER_SLICE, longest_quantum_s,
 };
+use dbduel_server::{Meaning, ServerName};
+use dbduel_workloads::captured::DUMP;
 use serde_json::Value;
 
 use super::contenders::beside;

@@ -15,9 +15,10 @@ use dbduel_record::answers::Answers;
 use dbduel_record::event::Event;
 use dbduel_record::plan::Parameters;
 use dbduel_record::store::ANSWERS;
+use dbduel_replay::answers;
 use dbduel_text::counts;
 use dbduel_workloads::OwnData;
-use dbduel_workloads::captured::{self, answers};
+use dbduel_workloads::captured;
 
 use super::ContestConfig;
 use super::arena::Arena;

@@ -4,6 +4,7 @@
 //! that is absent here was not asked for.
 
 mod load;
+mod resolved;
 mod schedule;
 mod workload;
 
@@ -16,6 +17,7 @@ use crate::design::Design;
 use crate::variants::Variants;
 
 pub use load::{Arrival, IoLimit, LoadHosts, LoadLevel, LoadProcess, Objective, RateSearch};
+pub use resolved::Resolved;
 pub use schedule::{Block, Epochs, Pilot, Schedule, TurnChoice, TurnLength, TurnReason};
 pub use workload::{BlockForm, Suite, SuitePhase, SuiteWorkload, Workload};
 

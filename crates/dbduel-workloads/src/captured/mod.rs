@@ -1,70 +1,32 @@
-//! Captured statements as a workload: clients draw whole transactions, or sessions, of a capture at random and run them on data
-//! that were loaded from a dump; or they run all of them in the order of the capture.
-//!
-//! ```text
-//! capture ─► mix (what is drawn, what is left out) ─► client
-//!              ├─ classes (what statements of a class mean to a replay)
-//!              ├─ states (settings of sessions)
-//!              └─ trace (quanta, sessions in their order) ─► trace_client
-//! mix ─► answers (some statements of each class, asked before the load)
-//! dump ─► data
-//! ```
+//! Captured statements as a workload: the clients of `dbduel-replay` on data that were loaded from a dump.
 //!
 //! Digests of the capture and of the dump are parameters, so that a plan cannot run with others.
 
-pub mod answers;
-mod classes;
-mod client;
-mod coverage;
 mod data;
-mod mix;
-mod statements;
-mod states;
-mod trace;
-mod trace_client;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use dbduel_capture::logs::LogProduct;
 use dbduel_capture::store::read::read_manifest;
 use dbduel_client::{ClientContext, ClientTask, Clients, Shared};
 use dbduel_driver::Dialect;
-use dbduel_record::captured::{MIX, TRACE, is_trace};
-pub use dbduel_record::captured::{MODE, NAME};
+pub use dbduel_record::captured::NAME;
+use dbduel_record::captured::{MIX, MODE, TRACE, is_trace};
 use dbduel_record::plan::Parameters;
-use dbduel_record::statement_classes::StatementClass;
+use dbduel_replay::{
+    CAPTURE, CAPTURE_DIGEST, DRAW, LOCK_TIMEOUT, OPEN, PACE, Refused, SPEED, TRANSACTIONS_PER_SLICE,
+};
 
 use super::parameters::{Default, Kind, ParameterError, ParameterSpec, Resolved, check_all};
 use super::{OwnData, Table, Workload};
-use client::{CapturedClient, SharedMix};
-pub use coverage::{Amount, Coverage};
-use mix::Mix;
-use trace::Trace;
-use trace_client::{SharedTrace, TraceClient, TraceOfServer, TraceOptions};
 
-/// The parameter that names the directory of the capture.
-pub const CAPTURE: &str = "capture";
 /// The parameter that names the dump.
 pub const DUMP: &str = "dump";
 /// Whether answers are compared before the load: `compare` or `skip`.
 pub const ANSWERS: &str = "answers";
-/// The parameter with the lock timeout of a session, seconds.
-pub const LOCK_TIMEOUT: &str = "lock_timeout";
 
-const CAPTURE_DIGEST: &str = "capture_digest";
 const DUMP_DIGEST: &str = "dump_digest";
 const PRODUCT: &str = "product";
-/// The parameter that says what clients of a mix draw.
-pub const DRAW: &str = "draw";
-/// The parameter that says when transactions of a trace begin.
-pub const PACE: &str = "pace";
-/// The pace at which transactions are due at their captured times.
-pub const OPEN: &str = "open";
-/// The parameter by which an open pace is faster than the capture.
-pub const SPEED: &str = "speed";
-/// The parameter with the size of a trace's quanta.
-pub const TRANSACTIONS_PER_SLICE: &str = "transactions_per_slice";
 
 /// The workload.
 #[derive(Debug)]
@@ -175,7 +137,8 @@ impl Workload for Captured {
             resolved.insert(DUMP_DIGEST.to_owned(), digest.into());
         }
         if is_trace(&resolved) {
-            trace::check(&resolved)?;
+            dbduel_replay::check_trace(&resolved)
+                .map_err(|Refused { parameter, why }| refuse(parameter, why))?;
         }
         Ok(resolved)
     }
@@ -214,19 +177,12 @@ impl Workload for Captured {
         Vec::new()
     }
 
-    /// Classes of statements that hold at least 1 % of the transactions or of their time, each for the transactions of which it is
-    /// the costliest; the others together.
     fn classes(&self, parameters: &Parameters) -> Vec<String> {
-        Mix::of(parameters).map_or_else(
-            // Clients that open say why.
-            |_| vec![classes::OTHER.to_owned()],
-            |mix| mix.names().to_vec(),
-        )
+        dbduel_replay::transaction_classes(parameters)
     }
 
     fn statement_classes(&self, parameters: &Parameters) -> Vec<String> {
-        // Without a mix clients do not open, and say why.
-        Mix::of(parameters).map_or_else(|_| Vec::new(), |mix| mix.statement_classes().names.clone())
+        dbduel_replay::statement_class_names(parameters)
     }
 
     fn has_fixed_work(&self, parameters: &Parameters) -> bool {
@@ -238,11 +194,11 @@ impl Workload for Captured {
     }
 
     fn quanta(&self, parameters: &Parameters) -> Option<u32> {
-        Some(trace(parameters)?.quanta())
+        dbduel_replay::quanta(parameters)
     }
 
     fn clients_max(&self, parameters: &Parameters) -> Option<u64> {
-        Some(trace(parameters)?.sessions_max().into())
+        dbduel_replay::sessions_max(parameters).map(u64::from)
     }
 
     fn clients_suggested(&self, parameters: &Parameters) -> Option<u64> {
@@ -260,65 +216,12 @@ impl Workload for Captured {
 
 impl Clients for Captured {
     fn shared(&self, parameters: &Parameters) -> Shared {
-        if is_trace(parameters) {
-            let trace = Trace::of(parameters).map_err(|error| error.to_string());
-            if let Ok(trace) = &trace {
-                trace.mix().read_ahead();
-            }
-            return Arc::new(SharedTrace(trace.map(TraceOfServer::new)));
-        }
-        let mix = Mix::of(parameters);
-        if let Ok(mix) = &mix {
-            mix.read_ahead();
-        }
-        Arc::new(SharedMix(mix))
+        dbduel_replay::shared(parameters)
     }
 
     fn client(&self, parameters: &Parameters, client_context: ClientContext) -> ClientTask {
-        let lock_timeout_s = Resolved(parameters).number(LOCK_TIMEOUT);
-        if is_trace(parameters) {
-            let speed = Resolved(parameters).number(SPEED);
-            return client_context.boxed::<TraceClient>(TraceOptions {
-                lock_timeout_s,
-                speed: trace::is_open(parameters).then_some(speed),
-            });
-        }
-        client_context.boxed::<CapturedClient>(lock_timeout_s)
+        dbduel_replay::client(parameters, client_context)
     }
-}
-
-/// What a replay with these resolved parameters runs of its capture, and what it leaves out.
-///
-/// # Errors
-/// Why the capture cannot be used.
-pub fn coverage(parameters: &Parameters) -> Result<Coverage, String> {
-    Ok(Mix::build(parameters)?.coverage().clone())
-}
-
-/// The classes whose statements a replay with these resolved parameters measures, with what the capture says about them.
-///
-/// # Errors
-/// Why the capture cannot be used.
-pub fn statement_classes(parameters: &Parameters) -> Result<Vec<StatementClass>, String> {
-    Ok(Mix::of(parameters)?.captured_statements())
-}
-
-/// The trace of these resolved parameters; `None` for a mix, and where clients that open say why there is none.
-fn trace(parameters: &Parameters) -> Option<Arc<Trace>> {
-    is_trace(parameters).then(|| Trace::of(parameters).ok())?
-}
-
-/// What the slices of a trace with these resolved parameters run, in one sentence; `None` for a mix.
-#[must_use]
-pub fn trace_claim(parameters: &Parameters) -> Option<String> {
-    Some(trace(parameters)?.claim(parameters))
-}
-
-/// Time of the longest quantum at an open pace, seconds; `None` for other paces and modes.
-#[must_use]
-pub fn longest_quantum_s(parameters: &Parameters) -> Option<f64> {
-    let trace = trace(parameters)?;
-    trace::is_open(parameters).then(|| trace.longest_s() / Resolved(parameters).number(SPEED))
 }
 
 /// Sets a parameter to what was found, or refuses another value that the plan has.
@@ -366,5 +269,3 @@ fn refuse(parameter: &str, why: String) -> ParameterError {
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod trace_tests;

@@ -204,7 +204,7 @@ mod tests {
             plan.workload.name = dbduel_workloads::script::NAME.to_owned();
         });
         refused("no captured statements", |plan| {
-            plan.workload.name = dbduel_workloads::captured::NAME.to_owned();
+            plan.workload.name = dbduel_record::captured::NAME.to_owned();
         });
         refused("';'", |plan| {
             let tables = &mut plan.contenders[1].tables;

@@ -148,7 +148,7 @@ impl Job {
     fn of(arguments: &Arguments) -> Result<Self> {
         let (address, credentials) = endpoint(&arguments.server)?;
         let workload = dbduel_workloads::find(&arguments.workload)?;
-        if workload.name() == dbduel_workloads::captured::NAME {
+        if workload.name() == dbduel_record::captured::NAME {
             bail!(
                 "`{}` does not run on running servers, because its statements change data; run a contest with it (`dbduel run`)",
                 workload.name()

@@ -3,7 +3,7 @@
 use dbduel_driver::{ConnectOptions, Connection, SessionStart};
 use dbduel_record::answers::{Answer, Answers, AskedClass};
 use dbduel_record::plan::Parameters;
-use dbduel_workloads::captured::answers::{Access, ContenderAnswers, Questions, ask, together};
+use dbduel_replay::answers::{Access, ContenderAnswers, Questions, ask, together};
 
 use super::captured::{SESSIONS, fill_table, general_log, imported};
 use super::database::Database;

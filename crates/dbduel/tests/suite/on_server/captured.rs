@@ -2,19 +2,17 @@
 
 use std::path::Path;
 
-use dbduel_capture::import::{ImportOptions, import};
 use dbduel_driver::{Connection, Dialect};
 use dbduel_load::order::{Answer, OpenOrder, Order, SliceAnswer, SliceOrder, StatementAnswers};
 use dbduel_record::plan::Parameters;
-use dbduel_workloads::captured::longest_quantum_s;
+use dbduel_replay::{longest_quantum_s, statement_classes};
+use dbduel_testkit::captures::{self, CONNECT, import_below};
 use dbduel_workloads::fill::{FillWatch, Place, fill};
-use dbduel_workloads::{captured, find, parameters};
+use dbduel_workloads::{find, parameters};
 
 use super::database::Database;
 use super::server::{ALL, Server};
 use crate::support::{Load, open_order, slice_order};
-
-const CONNECT: &str = "app@localhost on shop using Socket";
 
 /// Sessions of an application that works on a table of sysbench. The settings of each show in the rows that it writes.
 pub const SESSIONS: [&[&str]; 4] = [
@@ -49,30 +47,16 @@ pub const SESSIONS: [&[&str]; 4] = [
     ],
 ];
 
-/// A general log of MySQL with these lines: session, command, argument.
-fn general_log_of(lines: &[(usize, &str, &str)]) -> String {
-    let mut log = "mysqld, Version: 8.0.33 (MySQL Community Server - GPL). started with:\nTcp port: 0  Unix socket: SOCKET\n\
-         Time                 Id Command    Argument\n"
-        .to_owned();
-    for (number, (session, command, argument)) in lines.iter().enumerate() {
-        log += &format!("2026-11-28T00:00:01.{number:06}Z\t{session:5} {command}\t{argument}\n");
-    }
-    log
-}
-
 /// A general log with these sessions, one after the other.
 pub fn general_log(sessions: &[&[&str]]) -> String {
     let mut lines = Vec::new();
-    for (session, statements) in sessions.iter().enumerate() {
-        lines.push((session + 7, "Connect", CONNECT));
-        lines.extend(
-            statements
-                .iter()
-                .map(|statement| (session + 7, "Query", *statement)),
-        );
-        lines.push((session + 7, "Quit", ""));
+    for (session, statements) in (7..).zip(sessions) {
+        lines.push((session, "Connect", CONNECT));
+        let statements = statements.iter();
+        lines.extend(statements.map(|statement| (session, "Query", *statement)));
+        lines.push((session, "Quit", ""));
     }
-    general_log_of(&lines)
+    captures::general_log(&lines)
 }
 
 /// Parameters of a mix of the log, which is imported below `dir`.
@@ -87,16 +71,7 @@ fn resolved(
     prefix: Option<&str>,
     further: &[(&str, serde_json::Value)],
 ) -> Parameters {
-    let path = dir.join("log");
-    std::fs::write(&path, log).unwrap();
-    let options = ImportOptions {
-        logs: vec![path],
-        target: dir.join("a.cap"),
-        prefix: prefix.map(|prefix| prefix.as_bytes().to_vec()),
-        ..ImportOptions::default()
-    };
-    import(&options, &mut |_| Ok(())).unwrap();
-    let capture = options.target.display().to_string();
+    let capture = import_below(dir, log, prefix).display().to_string();
     let mut given = Parameters::from([("capture".to_owned(), capture.into())]);
     let further = further.iter();
     given.extend(further.map(|(name, value)| ((*name).to_owned(), value.clone())));
@@ -226,7 +201,7 @@ fn slice_with_view(server: &Server, parameters: &Parameters, view: &str) -> Slic
 fn a_class_of_statements_that_is_slow_on_one_side_is_measured_as_such(server: &Server) {
     let dir = tempfile::tempdir().unwrap();
     let parameters = imported(dir.path(), &general_log(&VIEW_AND_TABLE), None);
-    let classes = captured::statement_classes(&parameters).unwrap();
+    let classes = statement_classes(&parameters).unwrap();
     let place = |part: &str| {
         let mut found = classes.iter().filter(|class| class.text.contains(part));
         found.next().unwrap().id.clone()
@@ -273,7 +248,7 @@ fn a_class_of_statements_that_is_slow_on_one_side_is_measured_as_such(server: &S
 
 /// Statements of three sessions in the order of the log. Two are open at once, and their changes of a row that both change commute;
 /// within each session, and between these two and the third, no other order leaves the same rows.
-const INTERLEAVED: [(usize, &str); 21] = [
+const INTERLEAVED: [(u32, &str); 21] = [
     (7, "UPDATE t SET a = a * 3 + 1 WHERE id = 1"),
     (8, "UPDATE t SET a = a + 2 WHERE id = 2"),
     (7, "SELECT a FROM t WHERE id = 1"),
@@ -334,8 +309,8 @@ fn a_trace_leaves_the_rows_that_the_captured_sessions_left(server: &Server) {
         .collect();
     let mut lines = Vec::new();
     for (place, (session, statement)) in INTERLEAVED.into_iter().enumerate() {
-        let is_of_it = |other: &(usize, &str)| other.0 == session;
-        sessions[session - 7].execute(statement).unwrap();
+        let is_of_it = |other: &(u32, &str)| other.0 == session;
+        sessions[session as usize - 7].execute(statement).unwrap();
         if !INTERLEAVED[..place].iter().any(is_of_it) {
             lines.push((session, "Connect", CONNECT));
         }
@@ -362,7 +337,7 @@ fn a_trace_leaves_the_rows_that_the_captured_sessions_left(server: &Server) {
             ("pace", pace.into()),
             ("speed", speed.into()),
         ];
-        let parameters = resolved(dir.path(), &general_log_of(&lines), None, &further);
+        let parameters = resolved(dir.path(), &captures::general_log(&lines), None, &further);
         let quanta = find("captured").unwrap().quanta(&parameters).unwrap();
         assert_eq!(quanta, 13 / per_slice);
         let mut load = Load::start(2);

@@ -7,10 +7,10 @@ use dbduel_record::plan::Parameters;
 use dbduel_sql::answers::{Ordering, ordering, unsettled};
 use dbduel_text::visible;
 
-use super::super::classes::{Role, id};
-use super::super::mix::Mix;
-use super::super::states::StateId;
 use super::{CLASSES_MAX, EXAMPLES_MAX};
+use crate::classes::{Role, id};
+use crate::mix::Mix;
+use crate::states::StateId;
 
 /// Places of a class that are looked at for each of its statements that is asked: many have the same text.
 const LOOKED_AT: u64 = 8;
@@ -18,35 +18,35 @@ const LOOKED_AT: u64 = 8;
 /// The statements of a capture that contenders are asked.
 #[derive(Debug)]
 pub struct Questions {
-    pub(super) mix: Arc<Mix>,
+    pub(crate) mix: Arc<Mix>,
     /// The classes with most statements first.
-    pub(super) classes: Vec<Question>,
-    pub(super) classes_beyond: u32,
+    pub(crate) classes: Vec<Question>,
+    pub(crate) classes_beyond: u32,
     /// Transactions of the replay in each state of a session, most first.
-    pub(super) states: Vec<(StateId, u64)>,
-    pub(super) statements: u64,
-    pub(super) transactions: u64,
+    pub(crate) states: Vec<(StateId, u64)>,
+    pub(crate) statements: u64,
+    pub(crate) transactions: u64,
 }
 
 /// A class of statements.
 #[derive(Debug)]
-pub(super) struct Question {
-    pub(super) id: String,
-    pub(super) text: String,
-    pub(super) statements: u64,
-    pub(super) unsettled: Option<String>,
+pub(crate) struct Question {
+    pub(crate) id: String,
+    pub(crate) text: String,
+    pub(crate) statements: u64,
+    pub(crate) unsettled: Option<String>,
     /// That of its first example: of a class all have the same.
-    pub(super) ordering: Ordering,
-    pub(super) examples: Vec<Example>,
+    pub(crate) ordering: Ordering,
+    pub(crate) examples: Vec<Example>,
 }
 
 /// A statement that is asked.
 #[derive(Debug)]
-pub(super) struct Example {
-    pub(super) statement: usize,
-    pub(super) state: StateId,
-    pub(super) position: String,
-    pub(super) bytes: u64,
+pub(crate) struct Example {
+    pub(crate) statement: usize,
+    pub(crate) state: StateId,
+    pub(crate) position: String,
+    pub(crate) bytes: u64,
 }
 
 impl Questions {

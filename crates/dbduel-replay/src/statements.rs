@@ -15,9 +15,9 @@ const OTHER: &str = "other";
 
 /// The classes of single statements that are measured.
 #[derive(Debug)]
-pub(super) struct StatementClasses {
+pub(crate) struct StatementClasses {
     /// Their names in records.
-    pub(super) names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// Place in `names` for each class of the capture.
     places: Vec<u32>,
     /// Whether each class of the capture changes rows.
@@ -28,7 +28,7 @@ pub(super) struct StatementClasses {
 
 impl StatementClasses {
     /// Those of a capture that a replay sends: all, or of too many those with the most statements and the most time.
-    pub(super) fn of(rows: &[ClassRow], facts: &[ClassFacts]) -> Self {
+    pub(crate) fn of(rows: &[ClassRow], facts: &[ClassFacts]) -> Self {
         // A damaged capture may have any number.
         let sum = |of: fn(&ClassRow) -> u64| {
             let numbers = rows.iter().map(of);
@@ -76,17 +76,17 @@ impl StatementClasses {
     }
 
     /// The place in [`StatementClasses::names`] of a class of the capture.
-    pub(super) fn place(&self, class: u32) -> u32 {
+    pub(crate) fn place(&self, class: u32) -> u32 {
         self.places.get(class as usize).copied().unwrap_or(u32::MAX)
     }
 
     /// True where statements of a class of the capture change rows.
-    pub(super) fn writes(&self, class: u32) -> bool {
+    pub(crate) fn writes(&self, class: u32) -> bool {
         self.writes.get(class as usize).copied().unwrap_or(false)
     }
 
     /// What a capture says about the statements that its replay draws, and about settings.
-    pub(super) fn captured(
+    pub(crate) fn captured(
         &self,
         capture: &Capture,
         transactions: &[ReplayTransaction],

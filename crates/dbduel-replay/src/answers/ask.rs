@@ -8,14 +8,14 @@ use dbduel_driver::{Connection, Dialect, QueryError, ServerError, Summary};
 use dbduel_record::answers::{Answer, Refusal, RefusedSetting, Rows};
 use dbduel_sql::{Kind, Lexer, TokenKind, kind_of};
 
-use super::super::classes::id;
-use super::super::states::{INITIAL, StateId};
 use super::STATEMENT_MAX;
 use super::digest::{Digester, OrderColumns, with_order_columns};
 use super::questions::{Example, Question, Questions};
+use crate::classes::id;
+use crate::states::{INITIAL, StateId};
 
 /// Why a statement was not asked any more.
-pub(super) const LATE: &str = "the time for all statements was over";
+pub(crate) const LATE: &str = "the time for all statements was over";
 /// Why a statement was not asked: its transactions fail.
 const NO_STATE: &str = "a setting of its session was refused";
 /// Why a write was not asked.
@@ -34,10 +34,10 @@ pub struct Access<'a> {
 /// The answers of one contender, in the order of the classes and their examples.
 #[derive(Debug, Default)]
 pub struct ContenderAnswers {
-    pub(super) first: Vec<Vec<Answer>>,
+    pub(crate) first: Vec<Vec<Answer>>,
     /// Shorter where the time was over.
-    pub(super) second: Vec<Vec<Answer>>,
-    pub(super) refused: Vec<RefusedSetting>,
+    pub(crate) second: Vec<Vec<Answer>>,
+    pub(crate) refused: Vec<RefusedSetting>,
 }
 
 /// Asks a contender everything.

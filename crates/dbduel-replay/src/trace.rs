@@ -10,12 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use dbduel_capture::entry::Lack;
 use dbduel_capture::store::Capture;
-use dbduel_record::plan::Parameters;
+use dbduel_record::plan::{Parameters, Resolved};
 use dbduel_text::counts;
 
 use super::mix::{Mix, ReplayTransaction};
-use super::{CAPTURE, CAPTURE_DIGEST, OPEN, PACE, SPEED, TRANSACTIONS_PER_SLICE, refuse};
-use crate::parameters::{ParameterError, Resolved};
+use super::{CAPTURE, CAPTURE_DIGEST, OPEN, PACE, SPEED, TRANSACTIONS_PER_SLICE};
 
 /// Least quanta of a trace: one for the warm-up and two for a block.
 const QUANTA_MIN: u32 = 3;
@@ -26,6 +25,20 @@ const STEP_MAX_NS: u32 = 100_000_000;
 
 /// The trace of the last capture of this process, which all its contenders share.
 static LAST: Mutex<Option<(Source, Arc<Trace>)>> = Mutex::new(None);
+
+/// Why a capture has no trace with these parameters.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("parameter `{parameter}` {why}")]
+pub struct Refused {
+    /// The parameter to change.
+    pub parameter: &'static str,
+    /// The problem, as the end of a sentence that begins with the parameter.
+    pub why: String,
+}
+
+fn refuse(parameter: &'static str, why: String) -> Refused {
+    Refused { parameter, why }
+}
 
 /// What a trace follows from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,13 +61,13 @@ impl Source {
 
 /// The transactions of one session in one quantum.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SessionPart {
+pub(crate) struct SessionPart {
     /// Places in [`Mix::all`].
-    pub(super) transactions: Range<u32>,
+    pub(crate) transactions: Range<u32>,
     /// Position of its first transaction in the order of starts.
-    pub(super) begin: u32,
+    pub(crate) begin: u32,
     /// Position after the last transaction that began before the session ended; greater than all where it ends in another quantum.
-    pub(super) end: u32,
+    pub(crate) end: u32,
 }
 
 /// When a transaction began: its time, the place of its first statement in the log, and its place in [`Mix::all`].
@@ -62,7 +75,7 @@ type Start = (i64, u32, u32);
 
 /// A capture cut into quanta.
 #[derive(Debug)]
-pub(super) struct Trace {
+pub(crate) struct Trace {
     mix: Arc<Mix>,
     /// By quantum, then by their begins.
     parts: Vec<SessionPart>,
@@ -81,7 +94,7 @@ impl Trace {
     ///
     /// # Errors
     /// Why the capture has none, with the parameter to change.
-    pub(super) fn of(parameters: &Parameters) -> Result<Arc<Self>, ParameterError> {
+    pub(crate) fn of(parameters: &Parameters) -> Result<Arc<Self>, Refused> {
         let source = Source::of(parameters);
         let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, trace)) = &*last
@@ -97,7 +110,7 @@ impl Trace {
     }
 
     /// Cuts the transactions into quanta of about `per_slice`.
-    fn cut(mix: Arc<Mix>, per_slice: u64) -> Result<Self, ParameterError> {
+    fn cut(mix: Arc<Mix>, per_slice: u64) -> Result<Self, Refused> {
         check_order(mix.capture())?;
         let starts = starts(&mix);
         let all = starts.len() as u64;
@@ -155,22 +168,22 @@ impl Trace {
     }
 
     /// The transactions, and what is left out.
-    pub(super) fn mix(&self) -> &Arc<Mix> {
+    pub(crate) fn mix(&self) -> &Arc<Mix> {
         &self.mix
     }
 
     /// Number of its quanta.
-    pub(super) fn quanta(&self) -> u32 {
+    pub(crate) fn quanta(&self) -> u32 {
         self.quanta.len() as u32
     }
 
     /// Most sessions that were open at once: more clients have no work.
-    pub(super) fn sessions_max(&self) -> u32 {
+    pub(crate) fn sessions_max(&self) -> u32 {
         self.sessions_max
     }
 
     /// The parts of a quantum, in order of their begins; none beyond the last quantum.
-    pub(super) fn parts(&self, quantum: u32) -> &[SessionPart] {
+    pub(crate) fn parts(&self, quantum: u32) -> &[SessionPart] {
         let places = self.quanta.get(quantum as usize).cloned().unwrap_or(0..0);
         self.parts
             .get(places.start as usize..places.end as usize)
@@ -178,7 +191,7 @@ impl Trace {
     }
 
     /// When a transaction of a quantum began, nanoseconds since the quantum's first.
-    pub(super) fn since_begin_ns(&self, quantum: u32, transaction: u32) -> u64 {
+    pub(crate) fn since_begin_ns(&self, quantum: u32, transaction: u32) -> u64 {
         let begin = self.begins_ns.get(quantum as usize).copied().unwrap_or(0);
         let transaction = self.mix.all().get(transaction as usize);
         let start = transaction.and_then(|one| start_of(self.mix.capture(), one));
@@ -186,12 +199,12 @@ impl Trace {
     }
 
     /// Time of the longest quantum at the captured rate, seconds.
-    pub(super) fn longest_s(&self) -> f64 {
+    pub(crate) fn longest_s(&self) -> f64 {
         self.longest_ns as f64 / 1e9
     }
 
     /// What a slice runs, in one sentence without values of statements.
-    pub(super) fn claim(&self, parameters: &Parameters) -> String {
+    pub(crate) fn claim(&self, parameters: &Parameters) -> String {
         let all = self.mix.coverage().transactions;
         let pace = match is_open(parameters) {
             true => format!(
@@ -211,15 +224,15 @@ impl Trace {
 }
 
 /// True where transactions are due at their captured times.
-pub(super) fn is_open(parameters: &Parameters) -> bool {
+pub(crate) fn is_open(parameters: &Parameters) -> bool {
     Resolved(parameters).text(PACE) == OPEN
 }
 
-/// Refuses parameters that have no meaning together.
+/// Refuses resolved parameters of a trace that have no meaning together, and captures without an order.
 ///
 /// # Errors
 /// Names the parameter to change.
-pub(super) fn check(parameters: &Parameters) -> Result<(), ParameterError> {
+pub fn check(parameters: &Parameters) -> Result<(), Refused> {
     let resolved = Resolved(parameters);
     if !is_open(parameters) && resolved.number(SPEED).total_cmp(&1.0).is_ne() {
         let why = format!(
@@ -241,7 +254,7 @@ pub(super) fn check(parameters: &Parameters) -> Result<(), ParameterError> {
 }
 
 /// Refuses captures whose order is not known.
-fn check_order(capture: &Capture) -> Result<(), ParameterError> {
+fn check_order(capture: &Capture) -> Result<(), Refused> {
     let manifest = capture.manifest();
     if manifest.lacks.contains(&Lack::Sampled) {
         let why = "cannot be run as a trace: the log is a sample (a rate limit), so parts of its transactions and sessions are missing; \

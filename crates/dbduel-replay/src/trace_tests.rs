@@ -2,27 +2,28 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dbduel_client::random::Random;
-use dbduel_record::captured::TRACE;
+use dbduel_record::captured::{MODE, TRACE};
+use dbduel_testkit::captures::{CONNECT, Imported};
 
-use super::tests::{CONNECT, Imported};
+use super::tests::resolved;
 use super::trace::SessionPart;
 use super::trace_client::{NextPart, RunningQuantum};
 use super::*;
-use crate::parameters::{check_clients, resolve};
 
 /// A line of a general log: session, command, argument.
 type Line<'a> = (u32, &'a str, &'a str);
 
-fn given(imported: &Imported, per_slice: u32) -> Parameters {
-    let mut given = imported.given();
-    given.insert(MODE.to_owned(), TRACE.into());
-    given.insert(TRANSACTIONS_PER_SLICE.to_owned(), per_slice.into());
-    given
+/// Resolved parameters of a trace with a closed pace.
+fn traced(imported: &Imported, per_slice: u32) -> Parameters {
+    let mut parameters = resolved(imported, "transactions");
+    parameters.insert(MODE.to_owned(), TRACE.into());
+    parameters.insert(TRANSACTIONS_PER_SLICE.to_owned(), per_slice.into());
+    parameters.insert(SPEED.to_owned(), 1.0.into());
+    parameters
 }
 
 fn trace_of(imported: &Imported, per_slice: u32) -> Arc<Trace> {
-    let resolved = resolve(&Captured, &given(imported, per_slice)).unwrap();
-    Trace::of(&resolved).unwrap()
+    Trace::of(&traced(imported, per_slice)).unwrap()
 }
 
 /// Texts of the first statements of a part's transactions.
@@ -87,7 +88,7 @@ fn quanta_are_equal_and_keep_the_order_of_each_session() {
         ]
     );
     assert!(trace.parts(3).is_empty());
-    let shared = Trace::of(&resolve(&Captured, &given(&imported, 3)).unwrap()).unwrap();
+    let shared = trace_of(&imported, 3);
     assert!(Arc::ptr_eq(&trace, &shared), "once per process");
 }
 
@@ -215,44 +216,40 @@ fn transactions_are_due_at_their_captured_times() {
     };
     assert_eq!(due(0), [0, 2_000, 3_000]);
     assert_eq!(due(1), [0, 1_000, 4_000]);
-    let mut open = given(&imported, 3);
+    let mut open = traced(&imported, 3);
     open.insert(PACE.to_owned(), OPEN.into());
-    open.insert(SPEED.to_owned(), 2.into());
-    let open = resolve(&Captured, &open).unwrap();
+    open.insert(SPEED.to_owned(), 2.0.into());
     assert_eq!(longest_quantum_s(&open), Some(2e-6));
     assert!(
         trace_claim(&open)
             .unwrap()
             .contains("at 2 × the captured rate")
     );
-    let closed = resolve(&Captured, &given(&imported, 3)).unwrap();
+    let closed = traced(&imported, 3);
     assert_eq!(longest_quantum_s(&closed), None);
 }
 
 #[test]
-fn the_plan_says_quanta_and_sessions_and_no_more_clients_than_sessions_have_work() {
+fn a_trace_says_its_quanta_and_sessions() {
     let imported = Imported::general(&THREE);
-    let resolved = resolve(&Captured, &given(&imported, 3)).unwrap();
-    assert_eq!(resolve(&Captured, &resolved).unwrap(), resolved);
+    let parameters = traced(&imported, 3);
     assert_eq!(
-        trace_claim(&resolved).unwrap(),
+        trace_claim(&parameters).unwrap(),
         "The capture is run as a trace, in 3 quanta of 3 transactions each, with at most 2 sessions open at once; a session's next \
          transaction follows the previous one at once. At its end all contenders begin again with restored tables."
     );
-    assert_eq!(Captured.quanta(&resolved), Some(3));
-    assert_eq!(Captured.clients_suggested(&resolved), Some(2));
-    assert!(check_clients(&Captured, &resolved, 2).is_ok());
-    assert!(check_clients(&Captured, &resolved, 3).is_err());
-    assert!(Captured.has_fixed_work(&resolved) && Captured.depends_on_past_work(&resolved));
-    let mix = resolve(&Captured, &imported.given()).unwrap();
-    assert!(!Captured.has_fixed_work(&mix) && !Captured.depends_on_past_work(&mix));
-    assert_eq!((Captured.quanta(&mix), trace_claim(&mix)), (None, None));
+    assert_eq!(
+        (quanta(&parameters), sessions_max(&parameters)),
+        (Some(3), Some(2))
+    );
+    let mix = resolved(&imported, "transactions");
+    assert_eq!((quanta(&mix), trace_claim(&mix)), (None, None));
 }
 
 /// The parameter that is refused, and why.
 #[track_caller]
-fn check_refused(given: &Parameters, parameter: &str, part: &str) {
-    let refused = resolve(&Captured, given).unwrap_err();
+fn check_refused(parameters: &Parameters, parameter: &str, part: &str) {
+    let refused = check_trace(parameters).unwrap_err();
     assert_eq!(refused.parameter, parameter);
     assert!(refused.why.contains(part), "{}", refused.why);
 }
@@ -261,12 +258,12 @@ fn check_refused(given: &Parameters, parameter: &str, part: &str) {
 fn what_has_no_order_is_no_trace() {
     let imported = Imported::general(&THREE);
     check_refused(
-        &given(&imported, 4),
+        &traced(&imported, 4),
         TRANSACTIONS_PER_SLICE,
         "the trace has 9 transactions, and at least 3 slices must fit into it; set 3 at most",
     );
-    let mut fast = given(&imported, 3);
-    fast.insert(SPEED.to_owned(), 2.into());
+    let mut fast = traced(&imported, 3);
+    fast.insert(SPEED.to_owned(), 2.0.into());
     check_refused(&fast, SPEED, "is for `pace = \"open\"`");
     let sample = "/usr/sbin/mysqld, Version: 8.0.33-25 (Percona Server (GPL)). started with:\nTcp port: 0  Unix socket: SOCKET\n\
          Time                 Id Command    Argument\n\
@@ -275,12 +272,12 @@ fn what_has_no_order_is_no_trace() {
          # Query_time: 0.000100  Lock_time: 0.000000  Rows_sent: 1  Rows_examined: 1  Rows_affected: 0  Bytes_sent: 5\n\
          # Log_slow_rate_type: query  Log_slow_rate_limit: 10\nSET timestamp=1795824001;\nSELECT 1 FROM t;\n";
     let sampled = Imported::of(sample, None);
-    check_refused(&given(&sampled, 1), CAPTURE, "the log is a sample");
+    check_refused(&traced(&sampled, 1), CAPTURE, "the log is a sample");
     let coarse = "/usr/sbin/mysqld, Version: 10.11.19-MariaDB (MariaDB Server). started with:\nTcp port: 0  Unix socket: SOCKET\n\
          Time\t\t    Id Command\tArgument\n261128  0:00:01\t     7 Connect\tapp@localhost on shop using Socket\n\
          \t\t     7 Query\tSELECT 1 FROM t\n\t\t     7 Query\tSELECT 2 FROM t\n261128  0:00:02\t     7 Query\tSELECT 3 FROM t\n";
     let coarse = Imported::of(coarse, None);
-    let mut open = given(&coarse, 1);
+    let mut open = traced(&coarse, 1);
     open.insert(PACE.to_owned(), OPEN.into());
     check_refused(&open, PACE, "the log has times to 1 s only");
     let trace = trace_of(&coarse, 1);

@@ -4,6 +4,8 @@
 //! The lines are known options with values in every form that people write: units, quotes, beginnings of words, numbers of
 //! words, comments, prefixes, shortened names, slips of the pen, dashes, nothing at all. The tables of `dbduel-audit` have the options.
 
+mod exceptions;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
@@ -12,6 +14,8 @@ use std::path::Path;
 
 use dbduel_client::random::Random;
 use serde_json::Value;
+
+use exceptions::{NOT_ASKED, READ_FURTHER, SHOWN_OTHERWISE};
 
 use super::super::bare_server::Tree;
 use super::super::harness::seed;
@@ -23,219 +27,6 @@ const LINES: usize = 400;
 const DISAGREEMENTS_MAX: usize = LINES / 100;
 /// Lines of one file that the audit reads at once, each of another option.
 const LINES_OF_A_FILE: usize = 25;
-
-/// Options that stop the server, lead it elsewhere, or take memory by their value.
-const NOT_ASKED: &[&str] = &[
-    "basedir",
-    "bootstrap",
-    "character_sets_dir",
-    "chroot",
-    "console",
-    "daemonize",
-    "datadir",
-    "debug_gdb",
-    "debug_no_sync",
-    "early_plugin_load",
-    "gdb",
-    "help",
-    "init_file",
-    "init_rpl_role",
-    "initialize",
-    "initialize_insecure",
-    "language",
-    "lc_messages",
-    "lc_messages_dir",
-    "log_error",
-    "log_isam",
-    "print_defaults",
-    "plugin_dir",
-    "plugin_load",
-    "plugin_load_add",
-    "upgrade",
-    "user",
-    "validate_config",
-    "verbose",
-    "version",
-    "wsrep_provider",
-    "config_file",
-    "data_directory",
-    "hba_file",
-    "ident_file",
-];
-
-/// What a server shows otherwise in its list of options than while it runs, or decides by more than its file: the
-/// beginning of the option's name, and the reason. Whether it takes the line is compared all the same.
-const SHOWN_OTHERWISE: &[(&str, &str)] = &[
-    ("sync_relay_log", "the list shows it with a sign"),
-    (
-        "innodb_file_format",
-        "is a word that the list shows as it is written",
-    ),
-    (
-        "lower_case_table_names",
-        "is 0 instead of 2 where the file system tells cases apart",
-    ),
-    ("old_passwords", "a switch or a number"),
-    ("lc_time_names", "a language that is not known is English"),
-    (
-        "protocol_compression_algorithms",
-        "words that are not known are left out",
-    ),
-    (
-        "back_log",
-        "follows from max_connections and from the system's limit",
-    ),
-    ("open_files_limit", "follows from the limit of the process"),
-    ("max_connections", "is lowered to the limit of open files"),
-    ("table_open_cache", "is lowered to the limit of open files"),
-    ("table_cache", "is lowered to the limit of open files"),
-    ("table_definition_cache", "follows from table_open_cache"),
-    ("innodb_open_files", "follows from table_open_cache"),
-    ("thread_stack", "is lowered to what the system gives"),
-    ("host_cache_size", "follows from max_connections"),
-    (
-        "performance_schema",
-        "the list shows what is asked for and not what is computed of it",
-    ),
-    ("thread_cache_size", "follows from max_connections"),
-    (
-        "innodb_buffer_pool",
-        "is rounded to chunks when the pool is made",
-    ),
-    (
-        "optimizer_switch",
-        "the list shows flags, the audit those asked for",
-    ),
-    (
-        "log_bin",
-        "the list shows the file, the variable whether there is one",
-    ),
-    ("innodb_defragment", "has no effect and stays off"),
-    ("thread_pool_size", "follows from the processors"),
-    ("log_error_suppression_list", "keeps what it knows"),
-    ("slave_transaction_retry_errors", "the server adds its own"),
-    ("innodb_monitor", "counts and shows nothing"),
-    ("slave_skip_errors", "numbers of errors"),
-    (
-        "skip_name_resolve",
-        "the list shows what the option means and not what is written",
-    ),
-    ("alter_algorithm", "has no effect and stays DEFAULT"),
-    ("enforce_gtid_consistency", "is shown as it is written"),
-    ("log_error_services", "follows when components are loaded"),
-    ("log_warnings", "counts up, and is shown in 32 bits"),
-    (
-        "session_track_system_variables",
-        "keeps its names when it is switched off",
-    ),
-    ("wal_buffers", "is at least four pages"),
-    ("autovacuum_work_mem", "is at least so many pages"),
-    (
-        "log_file_mode",
-        "permissions, which are shown as a number here",
-    ),
-    ("transaction_deferrable", "is set by transactions"),
-    ("enable_", "a text that is switched on has its default"),
-];
-
-/// Options whose text the server reads further than the audit, which takes any: the beginning of the option's name, and
-/// what the text is.
-const READ_FURTHER: &[(&str, &str)] = &[
-    ("default_authentication_plugin", "the name of a plugin"),
-    ("log_basename", "a name of files"),
-    ("tmpdir", "a folder that is there"),
-    (
-        "aria_page_checksum",
-        "a value, which the list of options does not ask for",
-    ),
-    ("old_passwords", "a switch or a number"),
-    (
-        "slave_type_conversions",
-        "words that are not recorded of MySQL",
-    ),
-    ("terminology_use_previous", "words that are not recorded"),
-    ("innodb_log_writer_threads", "words that are not recorded"),
-    ("tls_ciphersuites", "names of ciphers"),
-    ("binlogging_impossible_mode", "words that are not recorded"),
-    ("bonjour", "what the build has"),
-    ("character_set", "the name of a character set"),
-    ("collation", "the name of a collation"),
-    ("default_collation", "the name of a collation"),
-    ("default_character_set", "the name of a character set"),
-    ("date_format", "a format"),
-    ("datetime_format", "a format"),
-    ("time_format", "a format"),
-    ("ft_boolean_syntax", "operators"),
-    ("lc_time_names", "the name of a language"),
-    ("optimizer_", "flags"),
-    ("session_track", "names of variables"),
-    ("replicate_", "names of databases and tables"),
-    ("binlog_", "names of databases, words that are not recorded"),
-    ("secure_file_priv", "a folder that is there"),
-    ("redirect_url", "an address"),
-    ("slave_skip_errors", "numbers of errors"),
-    ("replica_skip_errors", "numbers of errors"),
-    ("default_storage_engine", "the name of an engine"),
-    ("default_tmp_storage_engine", "the name of an engine"),
-    (
-        "block_encryption_mode",
-        "words that are not recorded of MySQL",
-    ),
-    ("explain_format", "words that are not recorded"),
-    ("relay_log_info_repository", "words that are not recorded"),
-    (
-        "slave_rows_search_algorithms",
-        "words that are not recorded",
-    ),
-    ("group_replication", "words of a plugin"),
-    ("ndb", "words of a plugin"),
-    ("wsrep", "words and addresses of a plugin"),
-    ("mysqlx", "words of a plugin"),
-    ("log_error_services", "names of components"),
-    ("authentication_policy", "names of plugins"),
-    ("tls_version", "words that follow from the library"),
-    ("innodb_ft_aux_table", "the name of a table"),
-    ("gtid_mode", "words that are not recorded"),
-    ("check_table_functions", "words that are not recorded"),
-    ("tc_heuristic_recover", "words that are not recorded"),
-    ("keyring_migration", "options that go together"),
-    ("admin_ssl", "names of ciphers and files"),
-    ("admin_tls", "words that follow from the library"),
-    ("log_error_suppression_list", "codes of errors"),
-    (
-        "innodb_buffer_pool_dump_now",
-        "acts at once, when there is no pool yet",
-    ),
-    // PostgreSQL.
-    ("datestyle", "a format"),
-    ("max_stack_depth", "at most what the process has"),
-    ("primary_slot_name", "a name of a slot"),
-    ("synchronized_standby_slots", "names of slots"),
-    ("transaction_buffers", "a multiple of sixteen pages"),
-    ("subtransaction_buffers", "a multiple of sixteen pages"),
-    ("commit_timestamp_buffers", "a multiple of sixteen pages"),
-    ("multixact_", "a multiple of sixteen pages"),
-    ("notify_buffers", "a multiple of sixteen pages"),
-    ("serializable_buffers", "a multiple of sixteen pages"),
-    ("timezone", "the name of a time zone"),
-    ("log_timezone", "the name of a time zone"),
-    ("lc_", "the name of a locale"),
-    ("search_path", "a list of names"),
-    ("default_text_search_config", "the name of a configuration"),
-    ("log_destination", "a list of words"),
-    ("wal_consistency_checking", "a list of words"),
-    ("recovery_target", "words, times and positions"),
-    ("synchronous_standby_names", "a grammar of its own"),
-    ("debug_", "words and numbers that are not recorded"),
-    ("restrict_nonsystem_relation_kind", "a list of words"),
-    ("temp_tablespaces", "a list of names"),
-    ("createrole_self_grant", "a list of words"),
-    ("client_encoding", "the name of a character set"),
-    ("backtrace_functions", "a list of names"),
-    ("ssl_", "names of ciphers and files"),
-    ("transaction_isolation", "words that no file should have"),
-    ("jit_provider", "the name of a library"),
-];
 
 /// A line and what is known of it.
 #[derive(Debug, Clone)]

@@ -10,9 +10,9 @@ use dbduel_capture::import::Permission;
 use dbduel_sql::{Lexer, Syntax, TokenKind};
 
 /// Place of a state.
-pub(super) type StateId = u32;
+pub(crate) type StateId = u32;
 /// The state of a session that has set nothing.
-pub(super) const INITIAL: StateId = 0;
+pub(crate) const INITIAL: StateId = 0;
 
 /// Different texts of statements that set something, in one capture.
 const SETTINGS_MAX: usize = 1 << 20;
@@ -22,7 +22,7 @@ const STATES_MAX: usize = 1 << 20;
 const SETTINGS_OF_SESSION_MAX: usize = 200;
 
 /// Why transactions are left out whose sessions have more than these.
-pub(super) const TOO_MANY: &str = "settings of sessions beyond the limit of a replay";
+pub(crate) const TOO_MANY: &str = "settings of sessions beyond the limit of a replay";
 
 /// A statement that sets something.
 #[derive(Debug, Clone, Copy)]
@@ -36,23 +36,23 @@ struct Setting {
 
 /// The states of the sessions of a capture.
 #[derive(Debug)]
-pub(super) struct States {
+pub(crate) struct States {
     settings: Vec<Setting>,
     states: Vec<Box<[u32]>>,
 }
 
 /// How a session gets from one state to another.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Change<'s> {
+pub(crate) struct Change<'s> {
     /// True where it begins with a reset of the session.
-    pub(super) resets: bool,
+    pub(crate) resets: bool,
     /// Settings to send, in order.
-    pub(super) settings: &'s [u32],
+    pub(crate) settings: &'s [u32],
 }
 
 impl States {
     /// Place in the capture of the statement that makes a setting.
-    pub(super) fn statement(&self, setting: u32) -> Option<usize> {
+    pub(crate) fn statement(&self, setting: u32) -> Option<usize> {
         let setting = self.settings.get(setting as usize)?;
         Some(setting.statement as usize)
     }
@@ -61,7 +61,7 @@ impl States {
     ///
     /// No reset is needed where every class of settings of the old state is in the new one: the statements of a class set the same
     /// things.
-    pub(super) fn change(&self, from: Option<StateId>, to: StateId) -> Change<'_> {
+    pub(crate) fn change(&self, from: Option<StateId>, to: StateId) -> Change<'_> {
         let list = |state: StateId| self.states.get(state as usize).map_or(&[][..], |list| list);
         let new = list(to);
         let Some(old) = from.map(list) else {
@@ -87,7 +87,7 @@ impl States {
 
 /// Finds the states while sessions are walked through; `'c` is the capture.
 #[derive(Debug)]
-pub(super) struct StateFinder<'c> {
+pub(crate) struct StateFinder<'c> {
     syntax: Syntax,
     /// Each text that sets something: its setting, or why a replay does not run it.
     texts: HashMap<&'c [u8], Result<u32, &'static str>>,
@@ -101,7 +101,7 @@ pub(super) struct StateFinder<'c> {
 }
 
 impl<'c> StateFinder<'c> {
-    pub(super) fn new(syntax: Syntax) -> Self {
+    pub(crate) fn new(syntax: Syntax) -> Self {
         StateFinder {
             syntax,
             texts: HashMap::new(),
@@ -114,7 +114,7 @@ impl<'c> StateFinder<'c> {
     }
 
     /// Begins a session, or resets the present one.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.current.clear();
         self.known = Some(INITIAL);
         self.is_beyond = false;
@@ -124,7 +124,7 @@ impl<'c> StateFinder<'c> {
     ///
     /// # Errors
     /// Why a replay does not run it; the state is as before then.
-    pub(super) fn set(
+    pub(crate) fn set(
         &mut self,
         class: u32,
         statement: usize,
@@ -186,7 +186,7 @@ impl<'c> StateFinder<'c> {
     }
 
     /// The present state of the session; `None` beyond the limits.
-    pub(super) fn state(&mut self) -> Option<StateId> {
+    pub(crate) fn state(&mut self) -> Option<StateId> {
         if self.is_beyond {
             return None;
         }
@@ -205,7 +205,7 @@ impl<'c> StateFinder<'c> {
         self.known
     }
 
-    pub(super) fn finish(self) -> States {
+    pub(crate) fn finish(self) -> States {
         let mut states = vec![Box::default(); self.states.len()];
         for (list, state) in self.states {
             states[state as usize] = list;

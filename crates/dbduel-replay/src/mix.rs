@@ -15,7 +15,8 @@ use dbduel_capture::store::read::{
 };
 use dbduel_client::random::Random;
 use dbduel_client::tally::Class;
-use dbduel_record::plan::Parameters;
+use dbduel_record::captured::is_trace;
+use dbduel_record::plan::{Parameters, Resolved};
 use dbduel_record::statement_classes::StatementClass;
 
 use super::classes::{ClassFacts, Names, Role, has_parameters, id};
@@ -23,8 +24,6 @@ use super::coverage::{Amount, Coverage};
 use super::statements::StatementClasses;
 use super::states::{StateFinder, StateId, States, TOO_MANY};
 use super::{CAPTURE, CAPTURE_DIGEST, DRAW};
-use crate::parameters::Resolved;
-use dbduel_record::captured::is_trace;
 
 /// Class of the transactions when clients draw sessions.
 const SESSION: &str = "session";
@@ -68,7 +67,7 @@ impl Source {
 
 /// How a client ends a transaction where none of its statements does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(crate) enum Ending {
     /// Its own statements do.
     Own,
     /// The capture has a statement that commits implicitly.
@@ -79,13 +78,13 @@ pub(super) enum Ending {
 
 /// A transaction that clients draw.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ReplayTransaction {
+pub(crate) struct ReplayTransaction {
     /// Place of its first statement in the order of the capture.
-    pub(super) first: u32,
+    pub(crate) first: u32,
     /// Its statements.
-    pub(super) count: u32,
+    pub(crate) count: u32,
     /// The settings of its session before it.
-    pub(super) state: StateId,
+    pub(crate) state: StateId,
     /// Class of its costliest statement, and in the highest bits what follows it.
     packed: u32,
 }
@@ -100,7 +99,7 @@ impl ReplayTransaction {
     }
 
     /// How its transaction ends.
-    pub(super) fn ending(&self) -> Ending {
+    pub(crate) fn ending(&self) -> Ending {
         match self.packed {
             packed if packed & Self::COMMITS != 0 => Ending::Commit,
             packed if packed & Self::ROLLS_BACK != 0 => Ending::Rollback,
@@ -109,14 +108,14 @@ impl ReplayTransaction {
     }
 
     /// True where it sets something for its session.
-    pub(super) fn changes_state(&self) -> bool {
+    pub(crate) fn changes_state(&self) -> bool {
         self.packed & Self::SETS != 0
     }
 }
 
 /// The transactions of a capture that clients draw.
 #[derive(Debug)]
-pub(super) struct Mix {
+pub(crate) struct Mix {
     capture: Capture,
     classes: Vec<ClassFacts>,
     states: States,
@@ -130,7 +129,7 @@ pub(super) struct Mix {
 
 impl Mix {
     /// The mix for these resolved parameters. It is found once per capture and process.
-    pub(super) fn of(parameters: &Parameters) -> Result<Arc<Self>, String> {
+    pub(crate) fn of(parameters: &Parameters) -> Result<Arc<Self>, String> {
         let source = Source::of(parameters);
         let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, mix)) = &*last
@@ -144,7 +143,7 @@ impl Mix {
     }
 
     /// Finds the transactions.
-    pub(super) fn build(parameters: &Parameters) -> Result<Self, String> {
+    pub(crate) fn build(parameters: &Parameters) -> Result<Self, String> {
         let source = Source::of(parameters);
         let path = Path::new(&source.capture);
         let (_, digest) = read_manifest(path).map_err(|error| error.to_string())?;
@@ -202,53 +201,53 @@ impl Mix {
     }
 
     /// The capture.
-    pub(super) fn capture(&self) -> &Capture {
+    pub(crate) fn capture(&self) -> &Capture {
         &self.capture
     }
 
     /// The states of sessions.
-    pub(super) fn states(&self) -> &States {
+    pub(crate) fn states(&self) -> &States {
         &self.states
     }
 
     /// Names of the classes of transactions.
-    pub(super) fn names(&self) -> &[String] {
+    pub(crate) fn names(&self) -> &[String] {
         &self.names.names
     }
 
     /// The classes of single statements.
-    pub(super) fn statement_classes(&self) -> &StatementClasses {
+    pub(crate) fn statement_classes(&self) -> &StatementClasses {
         &self.statement_classes
     }
 
     /// What the capture says about the classes of single statements.
-    pub(super) fn captured_statements(&self) -> Vec<StatementClass> {
+    pub(crate) fn captured_statements(&self) -> Vec<StatementClass> {
         let classes = &self.statement_classes;
         classes.captured(&self.capture, &self.transactions)
     }
 
     /// What is replayed and what is left out.
-    pub(super) fn coverage(&self) -> &Coverage {
+    pub(crate) fn coverage(&self) -> &Coverage {
         &self.coverage
     }
 
     /// All transactions, session by session.
-    pub(super) fn all(&self) -> &[ReplayTransaction] {
+    pub(crate) fn all(&self) -> &[ReplayTransaction] {
         &self.transactions
     }
 
     /// Transactions of each session, as places in [`Mix::all`]; empty where clients draw transactions.
-    pub(super) fn sessions(&self) -> &[Range<u32>] {
+    pub(crate) fn sessions(&self) -> &[Range<u32>] {
         self.sessions.as_deref().unwrap_or_default()
     }
 
     /// Reads the capture's texts, so that the load finds them in memory.
-    pub(super) fn read_ahead(&self) {
+    pub(crate) fn read_ahead(&self) {
         self.capture.read_ahead();
     }
 
     /// Draws the transactions that a client runs next, in order.
-    pub(super) fn draw(&self, random: &mut Random) -> Range<u32> {
+    pub(crate) fn draw(&self, random: &mut Random) -> Range<u32> {
         let drawn = match &self.sessions {
             Some(sessions) => random.below(sessions.len() as u64),
             None => random.below(self.transactions.len() as u64),
@@ -261,33 +260,33 @@ impl Mix {
     }
 
     /// The class of drawn transactions.
-    pub(super) fn class(&self, drawn: &Range<u32>) -> Class {
+    pub(crate) fn class(&self, drawn: &Range<u32>) -> Class {
         let first = self.transactions.get(drawn.start as usize);
         let place = first.and_then(|first| self.names.places.get(first.class()));
         Class(place.copied().unwrap_or(0).into())
     }
 
     /// The place of a statement's class and what is known of it.
-    pub(super) fn facts(&self, statement: usize) -> Option<(u32, ClassFacts)> {
+    pub(crate) fn facts(&self, statement: usize) -> Option<(u32, ClassFacts)> {
         let class = self.capture.class_place(statement)?;
         Some((class, *self.classes.get(class as usize)?))
     }
 
     /// Drawn transactions.
-    pub(super) fn transactions(&self, drawn: &Range<u32>) -> &[ReplayTransaction] {
+    pub(crate) fn transactions(&self, drawn: &Range<u32>) -> &[ReplayTransaction] {
         let drawn = drawn.start as usize..drawn.end as usize;
         self.transactions.get(drawn).unwrap_or_default()
     }
 
     /// True for a statement that a replay never sends: a choice of the default database.
-    pub(super) fn is_silent(&self, statement: usize) -> bool {
+    pub(crate) fn is_silent(&self, statement: usize) -> bool {
         let class = self.capture.class_place(statement).unwrap_or(u32::MAX);
         let facts = self.classes.get(class as usize);
         facts.is_none_or(ClassFacts::is_silent)
     }
 
     /// The digits by which `dbduel capture show --class` finds the class of a statement.
-    pub(super) fn class_id(&self, statement: usize) -> &str {
+    pub(crate) fn class_id(&self, statement: usize) -> &str {
         let class = self.capture.class_place(statement).unwrap_or(u32::MAX);
         self.capture.classes().get(class as usize).map_or("", id)
     }

@@ -15,7 +15,7 @@ const NULL: u8 = 0;
 
 /// Where the columns of the order are in an answer.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum OrderColumns<'a> {
+pub(crate) enum OrderColumns<'a> {
     /// Where the elements name them.
     Named(&'a [OrderElement]),
     /// Those that no name finds are added behind this many columns.
@@ -24,7 +24,7 @@ pub(super) enum OrderColumns<'a> {
 
 impl OrderColumns<'_> {
     /// Places of the columns; `None` where an element names none of them, and without any.
-    pub(super) fn places(self, names: &[Vec<u8>]) -> Option<Vec<usize>> {
+    pub(crate) fn places(self, names: &[Vec<u8>]) -> Option<Vec<usize>> {
         let (elements, mut added) = match self {
             OrderColumns::Named(elements) => (elements, None),
             OrderColumns::Added(elements, first) => (elements, Some(first..usize::MAX)),
@@ -52,7 +52,7 @@ fn column_of(element: &OrderElement, names: &[Vec<u8>]) -> Option<usize> {
 }
 
 /// The text with columns for what the answer of `names` does not show of its order; `None` where it shows all, and where none can be added.
-pub(super) fn with_order_columns(
+pub(crate) fn with_order_columns(
     text: &[u8],
     elements: &[OrderElement],
     columns_end: Option<usize>,
@@ -79,13 +79,13 @@ pub(super) fn with_order_columns(
 }
 
 /// Takes the rows of an answer.
-pub(super) struct Digester<'a> {
+pub(crate) struct Digester<'a> {
     key: &'a [u8; 32],
     is_postgresql: bool,
     order: OrderColumns<'a>,
     /// Places of the columns of the order; known with the first row.
     places: Option<Vec<usize>>,
-    pub(super) names: Vec<Vec<u8>>,
+    pub(crate) names: Vec<Vec<u8>>,
     columns: Vec<TypeClass>,
     rows: u64,
     set: u128,
@@ -100,7 +100,7 @@ pub(super) struct Digester<'a> {
 }
 
 impl<'a> Digester<'a> {
-    pub(super) fn new(key: &'a [u8; 32], is_postgresql: bool, order: OrderColumns<'a>) -> Self {
+    pub(crate) fn new(key: &'a [u8; 32], is_postgresql: bool, order: OrderColumns<'a>) -> Self {
         Digester {
             key,
             is_postgresql,
@@ -120,13 +120,13 @@ impl<'a> Digester<'a> {
     }
 
     /// Digest of the order's columns; `None` where they are not among the columns.
-    pub(super) fn order_keys(&self) -> Option<String> {
+    pub(crate) fn order_keys(&self) -> Option<String> {
         let is_known = self.places.is_some() || self.order.places(&self.names).is_some();
         is_known.then(|| hex(self.keys.finalize().as_bytes()))
     }
 
     /// What is kept; `None` where the answer could not be read.
-    pub(super) fn finish(self, summary: &Summary) -> Option<Rows> {
+    pub(crate) fn finish(self, summary: &Summary) -> Option<Rows> {
         let keys = self.order_keys();
         (!self.is_unreadable).then(|| Rows {
             rows: self.rows,

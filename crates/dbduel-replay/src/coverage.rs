@@ -17,11 +17,11 @@ pub struct Amount {
 }
 
 impl Amount {
-    pub(super) fn add(&mut self, other: Amount) {
+    pub(crate) fn add(&mut self, other: Amount) {
         *self = self.plus(other);
     }
 
-    pub(super) fn plus(self, other: Amount) -> Self {
+    pub(crate) fn plus(self, other: Amount) -> Self {
         Amount {
             count: self.count.saturating_add(other.count),
             duration_ns: self.duration_ns.saturating_add(other.duration_ns),

@@ -16,13 +16,13 @@ use super::states::{INITIAL, StateId};
 const STATEMENTS_ROOM: usize = 64;
 
 /// Why a client has nothing to run although its capture can be used.
-pub(super) const NOT_READ: &str = "it was not read; this is a bug in dbduel";
+pub(crate) const NOT_READ: &str = "it was not read; this is a bug in dbduel";
 
 /// The mix, or why there is none: state that the clients of a server share.
-pub(super) struct SharedMix(pub(super) Result<Arc<Mix>, String>);
+pub(crate) struct SharedMix(pub(crate) Result<Arc<Mix>, String>);
 
 /// The stream of transactions of one client.
-pub(super) struct CapturedClient {
+pub(crate) struct CapturedClient {
     mix: Arc<Mix>,
     random: Random,
     drawn: Range<u32>,
@@ -83,7 +83,7 @@ impl Client for CapturedClient {
 
 impl CapturedClient {
     /// A client of a mix over its connection, which gets the lock timeout.
-    pub(super) async fn of(
+    pub(crate) async fn of(
         mix: Arc<Mix>,
         lock_timeout_s: f64,
         context: &ClientContext,
@@ -104,7 +104,7 @@ impl CapturedClient {
     }
 
     /// Chooses the transactions that it runs next; returns their class.
-    pub(super) fn choose(&mut self, transactions: Range<u32>) -> Class {
+    pub(crate) fn choose(&mut self, transactions: Range<u32>) -> Class {
         self.statements.clear();
         self.drawn = transactions;
         self.mix.class(&self.drawn)
@@ -229,7 +229,7 @@ fn lock_timeout(dialect: Dialect, seconds: f64) -> String {
     }
 }
 
-pub(super) fn unusable(why: &str) -> StatementError {
+pub(crate) fn unusable(why: &str) -> StatementError {
     LostError::Data {
         why: format!("the capture: {why}"),
     }

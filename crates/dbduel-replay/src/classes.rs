@@ -12,7 +12,7 @@ use dbduel_text::{shortened, visible};
 use super::coverage::Amount;
 
 /// Class of the transactions of no class of their own.
-pub(super) const OTHER: &str = "other";
+pub(crate) const OTHER: &str = "other";
 /// Classes of transactions, the one of the others included.
 const NAMES_MAX: usize = 60;
 /// Least share of the transactions, or of their time, of a class of its own.
@@ -31,7 +31,7 @@ const WORDS_OF_TABLES: [&str; 8] = [
 
 /// What a statement is to a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(crate) enum Role {
     /// Work on the data.
     Work,
     /// A question about the server or the schema; runs outside of transactions, too.
@@ -56,20 +56,20 @@ pub(super) enum Role {
 
 /// What is known of all statements of a class.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ClassFacts {
-    pub(super) role: Role,
+pub(crate) struct ClassFacts {
+    pub(crate) role: Role,
     /// Why they are left out, with the transactions that they are in.
-    pub(super) left_out: Option<&'static str>,
+    pub(crate) left_out: Option<&'static str>,
     /// True where each must be asked whether a replay may run it.
-    pub(super) depends_on_values: bool,
+    pub(crate) depends_on_values: bool,
     /// True where they may have a table, and so depend on the default database.
-    pub(super) has_table: bool,
+    pub(crate) has_table: bool,
     /// True where they change rows.
-    pub(super) writes: bool,
+    pub(crate) writes: bool,
 }
 
 impl ClassFacts {
-    pub(super) fn of(capture: &Capture, row: &ClassRow) -> Self {
+    pub(crate) fn of(capture: &Capture, row: &ClassRow) -> Self {
         let syntax = capture.syntax();
         // A place beyond the statements has no text.
         let first = usize::try_from(row.first_statement).unwrap_or(usize::MAX);
@@ -118,12 +118,12 @@ impl ClassFacts {
 
 impl ClassFacts {
     /// True where a replay sends statements of the class.
-    pub(super) fn is_sent(&self) -> bool {
+    pub(crate) fn is_sent(&self) -> bool {
         self.left_out.is_none() && !self.is_silent()
     }
 
     /// True where a replay never sends them, although it draws their transactions: choices of the default database.
-    pub(super) fn is_silent(&self) -> bool {
+    pub(crate) fn is_silent(&self) -> bool {
         matches!(self.role, Role::Schema | Role::Reset)
     }
 }
@@ -199,21 +199,21 @@ fn names_database(text: &[u8], syntax: Syntax, schemas: &[String]) -> bool {
 }
 
 /// True for a text with a place for a value, such as `$1`.
-pub(super) fn has_parameters(text: &[u8], syntax: Syntax) -> bool {
+pub(crate) fn has_parameters(text: &[u8], syntax: Syntax) -> bool {
     Lexer::new(text, syntax).any(|token| token.kind == TokenKind::Parameter)
 }
 
 /// The classes of the transactions of a replay.
 #[derive(Debug)]
-pub(super) struct Names {
-    pub(super) names: Vec<String>,
+pub(crate) struct Names {
+    pub(crate) names: Vec<String>,
     /// Place in `names` for each class of statements.
-    pub(super) places: Vec<u16>,
+    pub(crate) places: Vec<u16>,
 }
 
 impl Names {
     /// One class for everything.
-    pub(super) fn one(name: &str, classes: usize) -> Self {
+    pub(crate) fn one(name: &str, classes: usize) -> Self {
         Names {
             names: vec![name.to_owned()],
             places: vec![0; classes],
@@ -221,7 +221,7 @@ impl Names {
     }
 
     /// Classes from those of the costliest statements: `amounts` has transactions and their time for each class of statements.
-    pub(super) fn of(rows: &[ClassRow], amounts: &[Amount]) -> Self {
+    pub(crate) fn of(rows: &[ClassRow], amounts: &[Amount]) -> Self {
         let all = amounts
             .iter()
             .fold(Amount::default(), |sum, one| sum.plus(*one));
@@ -256,6 +256,6 @@ fn name(row: &ClassRow) -> String {
 }
 
 /// The digits by which a class is named.
-pub(super) fn id(row: &ClassRow) -> &str {
+pub(crate) fn id(row: &ClassRow) -> &str {
     row.id.get(..ID_DIGITS).unwrap_or(&row.id)
 }

@@ -14,18 +14,18 @@ use super::trace::{SessionPart, Trace};
 const WAIT: Duration = Duration::from_micros(50);
 
 /// The trace and the running quantum, or why there is none: state that the clients of a server share.
-pub(super) struct SharedTrace(pub(super) Result<TraceOfServer, String>);
+pub(crate) struct SharedTrace(pub(crate) Result<TraceOfServer, String>);
 
 /// A trace, and how far the clients of one server are with its present quantum.
 #[derive(Clone)]
-pub(super) struct TraceOfServer {
+pub(crate) struct TraceOfServer {
     trace: Arc<Trace>,
     running: Arc<Mutex<RunningQuantum>>,
 }
 
 impl TraceOfServer {
     /// A trace of which a server has run nothing.
-    pub(super) fn new(trace: Arc<Trace>) -> Self {
+    pub(crate) fn new(trace: Arc<Trace>) -> Self {
         TraceOfServer {
             trace,
             running: Arc::default(),
@@ -40,7 +40,7 @@ impl TraceOfServer {
 
 /// What is done of a quantum.
 #[derive(Debug, Default)]
-pub(super) struct RunningQuantum {
+pub(crate) struct RunningQuantum {
     /// `None` before the first one.
     number: Option<u32>,
     /// The next part to begin.
@@ -55,7 +55,7 @@ pub(super) struct RunningQuantum {
 
 /// What a client without a part does.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum NextPart {
+pub(crate) enum NextPart {
     /// It runs this one.
     Begin(usize),
     /// The next one waits for a session that ended before it.
@@ -66,7 +66,7 @@ pub(super) enum NextPart {
 
 impl RunningQuantum {
     /// Begins a quantum, unless another client has begun it.
-    pub(super) fn begin(&mut self, number: u32, parts: &[SessionPart]) {
+    pub(crate) fn begin(&mut self, number: u32, parts: &[SessionPart]) {
         if self.number == Some(number) {
             return;
         }
@@ -81,7 +81,7 @@ impl RunningQuantum {
     }
 
     /// The next part of the quantum, which the caller runs.
-    pub(super) fn take(&mut self, parts: &[SessionPart]) -> NextPart {
+    pub(crate) fn take(&mut self, parts: &[SessionPart]) -> NextPart {
         let Some(part) = parts.get(self.next) else {
             return NextPart::None;
         };
@@ -96,7 +96,7 @@ impl RunningQuantum {
     }
 
     /// Ends a part.
-    pub(super) fn end(&mut self, part: usize) {
+    pub(crate) fn end(&mut self, part: usize) {
         if let Some(ended) = self.ended.get_mut(part) {
             *ended = true;
         }
@@ -108,15 +108,15 @@ impl RunningQuantum {
 
 /// Options of the clients of a trace.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TraceOptions {
+pub(crate) struct TraceOptions {
     /// Lock timeout, seconds.
-    pub(super) lock_timeout_s: f64,
+    pub(crate) lock_timeout_s: f64,
     /// Transactions are due at their captured times divided by this; `None` in a closed loop.
-    pub(super) speed: Option<f64>,
+    pub(crate) speed: Option<f64>,
 }
 
 /// The transactions of one client.
-pub(super) struct TraceClient {
+pub(crate) struct TraceClient {
     inner: CapturedClient,
     of_server: TraceOfServer,
     speed: Option<f64>,

@@ -1,9 +1,11 @@
 use dbduel_sql::Syntax;
 use dbduel_sql::answers::ordering;
 
-use super::super::tests::{CONNECT, Imported};
+use dbduel_testkit::captures::{CONNECT, Imported};
+
 use super::digest::{OrderColumns, with_order_columns};
 use super::*;
+use crate::tests::resolved;
 
 fn names(names: &[&str]) -> Vec<Vec<u8>> {
     names.iter().map(|name| name.as_bytes().to_vec()).collect()
@@ -26,7 +28,7 @@ fn some_statements_of_each_class_are_asked_in_the_state_of_their_session() {
         .collect();
     log.extend(reads.iter().map(|text| (8, "Query", text.as_str())));
     log.push((8, "Quit", ""));
-    let questions = Questions::of(&Imported::general(&log).resolved("transactions")).unwrap();
+    let questions = Questions::of(&resolved(&Imported::general(&log), "transactions")).unwrap();
     assert_eq!((questions.statements, questions.transactions), (102, 102));
     let [reads, others @ ..] = questions.classes.as_slice() else {
         panic!("{questions:?}");
@@ -84,7 +86,7 @@ fn equal_answers_are_kept_once_and_what_was_not_asked_is_late() {
         (7, "Query", "SELECT a FROM t"),
         (7, "Quit", ""),
     ];
-    let questions = Questions::of(&Imported::general(&log).resolved("transactions")).unwrap();
+    let questions = Questions::of(&resolved(&Imported::general(&log), "transactions")).unwrap();
     let missing = || Answer::Missing("x".to_owned());
     let own = || ContenderAnswers {
         first: vec![vec![missing()]],
