@@ -18,8 +18,28 @@ pub const fn table_names(dialect: Dialect) -> &'static str {
     }
 }
 
-/// Names of tables and their columns except columns of times, which may depend on when a table was filled. For MySQL without
-/// JSON, which it stores in a form of its own. For PostgreSQL, without partitions, whose rows belong to another table as well.
+/// A row for each table of the connection's database, those of all schemas of PostgreSQL.
+pub const fn tables_of_all_schemas(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::PostgreSql => {
+            r"SELECT tablename FROM pg_tables WHERE schemaname <> 'information_schema' AND schemaname NOT LIKE 'pg\_%'"
+        }
+        Dialect::MySql | Dialect::Sqlite => table_names(dialect),
+    }
+}
+
+/// Gathers the optimizer statistics of all tables, those of all schemas of PostgreSQL; `None` for products whose tables are named one by
+/// one.
+pub const fn gather_all_statistics(dialect: Dialect) -> Option<&'static str> {
+    match dialect {
+        Dialect::PostgreSql => Some("VACUUM (ANALYZE)"),
+        Dialect::MySql | Dialect::Sqlite => None,
+    }
+}
+
+/// Names of tables and their columns except columns of times, which may depend on when a table was filled, and for PostgreSQL the schema of
+/// each table. For MySQL without JSON, which it stores in a form of its own. For PostgreSQL, without partitions, whose rows belong to another
+/// table as well.
 pub const fn columns_without_times(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::MySql => {
@@ -30,13 +50,13 @@ pub const fn columns_without_times(dialect: Dialect) -> &'static str {
              ORDER BY table_name, ordinal_position"
         }
         Dialect::PostgreSql => {
-            "SELECT c.relname, a.attname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+            "SELECT c.relname, a.attname, n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
              JOIN pg_attribute a ON a.attrelid = c.oid \
-             WHERE n.nspname = ANY (current_schemas(false)) AND c.relkind IN ('r', 'p') \
+             WHERE n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\\_%' AND c.relkind IN ('r', 'p') \
              AND NOT EXISTS (SELECT 1 FROM pg_inherits i WHERE i.inhrelid = c.oid) \
              AND a.attnum > 0 AND NOT a.attisdropped AND a.atttypid NOT IN ('date'::regtype, 'time'::regtype, \
              'timetz'::regtype, 'timestamp'::regtype, 'timestamptz'::regtype) \
-             ORDER BY c.relname, a.attnum"
+             ORDER BY n.nspname, c.relname, a.attnum"
         }
         Dialect::Sqlite => {
             "SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c \
@@ -70,10 +90,10 @@ pub fn end_session(dialect: Dialect, id: u32) -> Option<String> {
     }
 }
 
-/// Names of the BYTEA columns of a PostgreSQL table, whose values are sent in hexadecimal.
+/// Names of the BYTEA columns of a PostgreSQL table, whose values are sent in hexadecimal. `schema` is that of the connection unless given.
 #[must_use]
-pub fn columns_of_bytes(table: &str) -> String {
-    let table = oid(table);
+pub fn columns_of_bytes(schema: Option<&str>, table: &str) -> String {
+    let table = oid(schema, table);
     format!(
         "SELECT attname FROM pg_attribute WHERE attrelid = {table} AND atttypid = 'bytea'::regtype"
     )
@@ -119,7 +139,7 @@ pub fn gather_statistics(dialect: Dialect, table: &str) -> String {
 pub fn definition(dialect: Dialect, table: &str) -> String {
     match dialect {
         Dialect::MySql => format!("SHOW CREATE TABLE {}", dialect.identifier(table)),
-        Dialect::PostgreSql => POSTGRESQL_DEFINITION.replace("{table}", &oid(table)),
+        Dialect::PostgreSql => POSTGRESQL_DEFINITION.replace("{table}", &oid(None, table)),
         Dialect::Sqlite => SQLITE_DEFINITION.replace("{table}", &dialect.literal(table)),
     }
 }
@@ -148,15 +168,20 @@ pub fn drop_if_exists(dialect: Dialect, table: &str) -> String {
     )
 }
 
-/// Explains a statement.
+/// What stands before a statement to have it explained, without estimates of costs where the product can leave them out.
 #[must_use]
-pub fn explain(dialect: Dialect, statement: &str) -> String {
-    let verb = match dialect {
+pub fn explain_verb(dialect: Dialect) -> &'static str {
+    match dialect {
         Dialect::MySql => "EXPLAIN",
         Dialect::PostgreSql => "EXPLAIN (COSTS OFF)",
         Dialect::Sqlite => "EXPLAIN QUERY PLAN",
-    };
-    format!("{verb} {statement}")
+    }
+}
+
+/// Explains a statement.
+#[must_use]
+pub fn explain(dialect: Dialect, statement: &str) -> String {
+    format!("{} {statement}", explain_verb(dialect))
 }
 
 /// Text of a statement about a table for a product; `None` where the product has none.
@@ -171,7 +196,7 @@ pub const ON_TABLES: &[(&str, OnTable)] = &[
         Some(columns_without_times(dialect).to_owned())
     }),
     ("columns_of_bytes", |dialect, table| {
-        (dialect == Dialect::PostgreSql).then(|| columns_of_bytes(table))
+        (dialect == Dialect::PostgreSql).then(|| columns_of_bytes(None, table))
     }),
     ("index_names", |dialect, table| {
         Some(index_names(dialect, table))
@@ -193,10 +218,23 @@ pub const ON_TABLES: &[(&str, OnTable)] = &[
 ];
 
 /// PostgreSQL's OID of a table.
-fn oid(table: &str) -> String {
+fn oid(schema: Option<&str>, table: &str) -> String {
     let dialect = Dialect::PostgreSql;
-    let name = dialect.identifier(table).to_string();
+    let name = qualified(dialect, schema, table);
     format!("{}::regclass", dialect.literal(&name))
+}
+
+/// A table's quoted name, with its schema if one is given.
+#[must_use]
+pub fn qualified(dialect: Dialect, schema: Option<&str>, table: &str) -> String {
+    match schema {
+        Some(schema) => format!(
+            "{}.{}",
+            dialect.identifier(schema),
+            dialect.identifier(table)
+        ),
+        None => dialect.identifier(table).to_string(),
+    }
 }
 
 /// Name and definition of a table with its indexes.

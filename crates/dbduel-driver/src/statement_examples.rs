@@ -36,6 +36,7 @@ impl StatementExamples {
                 let is_short = statement.len() <= TEXT_BYTES_MAX;
                 kept.push(StatementExample {
                     class,
+                    id: None,
                     number,
                     text: is_short.then(|| String::from_utf8_lossy(statement).into_owned()),
                 });

@@ -1,7 +1,7 @@
 //! Plans of workloads' statements on servers: `contenders/NAME/statements.json`.
 //!
 //! One statement of each class is kept, drawn by the workload itself, with the unchanged rows of the server's
-//! `EXPLAIN`, which the judge interprets.
+//! `EXPLAIN`, which the judge interprets. Of captured statements neither the text nor a literal of the plan is kept.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +41,9 @@ pub struct LevelStatements {
 pub struct StatementExample {
     /// The text with `?` in place of values and `N` in place of the table's number.
     pub class: String,
+    /// Identity of a captured class, by which `dbduel capture show --class` finds it; absent for other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// The number of the table in the text; absent where it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<String>,

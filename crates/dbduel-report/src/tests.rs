@@ -5,6 +5,9 @@ use dbduel_audit::Grade;
 use dbduel_judge::{Summary, summarise};
 use dbduel_record::Verdict;
 use dbduel_record::event::{Severity, SliceId};
+use dbduel_record::statements::{
+    ContenderStatements, ExplainedStatement, LevelStatements, StatementExample,
+};
 use dbduel_testkit::synthetic::Scenario;
 use dbduel_testkit::synthetic::captured::captured_record;
 use dbduel_testkit::synthetic::order_entry::{order_entry_record, script_record};
@@ -277,6 +280,63 @@ fn every_format_shows_the_classes_of_captured_statements() {
             "{}",
             format.name
         );
+    }
+}
+
+/// A plan of MySQL that reads one table by this access.
+fn explained(id: &str, access: &[Option<&str>; 2]) -> ExplainedStatement {
+    let [access, key] = access.map(|word| word.map(str::to_owned));
+    ExplainedStatement {
+        example: StatementExample {
+            class: format!("class {id}"),
+            id: Some(id.to_owned()),
+            number: None,
+            text: None,
+        },
+        columns: ["table", "type", "key", "Extra"].map(str::to_owned).into(),
+        rows: vec![vec![Some("wp_posts".to_owned()), access, key, None]],
+        because: None,
+    }
+}
+
+#[test]
+fn every_format_shows_a_changed_plan_beside_its_class() {
+    let mut record = captured_record();
+    let by_key = [Some("ref"), Some("post_name")];
+    for (files, access) in record
+        .contenders
+        .iter_mut()
+        .zip([by_key, [Some("ALL"), None]])
+    {
+        let statements = [("a1a1a1a1", by_key), ("b2b2b2b2", access)];
+        let statements = statements.iter().map(|(id, access)| explained(id, access));
+        files.statements = Some(ContenderStatements {
+            levels: vec![LevelStatements {
+                level: 0,
+                statements: statements.collect(),
+                because: None,
+            }],
+        });
+    }
+    let (summary, findings) = summarise(&record);
+    assert!(findings.iter().any(|one| one.rule == "plan.changed"));
+    let baseline = &summary.baseline;
+    for format in FORMATS.iter().filter(|format| format.name != "json") {
+        let text = format.render(&summary, &findings, &OPTIONS).text;
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let text = words.join(" ").replace(['\\', '`'], "");
+        let text = text.replace("<code>", "").replace("</code>", "");
+        let (_, section) = text.split_once("from wp_posts where post_name").unwrap();
+        let of_class = section.split("update wp_options").next().unwrap();
+        let own = of_class.find("plan: wp_posts: ALL").unwrap();
+        let other = of_class.find(&format!("of {baseline}: wp_posts: ref post_name"));
+        assert!(
+            other.is_some_and(|other| other > own),
+            "{}: {of_class}",
+            format.name
+        );
+        // An equal plan is not shown.
+        assert_eq!(text.matches("plan: ").count(), 1, "{}", format.name);
     }
 }
 

@@ -22,7 +22,8 @@ const REMARKS: [&str; 8] = [
 /// Texts of MySQL and MariaDB in place of a table for statements that need none, whatever their values.
 const WITHOUT_TABLE: [&str; 2] = ["Select tables optimized away", "No tables used"];
 
-/// One entry per class of statements that a contender was asked to explain; empty where none was.
+/// One entry per class of statements that a contender was asked to explain; empty where none was. Captured statements are explained once,
+/// at the first level.
 #[must_use]
 pub fn plans(record: &Record, level: usize) -> Vec<StatementPlans> {
     let own = record.contenders.iter().zip(&record.plan.contenders);
@@ -53,6 +54,7 @@ pub fn plans(record: &Record, level: usize) -> Vec<StatementPlans> {
         number(&mut plans);
         StatementPlans {
             class: class.clone(),
+            id: first.example.id.clone(),
             example: first.example.text.clone(),
             plans,
         }
@@ -197,6 +199,7 @@ mod tests {
         ExplainedStatement {
             example: StatementExample {
                 class: class.to_owned(),
+                id: None,
                 number: Some("3".to_owned()),
                 text: Some(class.replace('N', "3").replace('?', "7")),
             },

@@ -8,7 +8,10 @@ use serde::Serialize;
 pub struct StatementPlans {
     /// The text with `?` in the place of values and `N` in that of the table's number.
     pub class: String,
-    /// A statement of the class; absent where it is too long to be kept.
+    /// Identity of a captured class, as `statement_classes` has it; absent for other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// A statement of the class; absent where it is too long to be kept, and of captured statements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub example: Option<String>,
     /// One entry per contender that was asked.

@@ -1,8 +1,10 @@
-//! Comparison of answers to captured statements, once per record: after all contenders hold equal data and before the first load.
+//! Comparison of answers to captured statements, and their plans, once per record: after all contenders hold equal data and before the
+//! first load.
 //!
 //! No contest depends on this: the record has what was not compared, and why.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dbduel_driver::cancel::Cancel;
@@ -14,7 +16,8 @@ use dbduel_record::Record;
 use dbduel_record::answers::Answers;
 use dbduel_record::event::Event;
 use dbduel_record::plan::Parameters;
-use dbduel_record::store::ANSWERS;
+use dbduel_record::statements::ContenderStatements;
+use dbduel_record::store::{ANSWERS, STATEMENTS};
 use dbduel_replay::answers;
 use dbduel_text::counts;
 use dbduel_workloads::OwnData;
@@ -25,7 +28,8 @@ use super::arena::Arena;
 use super::backend::ContenderServer;
 use super::journal::Journal;
 
-/// Asks every contender, unless the plan skips that, the record has answers, or a load may have changed the data.
+/// Asks every contender for answers, unless the plan skips that, and for plans; neither where the record has them, or a load may have
+/// changed the data.
 ///
 /// # Errors
 /// When a server cannot be frozen or thawed, the record cannot be written, or the user interrupts.
@@ -43,20 +47,40 @@ pub(super) fn compare(
         .parameters
         .get(captured::ANSWERS)
         .is_some_and(|word| word == "skip");
-    if is_skipped || past.answers.is_some() || is_loaded(past) {
+    let wanted = Wanted {
+        answers: !is_skipped && past.answers.is_none(),
+        plans: past.contenders.iter().all(|own| own.statements.is_none()),
+    };
+    if !(wanted.answers || wanted.plans) || is_loaded(past) {
         return Ok(());
     }
-    let asked = ask_all(config, &planned.parameters, arena);
+    let asked = ask_all(config, &planned.parameters, arena, wanted);
     arena.freeze_active()?;
     interrupt::check()?;
-    // Not a reason to measure nothing: the report says that answers were not compared.
-    let found = asked.unwrap_or_else(|error| Answers {
-        because: Some(format!("{error:#}")),
-        ..Answers::default()
+    // Not a reason to measure nothing: the report says that answers were not compared, and has no plans.
+    let (answers, plans) = asked.unwrap_or_else(|error| {
+        let failed = Answers {
+            because: Some(format!("{error:#}")),
+            ..Answers::default()
+        };
+        (wanted.answers.then_some(failed), Vec::new())
     });
-    let bytes = serde_json::to_vec_pretty(&found)?;
-    journal.writer().replace(Path::new(ANSWERS), &bytes)?;
+    let writer = journal.writer();
+    if let Some(answers) = answers {
+        let bytes = serde_json::to_vec_pretty(&answers)?;
+        writer.replace(Path::new(ANSWERS), &bytes)?;
+    }
+    for (contender, plans) in plan.contenders.iter().zip(&plans) {
+        writer.contender_json(&contender.name, STATEMENTS, plans)?;
+    }
     Ok(())
+}
+
+/// What contenders are asked for.
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    answers: bool,
+    plans: bool,
 }
 
 /// True where clients of an earlier start may have changed the data.
@@ -74,30 +98,50 @@ fn ask_all(
     config: &ContestConfig<'_>,
     parameters: &Parameters,
     arena: &mut Arena,
-) -> Result<Answers> {
+    wanted: Wanted,
+) -> Result<(Option<Answers>, Vec<ContenderStatements>)> {
     let questions = answers::Questions::of(parameters).map_err(anyhow::Error::msg)?;
     let own_data = dbduel_workloads::find(captured::NAME)?.own_data();
     let own_data = own_data.context("the workload has no account of its own")?;
     let key = key()?;
-    let mut all = Vec::new();
+    let (mut all, mut plans) = (Vec::new(), Vec::new());
     for (number, contender) in config.plan.contenders.iter().enumerate() {
         config.step(&format!(
-            "{}: asking {} statements for a comparison of answers",
+            "{}: asking {} statements for a comparison of answers and plans",
             contender.name,
             counts::of(questions.count())
         ));
         arena.activate(number)?;
         let resident = arena.resident(number);
-        let end = clock::now() + answers::CONTENDER_MAX;
-        let mut access = answers::Access {
-            connect: &mut || connect(resident, own_data).map_err(|error| format!("{error:#}")),
-            is_over: &mut || clock::now() >= end || interrupt::check().is_err(),
-            key,
-        };
-        all.push(answers::ask(&questions, &mut access));
+        let mut connect = || connect(resident, own_data).map_err(|error| format!("{error:#}"));
+        if wanted.answers {
+            let mut is_over = until(answers::CONTENDER_MAX);
+            let mut access = answers::Access {
+                connect: &mut connect,
+                is_over: &mut is_over,
+                key,
+            };
+            all.push(answers::ask(&questions, &mut access));
+        }
+        if wanted.plans {
+            let mut is_over = until(answers::CONTENDER_MAX);
+            let mut access = answers::Access {
+                connect: &mut connect,
+                is_over: &mut is_over,
+                key,
+            };
+            plans.push(answers::explain(&questions, &mut access));
+        }
         interrupt::check()?;
     }
-    Ok(answers::together(&questions, all))
+    let found = wanted.answers.then(|| answers::together(&questions, all));
+    Ok((found, answers::plans_of(&questions, &plans)))
+}
+
+/// True once a time has passed or the user interrupts.
+fn until(limit: Duration) -> impl FnMut() -> bool {
+    let end = clock::now() + limit;
+    move || clock::now() >= end || interrupt::check().is_err()
 }
 
 /// A connection of the account that runs the load.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dbduel_capture::store::read::SentAs;
 use dbduel_driver::introspection::{beyond_rollback, end_session};
-use dbduel_driver::{Connection, Dialect, QueryError, ServerError, Summary};
+use dbduel_driver::{Connection, Dialect, QueryError, ServerError, Sink, Summary};
 use dbduel_record::answers::{Answer, Refusal, RefusedSetting, Rows};
 use dbduel_sql::{Kind, Lexer, TokenKind, kind_of};
 
@@ -17,7 +17,7 @@ use crate::states::{INITIAL, StateId};
 /// Why a statement was not asked any more.
 pub(crate) const LATE: &str = "the time for all statements was over";
 /// Why a statement was not asked: its transactions fail.
-const NO_STATE: &str = "a setting of its session was refused";
+pub(super) const NO_STATE: &str = "a setting of its session was refused";
 /// Why a write was not asked.
 const BEYOND_ROLLBACK: &str = "a rollback would not restore what it changes";
 
@@ -43,16 +43,7 @@ pub struct ContenderAnswers {
 /// Asks a contender everything.
 #[must_use]
 pub fn ask(questions: &Questions, access: &mut Access<'_>) -> ContenderAnswers {
-    let mut asking = Asking {
-        questions,
-        access,
-        connection: None,
-        state: None,
-        refused: BTreeMap::new(),
-        kept: BTreeSet::new(),
-        is_kept_hidden: false,
-        lost: None,
-    };
+    let mut asking = Asking::new(questions, access);
     asking.find_refused();
     asking.find_beyond_rollback();
     let first = asking.all();
@@ -70,8 +61,8 @@ pub fn ask(questions: &Questions, access: &mut Access<'_>) -> ContenderAnswers {
 }
 
 /// The present session with a contender, and what is known of its server.
-struct Asking<'q, 'a, 'b> {
-    questions: &'q Questions,
+pub(super) struct Asking<'q, 'a, 'b> {
+    pub(super) questions: &'q Questions,
     access: &'a mut Access<'b>,
     connection: Option<Connection>,
     /// Settings of the connection; `None` where they are unknown.
@@ -87,13 +78,28 @@ struct Asking<'q, 'a, 'b> {
 }
 
 /// Why a session has not the settings that a statement needs.
-enum Unreached {
+pub(super) enum Unreached {
     Refused,
     Lost(String),
 }
 
+impl<'q, 'a, 'b> Asking<'q, 'a, 'b> {
+    pub(super) fn new(questions: &'q Questions, access: &'a mut Access<'b>) -> Self {
+        Asking {
+            questions,
+            access,
+            connection: None,
+            state: None,
+            refused: BTreeMap::new(),
+            kept: BTreeSet::new(),
+            is_kept_hidden: false,
+            lost: None,
+        }
+    }
+}
+
 impl Asking<'_, '_, '_> {
-    fn is_over(&mut self) -> bool {
+    pub(super) fn is_over(&mut self) -> bool {
         (self.access.is_over)()
     }
 
@@ -219,7 +225,7 @@ impl Asking<'_, '_, '_> {
     }
 
     /// Gives the session the settings of a captured one; a session that must lose settings is a new one.
-    fn reach(&mut self, state: StateId) -> Result<(), Unreached> {
+    pub(super) fn reach(&mut self, state: StateId) -> Result<(), Unreached> {
         let states = self.questions.mix.states();
         let all = states.change(Some(INITIAL), state).settings;
         if all.iter().any(|setting| self.refused.contains_key(setting)) {
@@ -257,7 +263,7 @@ impl Asking<'_, '_, '_> {
     ) -> Result<Answer, String> {
         let key = self.access.key;
         let elements = &question.ordering.elements;
-        self.execute(Dialect::begin)?;
+        self.begin()?;
         let first = Digester::new(&key, self.is_postgresql(), OrderColumns::Named(elements));
         let capture = self.questions.mix.capture();
         let text = capture.text(example.statement).unwrap_or_default();
@@ -276,7 +282,7 @@ impl Asking<'_, '_, '_> {
             Err(QueryError::Refused { error, .. }) => Answer::Refused(refusal(&error)),
             Err(error) => return Err(self.give_up(&error)),
         };
-        self.execute(|_, _| "ROLLBACK")?;
+        self.rollback()?;
         Ok(answer)
     }
 
@@ -319,25 +325,35 @@ impl Asking<'_, '_, '_> {
         self.replay(statement, text, digester).0.map(drop)
     }
 
-    /// Sends a text with the values of a statement.
-    fn replay<'k>(
+    /// Sends a text with the values of a statement, and hands the rows to `sink`.
+    pub(super) fn replay<S: Sink>(
         &mut self,
         statement: usize,
         text: &[u8],
-        mut digester: Digester<'k>,
-    ) -> (Result<Summary, QueryError>, Digester<'k>) {
+        mut sink: S,
+    ) -> (Result<Summary, QueryError>, S) {
         let capture = self.questions.mix.capture();
         let Some(connection) = &mut self.connection else {
             let source = std::io::Error::from(std::io::ErrorKind::NotConnected);
             let sql = String::new();
-            return (Err(QueryError::Broken { sql, source }), digester);
+            return (Err(QueryError::Broken { sql, source }), sink);
         };
         let is_prepared = capture.sent_as(statement) == Some(SentAs::Prepared);
         let values: Option<Vec<Option<&[u8]>>> = (is_prepared
             && connection.dialect() == Dialect::PostgreSql)
             .then(|| capture.parameters(statement).collect());
-        let outcome = connection.replay_into(text, values.as_deref(), &mut digester);
-        (outcome, digester)
+        let outcome = connection.replay_into(text, values.as_deref(), &mut sink);
+        (outcome, sink)
+    }
+
+    /// Begins a transaction.
+    pub(super) fn begin(&mut self) -> Result<(), String> {
+        self.execute(Dialect::begin)
+    }
+
+    /// Takes back what the transaction changed.
+    pub(super) fn rollback(&mut self) -> Result<(), String> {
+        self.execute(|_, _| "ROLLBACK")
     }
 
     fn execute(&mut self, sql: impl FnOnce(Dialect, bool) -> &'static str) -> Result<(), String> {
@@ -350,7 +366,7 @@ impl Asking<'_, '_, '_> {
     }
 
     /// Leaves a session that gave no answer, and ends it on the server. Returns why there is none, without the server's text.
-    fn give_up(&mut self, error: &QueryError) -> String {
+    pub(super) fn give_up(&mut self, error: &QueryError) -> String {
         let why = match error {
             QueryError::Refused { error, .. } => {
                 // Its transaction must not be committed by the next one.
@@ -416,6 +432,6 @@ impl Asking<'_, '_, '_> {
     }
 }
 
-fn refusal(error: &ServerError) -> Refusal {
+pub(super) fn refusal(error: &ServerError) -> Refusal {
     Refusal { name: error.name() }
 }

@@ -3,11 +3,13 @@
 //!
 //! ```text
 //! mix ─► questions (statements of each class) ─► ask, contender by contender ─► together (for the record)
-//!                                                 └─ digest (what is kept of an answer)
+//!                       │                         └─ digest (what is kept of an answer)
+//!                       └─ plans (the server's EXPLAIN of the same statements)
 //! ```
 
 mod ask;
 mod digest;
+mod plans;
 mod questions;
 
 use std::time::Duration;
@@ -15,6 +17,7 @@ use std::time::Duration;
 use dbduel_record::answers::{Answer, Answers, AskedClass, AskedStatement, RefusedSetting};
 
 pub use ask::{Access, ContenderAnswers, ask};
+pub use plans::{ContenderPlans, explain, plans_of};
 pub use questions::Questions;
 
 /// Statements of a class that are asked at most.

@@ -13,6 +13,8 @@ const CLASSES_SHOWN: usize = 10;
 const HEAD_LINES: usize = 2;
 /// Indentation of a class's text.
 const HEAD_INDENT: &str = "  ";
+/// Indentation of a text about a row.
+const DETAIL_INDENT: &str = "      ";
 /// Indentation of a table, columns.
 const INDENT: usize = 4;
 
@@ -39,6 +41,9 @@ pub(super) fn statement_classes(page: &mut Page, view: &StatementsView) {
             ..level.table.clone()
         };
         page.table(&table, &layout);
+        for detail in group.rows.iter().flat_map(|row| &row.details) {
+            page.labelled((Ink::Plain, DETAIL_INDENT), (Ink::Plain, detail));
+        }
     }
     let more = level.table.groups.len().saturating_sub(CLASSES_SHOWN);
     if more > 0 {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dbduel_judge::Summary;
-use dbduel_judge::summary::{Change, Figure};
+use dbduel_judge::summary::{Change, Figure, StatementPlan};
 use dbduel_judge::workloads::captured::{
     SHARE_MIN_PERCENT, StatementCell, StatementFigures, StatementLevel,
 };
@@ -79,10 +79,10 @@ pub fn statement_classes(summary: &Summary) -> Option<StatementsView> {
     Some(StatementsView {
         levels: levels.collect(),
         note: format!(
-            "Classes with at least {SHARE_MIN_PERCENT:.0} % of the time of a contender's statements. Latency: from the previous \
-             answer of a transaction to the statement's own. Ratio: mean latency ÷ that of {}, within blocks; lower is better. The \
-             classes in the table share the error probability of a contender's comparison.{writes} Captured: the statements that \
-             the replay draws from.{reason}",
+            "Classes with at least {SHARE_MIN_PERCENT:.0} % of the capture or of the time of a contender's statements. Latency: from the previous \
+             answer of a transaction to the statement's own. Ratio: mean latency ÷ that of {}, within blocks; lower is better. All \
+             classes of the capture share the error probability of a contender's comparison.{writes} Captured: the statements that \
+             the replay draws from. Plan: of one statement, explained before the load, where it differs.{reason}",
             summary.baseline
         ),
     })
@@ -169,7 +169,10 @@ impl Style<'_> {
             head: format!("{} {}", class.id, shortened(&class.text, TEXT_CHARACTERS)),
             rows: [self.captured(class)]
                 .into_iter()
-                .chain(cells.map(|cell| self.row(summary, cell)))
+                .chain(cells.map(|cell| Row {
+                    details: plan_difference(summary, &class.id, &cell.contender),
+                    ..self.row(summary, cell)
+                }))
                 .collect(),
         }
     }
@@ -220,6 +223,21 @@ impl Style<'_> {
         ])
         .collect()
     }
+}
+
+/// How a contender's plan of a class differs from the baseline's; empty where it does not, or is not known.
+fn plan_difference(summary: &Summary, id: &str, contender: &str) -> Vec<String> {
+    let mut plans = summary.duels.iter().flat_map(|duel| &duel.statements);
+    let plans = plans.find(|plans| plans.id.as_deref() == Some(id));
+    let changed = plans.and_then(|plans| plans.changed(contender, &summary.baseline));
+    let Some([own, other]) = changed else {
+        return Vec::new();
+    };
+    let steps = |plan: &StatementPlan| plan.steps.join("`, `");
+    vec![
+        format!("plan: `{}`", steps(own)),
+        format!("of {}: `{}`", summary.baseline, steps(other)),
+    ]
 }
 
 /// A share that is given in percent.

@@ -83,9 +83,16 @@ fn sums(
     })
 }
 
+/// The schema of PostgreSQL whose tables are named without it.
+const PUBLIC: &str = "public";
+
 /// A table and its compared columns.
 struct Subject {
+    /// Its name, after its schema unless that is the usual one.
     name: String,
+    table: String,
+    /// Its schema; that of the connection where it is absent.
+    schema: Option<String>,
     columns: Vec<String>,
     /// See [`Table::scaled`].
     scaled: Vec<(&'static str, u32)>,
@@ -96,9 +103,16 @@ impl Subject {
         let columns = table.digest_columns.split(',').map(str::trim);
         Subject {
             name: table.name.clone(),
+            table: table.name.clone(),
+            schema: None,
             columns: columns.map(str::to_owned).collect(),
             scaled: table.scaled.clone(),
         }
+    }
+
+    /// The quoted name of the table.
+    fn qualified(&self, dialect: Dialect) -> String {
+        introspection::qualified(dialect, self.schema.as_deref(), &self.table)
     }
 
     /// The quoted columns, each changed by `change`, separated by commas.
@@ -171,23 +185,30 @@ fn json_as_text(connection: &mut Connection) -> Result<BTreeSet<(String, String)
     Ok(pairs.collect())
 }
 
-/// Every table of the database with all its columns except columns of times, which may depend on when it was filled, and of JSON,
+/// Every table of the database, of all schemas, with all its columns except columns of times, which may depend on when it was filled, and of JSON,
 /// whose text differs between MySQL and MariaDB. Ordered by the bytes of the names, which is the same on every server.
 fn found(connection: &mut Connection) -> Result<Vec<Subject>, FillError> {
     let sql = introspection::columns_without_times(connection.dialect());
     let answer = connection.query(sql).map_err(FillError::Together)?;
     let json = json_as_text(connection)?;
-    let mut subjects: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut subjects: BTreeMap<(Option<String>, String), Vec<String>> = BTreeMap::new();
     for row in 0..answer.rows.len() {
         if let (Some(table), Some(column)) = (answer.text(row, 0), answer.text(row, 1)) {
             let pair = (table, column);
             if !json.contains(&pair) {
-                subjects.entry(pair.0).or_default().push(pair.1);
+                let schema = answer.columns.get(2).and_then(|_| answer.text(row, 2));
+                subjects.entry((schema, pair.0)).or_default().push(pair.1);
             }
         }
     }
-    let subjects = subjects.into_iter().map(|(name, columns)| Subject {
-        name,
+    let subjects = subjects.into_iter();
+    let subjects = subjects.map(|((schema, table), columns)| Subject {
+        name: match &schema {
+            Some(schema) if schema != PUBLIC => format!("{schema}.{table}"),
+            _ => table.clone(),
+        },
+        table,
+        schema,
         columns,
         scaled: Vec::new(),
     });
@@ -270,7 +291,7 @@ impl Sum {
     fn compute_of_sqlite(connection: &mut Connection, table: &Subject) -> Result<Self, FillError> {
         let dialect = Dialect::Sqlite;
         let columns = table.list(dialect, |column, quoted| table.as_text(column, quoted));
-        let sql = format!("SELECT {columns} FROM {}", dialect.identifier(&table.name));
+        let sql = format!("SELECT {columns} FROM {}", table.qualified(dialect));
         let mut sums = RowSums::default();
         connection
             .query_into(&sql, &mut sums)
@@ -282,13 +303,13 @@ impl Sum {
     /// conversion to text, as in MySQL.
     fn compute_here(connection: &mut Connection, table: &Subject) -> Result<Self, FillError> {
         let dialect = Dialect::PostgreSql;
-        let of_bytes = introspection::columns_of_bytes(&table.name);
+        let of_bytes = introspection::columns_of_bytes(table.schema.as_deref(), &table.table);
         let of_bytes = connection.query(&of_bytes).map_err(table.failed())?;
         let of_bytes: BTreeSet<String> = (0..of_bytes.rows.len())
             .filter_map(|row| of_bytes.text(row, 0))
             .collect();
         let columns = table.list(dialect, |_, quoted| quoted + "::text");
-        let sql = format!("SELECT {columns} FROM {}", dialect.identifier(&table.name));
+        let sql = format!("SELECT {columns} FROM {}", table.qualified(dialect));
         let mut sums = RowSums {
             of_bytes: (0..table.columns.len())
                 .filter(|&place| of_bytes.contains(&table.columns[place]))
@@ -309,7 +330,7 @@ impl Sum {
         );
         let sql = format!(
             "SELECT COUNT(*), COALESCE(SUM(CRC32({text})), 0), COALESCE(SUM(CRC32(REVERSE({text}))), 0) FROM {}",
-            dialect.identifier(&table.name)
+            table.qualified(dialect)
         );
         let answer = connection.query(&sql).map_err(table.failed())?;
         Self::from_answer(&answer).ok_or_else(|| FillError::Answer {

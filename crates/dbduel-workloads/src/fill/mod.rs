@@ -151,9 +151,7 @@ fn fill_tables(
     claim::take(&mut connection, place.database)?;
     if let Some(own) = workload.own_data() {
         let report = own.fill(parameters, place, watch)?;
-        for table in table_names(&mut connection).map_err(FillError::Together)? {
-            gather(&mut connection, &table)?;
-        }
+        gather_all(&mut connection)?;
         return Ok(report);
     }
     let began = Instant::now();
@@ -254,6 +252,17 @@ pub fn complaints(connection: &mut Connection, table: &str) -> Result<Vec<String
         .collect())
 }
 
+/// Gathers the statistics of every table there is, of all schemas.
+fn gather_all(connection: &mut Connection) -> Result<(), FillError> {
+    if let Some(sql) = introspection::gather_all_statistics(connection.dialect()) {
+        return connection.query(sql).map(drop).map_err(FillError::Together);
+    }
+    for table in table_names(connection).map_err(FillError::Together)? {
+        gather(connection, &table)?;
+    }
+    Ok(())
+}
+
 fn gather(connection: &mut Connection, table: &str) -> Result<(), FillError> {
     gather_statistics(connection, table).map_err(|source| FillError::Statement {
         table: table.to_owned(),
@@ -336,6 +345,15 @@ pub fn table_names(connection: &mut Connection) -> Result<BTreeSet<String>, Quer
     let present = connection.query(introspection::table_names(connection.dialect()))?;
     let rows = 0..present.rows.len();
     Ok(rows.filter_map(|row| present.text(row, 0)).collect())
+}
+
+/// True when the connection's database has no table in any schema.
+///
+/// # Errors
+/// When the server does not answer.
+pub fn is_empty(connection: &mut Connection) -> Result<bool, QueryError> {
+    let sql = introspection::tables_of_all_schemas(connection.dialect());
+    Ok(connection.query(sql)?.rows.is_empty())
 }
 
 /// Digest of everything that determines the content of the tables, as one word.

@@ -410,6 +410,7 @@ impl Load for SimulatedLoad {
         }
         Ok(vec![StatementExample {
             class: "SELECT ?".to_owned(),
+            id: None,
             number: None,
             text: Some("SELECT 1".to_owned()),
         }])

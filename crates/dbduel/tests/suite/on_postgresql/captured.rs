@@ -1,13 +1,14 @@
 //! Captured statements on PostgreSQL: settings of sessions, and prepared statements with their values as text.
 
-use std::time::Duration;
-
-use dbduel_driver::{Connection, Dialect, TlsMode};
+use dbduel_driver::Connection;
 use dbduel_record::rows::error_name;
-use dbduel_workloads::fill::Place;
 
 use super::cluster::shared;
-use crate::suite::on_server::captured::{drive, fill_table, imported};
+use super::dumps::place;
+use crate::suite::on_server::captured::{
+    Replayed, drive, fill_table, imported, replay_trace, resolved,
+};
+use crate::suite::on_server::dumps::rows;
 
 /// Messages of sessions of an application that works on a table of sysbench, as a stderr log has them.
 const SESSIONS: [&[&str]; 3] = [
@@ -32,18 +33,36 @@ const SESSIONS: [&[&str]; 3] = [
     ],
 ];
 
+/// The messages of sessions one after the other.
 fn stderr_log() -> String {
+    let messages = SESSIONS.iter().enumerate();
+    let messages: Vec<(usize, &str)> = messages
+        .flat_map(|(session, messages)| messages.iter().map(move |message| (session, *message)))
+        .collect();
+    stderr_log_of(&messages)
+}
+
+/// A stderr log of these messages, with the session of each; a session is open from its first to its last message.
+pub fn stderr_log_of(messages: &[(usize, &str)]) -> String {
+    const BEGIN: &str = "LOG:  connection authorized: user=app database=shop";
+    const END: &str =
+        "LOG:  disconnection: session time: 0:00:00.035 user=app database=shop host=[local]";
     let mut log = String::new();
     let mut number = 0;
-    for (session, messages) in SESSIONS.iter().enumerate() {
-        let begin = "LOG:  connection authorized: user=app database=shop";
-        let end =
-            "LOG:  disconnection: session time: 0:00:00.035 user=app database=shop host=[local]";
-        for message in [&[begin], *messages, &[end]].concat() {
-            number += 1;
-            log += &format!(
-                "2026-11-27 23:45:44.{number:03} UTC [{session}] 6b0a1628.{session} {message}\n"
-            );
+    let mut line = |session: usize, message: &str| {
+        number += 1;
+        log += &format!(
+            "2026-11-27 23:45:44.{number:03} UTC [{session}] 6b0a1628.{session} {message}\n"
+        );
+    };
+    for (place, (session, message)) in messages.iter().enumerate() {
+        let is_of_it = |other: &(usize, &str)| other.0 == *session;
+        if !messages[..place].iter().any(is_of_it) {
+            line(*session, BEGIN);
+        }
+        line(*session, message);
+        if !messages[place + 1..].iter().any(is_of_it) {
+            line(*session, END);
         }
     }
     log
@@ -67,15 +86,7 @@ fn captured_statements_run_with_their_values_and_settings() {
     let name = "captured";
     cluster.create_database(name);
     let (address, credentials) = (cluster.address(), cluster.credentials());
-    let place = Place {
-        dialect: Dialect::PostgreSql,
-        address: &address,
-        credentials: &credentials,
-        tls: &TlsMode::Off,
-        database: name,
-        connections: 1,
-        deadline: Duration::from_secs(120),
-    };
+    let place = place(&address, &credentials, name);
     fill_table(&place);
     let mut connection = cluster.connect(name).unwrap();
     let before = k(&mut connection);
@@ -102,4 +113,74 @@ fn captured_statements_run_with_their_values_and_settings() {
         let fails = class.class.contains("insert into");
         assert_eq!(class.counts.failed > 0, fails, "{class:?}");
     }
+}
+
+/// Statements of three sessions in the order of the log. Two are open at once, and their changes of a row that both change commute; within
+/// each session, and between these two and the third, no other order leaves the same rows.
+const INTERLEAVED: [(usize, &str); 19] = [
+    (7, "UPDATE t SET a = a * 3 + 1 WHERE id = 1"),
+    (8, "UPDATE t SET a = a + 2 WHERE id = 2"),
+    (7, "SELECT a FROM t WHERE id = 1"),
+    (8, "UPDATE t SET a = a * 5 WHERE id = 2"),
+    (7, "SET application_name = '4'"),
+    (7, "BEGIN"),
+    (
+        7,
+        "UPDATE t SET a = a * 2 + current_setting('application_name')::bigint WHERE id = 1",
+    ),
+    (8, "BEGIN"),
+    (7, "UPDATE t SET a = a + 10 WHERE id = 3"),
+    (7, "COMMIT"),
+    (8, "UPDATE t SET a = a + 100 WHERE id = 3"),
+    (8, "COMMIT"),
+    (8, "UPDATE t SET a = a * 3 + 7 WHERE id = 2"),
+    (8, "BEGIN"),
+    (8, "UPDATE t SET a = 0"),
+    (8, "ROLLBACK"),
+    (9, "UPDATE t SET a = a * 7 WHERE id <= 3"),
+    (9, "INSERT INTO t (id, a) VALUES (4, 1)"),
+    (9, "DELETE FROM t WHERE id = 1"),
+];
+
+#[test]
+fn a_trace_leaves_the_rows_that_the_captured_sessions_left() {
+    let Some(cluster) = shared() else { return };
+    let with_table = |name: &str| {
+        cluster.create_database(name);
+        let mut connection = cluster.connect(name).unwrap();
+        for sql in [
+            "CREATE TABLE t (id int PRIMARY KEY, a bigint)",
+            "INSERT INTO t VALUES (1, 1), (2, 1), (3, 1)",
+        ] {
+            connection.execute(sql).unwrap();
+        }
+        connection
+    };
+    let left = |connection: &mut Connection| rows(connection, "SELECT id, a FROM t ORDER BY id");
+    let mut original = with_table("trace_original");
+    let mut sessions = [(); 3].map(|()| cluster.connect("trace_original").unwrap());
+    for (session, statement) in INTERLEAVED {
+        sessions[session - 7].execute(statement).unwrap();
+    }
+    drop(sessions);
+    let expected = left(&mut original);
+    assert_eq!(expected.len(), 3, "{expected:?}");
+    let messages = INTERLEAVED.map(|(session, sql)| (session, format!("LOG:  statement: {sql}")));
+    let messages: Vec<(usize, &str)> = messages
+        .iter()
+        .map(|(session, message)| (*session, message.as_str()))
+        .collect();
+    let (address, credentials) = (cluster.address(), cluster.credentials());
+    let mut replayed = with_table("trace_replayed");
+    let dir = tempfile::tempdir().unwrap();
+    let further = [
+        ("mode", "trace".into()),
+        ("transactions_per_slice", 4.into()),
+    ];
+    let log = stderr_log_of(&messages);
+    let parameters = resolved(dir.path(), &log, Some("%m [%p] %c "), &further);
+    let place = place(&address, &credentials, "trace_replayed");
+    let Replayed { quanta, done, .. } = replay_trace(&place, &parameters);
+    assert_eq!((quanta, done), (3, 11));
+    assert_eq!(left(&mut replayed), expected);
 }

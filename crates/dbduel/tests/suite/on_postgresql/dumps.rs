@@ -35,7 +35,7 @@ const APPLICATION: &[&str] = &[
 ];
 
 /// A dump of a database by the installed pg_dump.
-fn dumped(cluster: &Cluster, database: &str, options: &[&str], path: &Path) -> bool {
+pub fn dumped(cluster: &Cluster, database: &str, options: &[&str], path: &Path) -> bool {
     let Address::Unix { path: socket } = cluster.address() else {
         panic!("the cluster has a socket")
     };
@@ -58,7 +58,7 @@ fn dumped(cluster: &Cluster, database: &str, options: &[&str], path: &Path) -> b
     true
 }
 
-fn place<'a>(
+pub fn place<'a>(
     address: &'a Address,
     credentials: &'a dbduel_driver::Credentials,
     database: &'a str,

@@ -4,6 +4,7 @@ use dbduel_driver::{ConnectOptions, Connection, SessionStart};
 use dbduel_record::answers::{Answer, Answers, AskedClass};
 use dbduel_record::plan::Parameters;
 use dbduel_replay::answers::{Access, ContenderAnswers, Questions, ask, together};
+use dbduel_workloads::fill::Place;
 
 use super::captured::{SESSIONS, fill_table, general_log, imported};
 use super::database::Database;
@@ -25,16 +26,16 @@ const FURTHER: [&[&str]; 3] = [
 ];
 
 /// Asks a database in sessions with this setting in addition.
-fn asked(database: &Database, questions: &Questions, setting: &str) -> ContenderAnswers {
+pub fn asked(place: &Place<'_>, questions: &Questions, setting: &str) -> ContenderAnswers {
     let options = ConnectOptions {
-        database: Some(database.name.clone()),
+        dialect: place.dialect,
+        database: Some(place.database.to_owned()),
         session: SessionStart::Measured,
         ..ConnectOptions::default()
     };
     let mut connect = || -> Result<Connection, String> {
-        let mut connection =
-            Connection::connect(&database.address, &database.credentials, &options)
-                .map_err(|error| error.to_string())?;
+        let mut connection = Connection::connect(place.address, place.credentials, &options)
+            .map_err(|error| error.to_string())?;
         connection
             .execute(setting)
             .map_err(|error| error.to_string())?;
@@ -66,7 +67,7 @@ fn class<'a>(answers: &'a Answers, text: &str) -> &'a AskedClass {
 }
 
 /// Texts of the classes whose answers differ between the contenders.
-fn differing(answers: &Answers) -> Vec<&str> {
+pub fn differing(answers: &Answers) -> Vec<&str> {
     let differs = |class: &&AskedClass| {
         class
             .examples
@@ -78,7 +79,7 @@ fn differing(answers: &Answers) -> Vec<&str> {
 }
 
 /// Texts of the classes of which a contender answers a statement otherwise in a second session.
-fn unstable(answers: &Answers) -> Vec<&str> {
+pub fn unstable(answers: &Answers) -> Vec<&str> {
     let differs = |class: &&AskedClass| {
         let mut examples = class.examples.iter();
         examples.any(|asked| (0..2).any(|own| asked.of(own) != asked.again(own)))
@@ -100,7 +101,8 @@ fn a_planted_difference_of_answers_is_found_and_data_stay_as_they_are(server: &S
     let sessions = [&SESSIONS[..], &FURTHER[..]].concat();
     let parameters: Parameters = imported(dir.path(), &general_log(&sessions), None);
     let questions = Questions::of(&parameters).unwrap();
-    let own = |setting| asked(&database, &questions, setting);
+    let place = database.place(1);
+    let own = |setting| asked(&place, &questions, setting);
     // The same server twice: nothing differs, not even for the statements that it refuses.
     let control = together(&questions, vec![own("DO 1"), own("DO 1")]);
     assert_eq!(differing(&control), [""; 0]);

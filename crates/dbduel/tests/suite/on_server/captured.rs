@@ -65,7 +65,7 @@ pub fn imported(dir: &Path, log: &str, prefix: Option<&str>) -> Parameters {
 }
 
 /// Parameters of a replay of the log, with these ones among them.
-fn resolved(
+pub fn resolved(
     dir: &Path,
     log: &str,
     prefix: Option<&str>,
@@ -295,6 +295,44 @@ fn rows(database: &Database) -> Vec<(i64, i64)> {
         .collect()
 }
 
+/// What a replay of a whole trace did.
+pub struct Replayed {
+    pub quanta: u32,
+    /// Transactions that succeeded.
+    pub done: u64,
+    /// The longest slice, seconds.
+    pub longest_s: f64,
+}
+
+/// Replays all quanta of a trace with two clients, each in a slice of its own.
+pub fn replay_trace(place: &Place<'_>, parameters: &Parameters) -> Replayed {
+    let quanta = find("captured").unwrap().quanta(parameters).unwrap();
+    let mut load = Load::start(2);
+    load.order(&Order::Open(OpenOrder {
+        clients: 2,
+        ..order(place, parameters)
+    }));
+    let answer = load.answer();
+    assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
+    let (mut done, mut longest_s) = (0, 0.0_f64);
+    for quantum in 0..quanta {
+        let slice = load.slice(&SliceOrder {
+            guard_s: 0.0,
+            quantum: Some(quantum),
+            ..slice_order(2, 60.0)
+        });
+        assert!(slice.is_finished && slice.errors.is_empty(), "{slice:?}");
+        done += slice.classes.iter().map(|one| one.counts.ok).sum::<u64>();
+        longest_s = longest_s.max(slice.measured_s);
+    }
+    load.end();
+    Replayed {
+        quanta,
+        done,
+        longest_s,
+    }
+}
+
 #[test(on = ALL)]
 fn a_trace_leaves_the_rows_that_the_captured_sessions_left(server: &Server) {
     let original = with_table(server, "original");
@@ -338,27 +376,12 @@ fn a_trace_leaves_the_rows_that_the_captured_sessions_left(server: &Server) {
             ("speed", speed.into()),
         ];
         let parameters = resolved(dir.path(), &captures::general_log(&lines), None, &further);
-        let quanta = find("captured").unwrap().quanta(&parameters).unwrap();
+        let Replayed {
+            quanta,
+            done,
+            longest_s,
+        } = replay_trace(&place, &parameters);
         assert_eq!(quanta, 13 / per_slice);
-        let mut load = Load::start(2);
-        load.order(&Order::Open(OpenOrder {
-            clients: 2,
-            ..order(&place, &parameters)
-        }));
-        let answer = load.answer();
-        assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
-        let (mut done, mut longest_s) = (0, 0.0_f64);
-        for quantum in 0..quanta {
-            let slice = load.slice(&SliceOrder {
-                guard_s: 0.0,
-                quantum: Some(quantum),
-                ..slice_order(2, 60.0)
-            });
-            assert!(slice.is_finished && slice.errors.is_empty(), "{slice:?}");
-            done += slice.classes.iter().map(|one| one.counts.ok).sum::<u64>();
-            longest_s = longest_s.max(slice.measured_s);
-        }
-        load.end();
         assert_eq!((done, rows(&replayed)), (13, expected.clone()));
         let due_s = longest_quantum_s(&parameters).unwrap_or_default();
         assert_eq!(due_s > 0.0, pace == "open");

@@ -1,7 +1,7 @@
 //! What the crates below the program do on real servers. Their tests are here because the program fetches the servers.
 
-mod anonymised;
-mod answers;
+pub mod anonymised;
+pub mod answers;
 mod capture;
 pub mod captured;
 mod connection;
@@ -12,6 +12,7 @@ pub mod insert_benchmark;
 pub mod linkbench;
 pub mod microbenchmarks;
 pub mod order_entry;
+pub mod plans;
 pub mod script_server;
 mod scripts;
 pub mod server;
