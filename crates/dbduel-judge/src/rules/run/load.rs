@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dbduel_audit::Finding;
+use dbduel_record::captured;
 use dbduel_record::event::{Severity, SliceId};
 use dbduel_record::plan::Arrival;
 use dbduel_record::rows::{ALL_CLASSES, SliceRow};
@@ -101,7 +102,11 @@ pub fn failures(run: &RunEvidence<'_>) -> Vec<Finding> {
         .map(|(duel, measures)| {
             let (name, outcomes) = (measures.contender.as_str(), &measures.outcomes);
             let share = outcomes.failed_share();
-            let severity = if share > FAILED_VOID { Severity::Void } else { Severity::Doubt };
+            let severity = if share > FAILED_VOID {
+                Severity::Void
+            } else {
+                Severity::Doubt
+            };
             let errors = commonest_errors(run, name);
             let claim = format!(
                 "{} of the transactions of `{name}` failed at {} ({} of {}{errors}).",
@@ -110,10 +115,31 @@ pub fn failures(run: &RunEvidence<'_>) -> Vec<Finding> {
                 counts::of(outcomes.failed),
                 counts::of(outcomes.ok + outcomes.failed)
             );
-            let remedy = "Remove the cause of the failures on all sides, or use a workload that all contenders can run.";
-            Finding::new(severity, &[name], claim, remedy).at(duel.level)
+            Finding::new(severity, &[name], claim, &remedy_of_failures(run)).at(duel.level)
         })
         .collect()
+}
+
+/// What to do about failed transactions: those of a replay have causes in the capture.
+fn remedy_of_failures(run: &RunEvidence<'_>) -> String {
+    let workload = &run.evidence.plan().workload;
+    if workload.name != captured::NAME {
+        return "Remove the cause of the failures on all sides, or use a workload that all contenders can run.".to_owned();
+    }
+    let order = match captured::is_trace(&workload.parameters) {
+        true => {
+            "Errors of keys and locks: sessions of a trace share no order, so raise `lock_timeout`, or run quanta with fewer transactions"
+        }
+        false => {
+            "Keys that exist (1062, 23505) and rows that are gone: a mix repeats writes, so use `mode = \"trace\"`, or `draw = \"sessions\"` \
+             where sessions write what they read"
+        }
+    };
+    format!(
+        "Find the statements that fail in the table of classes and their cause in the section Answers. A refused setting or a `sql_mode` \
+         of the capture: give all contenders settings under which it runs. Missing tables or rows: take the dump where the log begins. \
+         {order}."
+    )
 }
 
 /// The contender's commonest error over all levels, as an appendix to a sentence.

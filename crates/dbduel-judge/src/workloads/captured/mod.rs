@@ -1,7 +1,8 @@
 //! Captured statements by class: counts, shares of time, latencies, what writes changed, and each class against the baseline.
 //!
-//! Only slices of complete blocks count, as everywhere. Classes that hold at least [`SHARE_MIN_PERCENT`] of the time of either
-//! contender are compared. The mean latency of a class in a block is the sum of its latencies over their number, so the ratio of
+//! Only slices of complete blocks count, as everywhere. Compared are the classes that hold at least [`SHARE_MIN_PERCENT`] of the capture, and
+//! others that hold as much of the time of a contender. The error probability of each class follows from the capture alone ([`Family`]), so
+//! it holds whichever classes the measured times bring into the table. The mean latency of a class in a block is the sum of its latencies over their number, so the ratio of
 //! two contenders is paired within blocks, and under "no difference" its sign is a fair coin toss as that of throughput. A block
 //! in which one of the two has no statement of the class is left out: a loss of precision that is symmetric in the two.
 
@@ -36,8 +37,10 @@ pub const WORKLOAD: Workload = Workload {
     has_fixed_work: is_trace,
 };
 
-/// Share of the time of a contender's statements from which a class is compared, percent.
+/// Share of the capture, or of the time of a contender's statements, from which a class is compared, percent.
 pub const SHARE_MIN_PERCENT: f64 = 1.0;
+/// Part of the error probability that the classes with such a share of the capture have together; the others have the rest.
+const LARGE_PART: f64 = 0.8;
 
 /// The classes of single statements at one load level, those with the largest share of time first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -50,7 +53,7 @@ pub struct StatementLevel {
 }
 
 impl StatementLevel {
-    /// The classes that are compared: those with a large enough share of the time.
+    /// The classes that are compared: those with a large enough share of the capture or of the time.
     pub fn compared(&self) -> impl Iterator<Item = &StatementFigures> {
         self.classes.iter().filter(|class| class.is_compared)
     }
@@ -66,7 +69,8 @@ pub struct StatementFigures {
     pub text: String,
     /// True when its statements change rows.
     pub writes: bool,
-    /// True when it is compared: it holds at least 1 % of the time of the statements of a contender.
+    /// True when it is compared: it holds at least 1 % of the capture (of its time where the log has durations, else of its
+    /// statements), or of the time of the statements of a contender.
     pub is_compared: bool,
     /// What the capture says about it.
     pub captured: CapturedFigures,
@@ -147,8 +151,8 @@ pub struct StatementComparison {
     pub change: Change,
     /// Contender ÷ baseline, within blocks.
     pub ratio: Figure,
-    /// Probability that anything said here is wrong: the compared classes of a contender share that of its comparison
-    /// (Bonferroni).
+    /// Probability that anything said here is wrong: all classes of the capture share that of the contender's comparison in parts that
+    /// the capture fixes (Bonferroni).
     pub alpha: f64,
     /// Blocks after which the answer first stood, of those that have the class.
     pub decided_at_block: Option<usize>,
@@ -257,8 +261,9 @@ fn level_of(evidence: &Evidence<'_>, rows: &Rows<'_>, level: usize) -> Statement
     }
     let largest = |class: &OfClass<'_>| class.shares_percent.iter().copied().fold(0.0, f64::max);
     classes.sort_by(|one, other| largest(other).total_cmp(&largest(one)));
-    let is_compared = |class: &OfClass<'_>| largest(class) >= SHARE_MIN_PERCENT;
-    let compared = classes.iter().filter(|class| is_compared(class)).count();
+    let family = Family::of(known);
+    let is_compared =
+        |class: &OfClass<'_>| family.is_large(class.class) || largest(class) >= SHARE_MIN_PERCENT;
     let whole = Captured::of(known);
     let figures = classes.iter().map(|class| StatementFigures {
         id: class.class.id.clone(),
@@ -270,7 +275,7 @@ fn level_of(evidence: &Evidence<'_>, rows: &Rows<'_>, level: usize) -> Statement
             .map(|who| {
                 let mut cell = cell(plan, class, who);
                 if is_compared(class) && who != plan.baseline {
-                    let compared = compare(evidence, class, level, who, compared);
+                    let compared = compare(evidence, class, level, who, family.part(class.class));
                     cell.against_baseline = Some(compared);
                 }
                 cell
@@ -280,6 +285,52 @@ fn level_of(evidence: &Evidence<'_>, rows: &Rows<'_>, level: usize) -> Statement
     StatementLevel {
         level,
         classes: figures.collect(),
+    }
+}
+
+/// How the classes of a capture share the error probability of a comparison. The capture alone decides, before anything is measured: a
+/// class that grows under measurement cannot take from the others, and which classes are shown does not matter to the error.
+struct Family {
+    whole: Captured,
+    /// Parts of one class of each kind; they sum to 1 over all classes.
+    large: f64,
+    small: f64,
+}
+
+impl Family {
+    fn of(classes: &[StatementClass]) -> Self {
+        let mut family = Self {
+            whole: Captured::of(classes),
+            large: 0.0,
+            small: 0.0,
+        };
+        let large = classes
+            .iter()
+            .filter(|class| family.is_large(class))
+            .count();
+        let small = classes.len() - large;
+        let part_of_large = match (large, small) {
+            (0, _) => 0.0,
+            (_, 0) => 1.0,
+            _ => LARGE_PART,
+        };
+        family.large = part_of_large / large.max(1) as f64;
+        family.small = (1.0 - part_of_large) / small.max(1) as f64;
+        family
+    }
+
+    /// True for a class that holds [`SHARE_MIN_PERCENT`] of the capture: of its time where the log has durations, else of its statements.
+    fn is_large(&self, class: &StatementClass) -> bool {
+        let figures = self.whole.figures(class);
+        let share = figures.time_share_percent.unwrap_or(figures.share_percent);
+        share >= SHARE_MIN_PERCENT
+    }
+
+    fn part(&self, class: &StatementClass) -> f64 {
+        match self.is_large(class) {
+            true => self.large,
+            false => self.small,
+        }
     }
 }
 
@@ -393,20 +444,21 @@ fn errors(rows: &[&StatementRow]) -> Vec<StatementErrors> {
     errors
 }
 
-/// The mean latency of a class against the baseline's, from the blocks that have the class on both.
+/// The mean latency of a class against the baseline's, from the blocks that have the class on both. `part` is that of the error probability
+/// of the whole comparison.
 fn compare(
     evidence: &Evidence<'_>,
     class: &OfClass<'_>,
     level: usize,
     contender: usize,
-    compared: usize,
+    part: f64,
 ) -> StatementComparison {
     let plan = evidence.plan();
     let whole = Question::against_baseline(plan, contender, level);
     let question = Question::with_alpha(
         plan,
         [contender, plan.baseline],
-        whole.alpha / compared.max(1) as f64,
+        whole.alpha * part,
         format!("{}/statement/{}", whole.stream, class.class.id),
     );
     let mut comparison = StatementComparison {

@@ -43,8 +43,8 @@ fn the_slower_class_is_found_and_the_others_are_not() {
     for class in level.compared() {
         assert_eq!(class.contenders[0].against_baseline, None);
         let comparison = comparison(class);
-        // A share of each of the four classes.
-        assert!((comparison.alpha - 0.05 / 4.0).abs() < 1e-12);
+        // A share of each of the four large classes; the small one has the rest.
+        assert!((comparison.alpha - 0.05 * 0.8 / 4.0).abs() < 1e-12);
         let ratio = if class.id == "b2b2b2b2" { 3.0 } else { 1.0 };
         let found = comparison.ratio.value().unwrap();
         assert!((found / ratio - 1.0).abs() < 0.03, "{class:?}");
@@ -207,6 +207,86 @@ fn contenders_whose_writes_change_other_shares_of_rows_are_a_finding() {
     });
     // The log does not say what writes changed.
     assert!(found(&findings, "captured.writes-unlike-log").is_empty());
+}
+
+#[test]
+fn the_capture_alone_decides_how_classes_share_the_error() {
+    let classes = captured_record().statement_classes.classes;
+    let parts = |classes: &[StatementClass]| -> Vec<f64> {
+        let family = Family::of(classes);
+        let parts = classes.iter().map(|class| family.part(class));
+        parts.collect()
+    };
+    let by_time = parts(&classes);
+    assert!((by_time.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    assert!(
+        by_time.iter().all(|part| (part - 0.2).abs() < 1e-12),
+        "{by_time:?}"
+    );
+    // Without durations the number of statements decides: 20 of 6,522 are too few.
+    let without: Vec<StatementClass> = classes
+        .iter()
+        .map(|class| StatementClass {
+            captured_s: 0.0,
+            ..class.clone()
+        })
+        .collect();
+    let by_number = parts(&without);
+    assert!((by_number.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    assert!((by_number[0] - 0.8 / 3.0).abs() < 1e-12 && (by_number[3] - 0.1).abs() < 1e-12);
+    assert_eq!(parts(&classes[..4]), [0.25; 4]);
+    // A class that is small in the capture and large on a contender is compared with its own part.
+    let (level, _) = judged(|record| {
+        let baseline = record.plan.contenders[0].name.clone();
+        for row in &mut record.statements {
+            if row.statement == "e5e5e5e5" && row.contender != baseline {
+                row.latency_us_sum *= 1_000.0;
+            }
+        }
+    });
+    let grown = level
+        .classes
+        .iter()
+        .find(|one| one.id == "e5e5e5e5")
+        .unwrap();
+    assert!(grown.is_compared);
+    let comparison = comparison(grown);
+    assert!((comparison.alpha - 0.05 * 0.2).abs() < 1e-12);
+    assert_eq!(comparison.change, Change::Higher);
+    let others = level.compared().filter(|one| one.id != "e5e5e5e5");
+    let others: Vec<&StatementFigures> = others.collect();
+    assert_eq!(others.len(), 4);
+    for class in others {
+        assert!((self::comparison(class).alpha - 0.05 * 0.2).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn the_remedy_of_failed_transactions_is_that_of_a_replay() {
+    let remedy = |mode: Option<&str>| {
+        let mut scenario = Scenario::duel();
+        scenario.sides[1].failed_share = 0.05;
+        let mut record = scenario.record();
+        if let Some(mode) = mode {
+            NAME.clone_into(&mut record.plan.workload.name);
+            record.plan.workload.parameters = [(MODE.to_owned(), mode.into())].into();
+        }
+        let (_, findings) = summarise(&record);
+        found(&findings, "load.failures")[0].remedy.clone()
+    };
+    assert!(remedy(None).contains("use a workload"));
+    let (mix, trace) = (remedy(Some(MIX)), remedy(Some(TRACE)));
+    for part in ["section Answers", "`sql_mode`", "where the log begins"] {
+        assert!(mix.contains(part) && trace.contains(part), "{mix} {trace}");
+    }
+    assert!(
+        mix.contains("mode = \"trace\"") && mix.contains("draw = \"sessions\""),
+        "{mix}"
+    );
+    assert!(
+        trace.contains("`lock_timeout`") && !trace.contains("mode = "),
+        "{trace}"
+    );
 }
 
 /// Claims of the rule about a duel whose slices ran six quanta in turn.

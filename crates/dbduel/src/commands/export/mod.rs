@@ -8,8 +8,11 @@
 //! of a suite:
 //! suite      one row per cell, against the baseline and the contender before
 //! groups     one row per group of workloads and two contenders
+//! of captured statements:
+//! statements        one row per class and contender
+//! statement_slices  one row per class and slice
 //!
-//! csv        NAME.csv of all but ticks and seconds, which the record has as CSV already
+//! csv        NAME.csv of all but ticks, seconds and statement_slices, which the record has as CSV already
 //! sqlite     record.sqlite with all      parquet    NAME.parquet of all
 //! always     report.json: everything concluded; report.schema.json: what its fields mean
 //! ```
@@ -17,6 +20,7 @@
 #[cfg(feature = "parquet")]
 mod parquet;
 mod sqlite;
+mod statements;
 mod suite;
 mod table;
 mod tables;
@@ -70,7 +74,7 @@ pub enum ExportFormat {
 }
 
 /// Tables that the record itself holds as CSV.
-const KEPT_AS_CSV: [&str; 2] = ["ticks", "seconds"];
+const KEPT_AS_CSV: [&str; 3] = ["ticks", "seconds", "statement_slices"];
 
 /// Writes the files.
 ///
@@ -120,6 +124,10 @@ fn files_of(
     if let Some(suite) = &summary.suite {
         tables.push(suite::cells(&summary));
         tables.push(suite::groups(suite));
+    }
+    if !summary.statement_classes.is_empty() {
+        tables.push(statements::classes(&summary));
+        tables.push(statements::slices(&record));
     }
     let mut files: Vec<(PathBuf, Vec<u8>)> = Vec::new();
     let place = |name: &str| output.join(name);
@@ -188,6 +196,7 @@ mod tests {
 
     use super::tables::FIGURES;
     use super::*;
+    use dbduel_testkit::synthetic::captured::captured_record;
     use dbduel_testkit::synthetic::{Observation, Scenario, write_sweep};
 
     fn exported(scenario: &Scenario) -> (tempfile::TempDir, Arguments) {
@@ -306,6 +315,45 @@ mod tests {
             assert!(!rows.is_empty(), "{}", cell.name);
         }
         assert!(export(&arguments).is_err(), "files are not overwritten");
+    }
+
+    #[test]
+    fn classes_of_captured_statements_are_a_table() {
+        let record = captured_record();
+        let (summary, _) = judge::summarise(&record);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("statements.csv");
+        fs::write(&path, text::bytes(&statements::classes(&summary)).unwrap()).unwrap();
+        let mut table = csv::Reader::from_path(&path).unwrap();
+        let heads = table.headers().unwrap().clone();
+        let at = |name: &str| heads.iter().position(|head| head == name).unwrap();
+        let rows: Vec<csv::StringRecord> = table.records().map(Result::unwrap).collect();
+        // Five classes of two contenders.
+        assert_eq!(rows.len(), 10);
+        let slow = rows.iter().find(|row| {
+            &row[at("class")] == "b2b2b2b2" && row[at("contender")] != summary.baseline
+        });
+        let slow = slow.unwrap();
+        let figure = |name: &str| slow[at(name)].parse::<f64>().unwrap();
+        assert!(
+            figure("ratio_low") < 3.0 && 3.0 < figure("ratio_high"),
+            "{slow:?}"
+        );
+        assert_eq!(&slow[at("change")], "higher");
+        assert!(
+            (figure("latency_us_mean") / 2_400.0 - 1.0).abs() < 0.02,
+            "{slow:?}"
+        );
+        let baseline = rows.iter().find(|row| {
+            &row[at("class")] == "d4d4d4d4" && row[at("contender")] == summary.baseline
+        });
+        let baseline = baseline.unwrap();
+        assert_eq!(
+            (&baseline[at("ratio")], &baseline[at("errors")]),
+            ("", "1062:56")
+        );
+        let slices = statements::slices(&record);
+        assert_eq!(slices.rows.len(), record.statements.len());
     }
 
     #[test]

@@ -187,7 +187,7 @@ pub fn costs(summary: &Summary) -> Table {
 }
 
 /// The name that an enumeration has in JSON.
-fn word(value: &impl serde::Serialize) -> Cell {
+pub(super) fn word(value: &impl serde::Serialize) -> Cell {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => (&word).into(),
         _ => "".into(),
