@@ -33,8 +33,10 @@ pub struct Anonymised {
     pub bytes: u64,
     /// Statements that were dropped, by reason.
     pub dropped: BTreeMap<&'static str, u64>,
-    /// Statements with rows among them.
-    pub dropped_rows: u64,
+    /// Those of them that bring rows, by reason: the tables lack these rows.
+    pub dropped_with_rows: BTreeMap<&'static str, u64>,
+    /// Rows of the COPY statements among these.
+    pub dropped_copied_rows: u64,
 }
 
 /// Called with the bytes of the file that were read so far; its error ends the work.
@@ -191,7 +193,9 @@ impl<W: Write> Work<'_, '_, W> {
                 let brings_rows = [&b"INSERT"[..], b"REPLACE", b"COPY"]
                     .into_iter()
                     .any(begins);
-                self.found.dropped_rows += u64::from(brings_rows);
+                if brings_rows {
+                    *self.found.dropped_with_rows.entry(why.0).or_default() += 1;
+                }
                 self.drop_one(why);
             }
         }
@@ -214,6 +218,7 @@ impl<W: Write> Work<'_, '_, W> {
             }
             self.found.bytes += length as u64;
             if !is_written {
+                self.found.dropped_copied_rows += 1;
                 continue;
             }
             replaced.clear();
@@ -373,7 +378,18 @@ mod tests {
             (found.statements, found.dropped.values().sum::<u64>()),
             (3, 1)
         );
-        assert_eq!(found.dropped_rows, 0);
+        assert!(found.dropped_with_rows.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn dropped_statements_with_rows_are_counted_by_reason() {
+        let dump = "-- MySQL dump 10.13\nCREATE TABLE `t` (`a` int);\nINSERT INTO `t` VALUES (1);\nCREATE USER annlee;\n\
+            INSERT INTO `t` VALUES (\u{1});\n";
+        let (_, found) = anonymised(dump);
+        let counts: Vec<u64> = found.dropped_with_rows.values().copied().collect();
+        assert_eq!((found.statements, counts), (2, vec![1]));
+        assert_eq!(found.dropped.values().sum::<u64>(), 2);
+        assert_eq!(found.dropped_copied_rows, 0);
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub enum Exit {
     Usage,
     /// The contest ended and at least one duel is undecided, or a rule of `--fail-if`.
     Undecided,
-    /// The contest ended and at least one duel is void.
+    /// The contest ended and at least one duel is void; other verbs have what their documentation says.
     Void,
     /// A rule of `--fail-if` matched.
     RuleHit,

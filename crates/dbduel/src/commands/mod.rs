@@ -83,7 +83,7 @@ const EXIT_CODES: &str = "Exit codes:
        cannot be determined
   4    at least one duel is void; of audit: the servers are not comparable, or with --fix those
        of the file that it writes; of verify: the record was changed; of crash-test: commits were
-       lost or data are corrupt
+       lost or data are corrupt; of capture anonymise: rows of the dump were dropped
   5    a --fail-if rule matched, or history found a new regression
   130  interrupted; resume with `dbduel run DIR`";
 

@@ -40,7 +40,8 @@ pub struct Arguments {
     pub output: PathBuf,
 }
 
-/// Writes a capture, and its dump, with other values.
+/// Writes a capture, and its dump, with other values. [`Exit::Void`] where rows of the dump were dropped: what is written is complete without
+/// them.
 ///
 /// # Errors
 /// When they cannot be read or written; nothing of the output remains then.
@@ -57,8 +58,8 @@ pub fn anonymise(arguments: &Arguments) -> Result<Exit> {
     let console = Console::new();
     let done = write(arguments, &capture, &key, &console);
     console.finish();
-    let text = match done {
-        Ok(text) => text,
+    let (text, missing) = match done {
+        Ok(done) => done,
         Err(error) => {
             // The error that led here is the one to report.
             let _ = fs::remove_dir_all(output);
@@ -70,21 +71,27 @@ pub fn anonymise(arguments: &Arguments) -> Result<Exit> {
         }
     };
     console::print(&text)?;
-    Ok(Exit::Done)
+    let Some(missing) = missing else {
+        return Ok(Exit::Done);
+    };
+    console::status_line(&missing);
+    Ok(Exit::Void)
 }
 
+/// Writes them. Returns what to print, and which rows of the dump are missing.
 fn write(
     arguments: &Arguments,
     capture: &Capture,
     key: &[u8; KEY_BYTES],
     console: &Console,
-) -> Result<String> {
+) -> Result<(String, Option<String>)> {
     let check = || match interrupt::gives_up() {
         true => Err(io::Error::other(Interrupted)),
         false => Ok(()),
     };
     let mut replacer = Replacer::new(key);
     let mut text = String::new();
+    let mut missing = None;
     if let Some(dump) = &arguments.dump {
         let total = dump.metadata().ok().map(|metadata| metadata.len());
         let mut observe = |bytes| {
@@ -101,6 +108,7 @@ fn write(
         let target = arguments.output.join(DUMP);
         let found = anonymise_dump(dump, &target, &mut replacer, &mut observe)?;
         text += &dump_text(&target, &found);
+        missing = missing_rows(&target, &found);
     }
     console.stage("replacing the values of the capture");
     let target = arguments.output.join(CAPTURE);
@@ -118,7 +126,7 @@ fn write(
         "\nDestroy the key `{}` once all parts are anonymised: with it every value can be guessed and confirmed.\nNumbers keep their order and, within 3.2 %, their size; dates keep their distances; texts keep their length, and equal beginnings stay equal.",
         arguments.key_file.display()
     );
-    Ok(text)
+    Ok((text, missing))
 }
 
 /// Reads the key, or makes one.
@@ -168,14 +176,29 @@ fn dump_text(path: &Path, found: &Anonymised) -> String {
     for (what, count) in &found.dropped {
         let _ = writeln!(text, "  dropped: {what}: {}", counts::of(*count));
     }
-    if found.dropped_rows > 0 {
-        let _ = writeln!(
-            text,
-            "  {} of these bring rows, which are missing now",
-            counts::of(found.dropped_rows)
-        );
-    }
     text
+}
+
+/// The rows of the dump that were dropped, why, and what to do; `None` where there are none.
+fn missing_rows(path: &Path, found: &Anonymised) -> Option<String> {
+    let reasons = found.dropped_with_rows.iter();
+    let reasons: Vec<String> = reasons
+        .map(|(why, count)| format!("{why}: {}", counts::of(*count)))
+        .collect();
+    let all = found.dropped_with_rows.values().sum();
+    let copied = match found.dropped_copied_rows {
+        0 => String::new(),
+        rows => format!(", {} of COPY among them", counts::things(rows, "row")),
+    };
+    (all > 0).then(|| {
+        format!(
+            "dropped {} with rows ({}){copied}: the tables in `{}` lack these rows. Correct them in the dump and anonymise it again, \
+             or accept that statements find fewer rows",
+            counts::things(all, "statement"),
+            reasons.join("; "),
+            path.display()
+        )
+    })
 }
 
 fn capture_text(path: &Path, manifest: &Manifest) -> String {

@@ -1,6 +1,7 @@
 //! What the program and the crates below it do on a real PostgreSQL.
 
 mod addresses;
+mod anonymised;
 mod answers;
 mod captured;
 pub mod cluster;

@@ -14,6 +14,7 @@ use super::captured::{drive, imported};
 use super::database::Database;
 use super::dumps::{filled, rows};
 use super::server::{ALL, Server};
+use crate::suite::lab::program;
 
 /// Customers of the shop, each with three orders.
 const CUSTOMERS: u64 = 400;
@@ -108,7 +109,7 @@ fn general_log() -> String {
 }
 
 /// The capture below `dir` and its dump with other values: the directory, and the dump's file.
-fn with_other_values(dir: &Path, dump: &Path) -> (Capture, std::path::PathBuf, Parameters) {
+pub fn with_other_values(dir: &Path, dump: &Path) -> (Capture, std::path::PathBuf, Parameters) {
     let capture = Capture::open(&dir.join("a.cap")).unwrap();
     let mut replacer = Replacer::new(&[9; KEY_BYTES]);
     learn(dump, &mut replacer, &mut |_| Ok(())).unwrap();
@@ -192,4 +193,38 @@ fn other_values_find_the_same_rows_by_the_same_plans(server: &Server) {
     drop((one, other));
     let slice = drive(&after, &parameters);
     assert!(slice.errors.is_empty(), "{:?}", slice.errors);
+}
+
+#[test]
+fn rows_that_a_dump_loses_are_said_with_an_exit_code() {
+    let dir = tempfile::tempdir().unwrap();
+    imported(dir.path(), &general_log(), None);
+    let at = |name: &str| dir.path().join(name);
+    let run = |dump: &str, output: &str| {
+        std::fs::write(at("shop.sql"), dump).unwrap();
+        let output = program()
+            .args(["capture", "anonymise"])
+            .arg(at("a.cap"))
+            .arg("--dump")
+            .arg(at("shop.sql"))
+            .arg("--key-file")
+            .arg(at("key"))
+            .arg("-o")
+            .arg(at(output))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), said)
+    };
+    let (code, said) = run(&dump(), "whole");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(!said.contains("dropped"), "{said}");
+    let with_control = dump() + "INSERT INTO `orders` VALUES (\u{1});\n";
+    let (code, said) = run(&with_control, "less");
+    assert_eq!(code, Some(4), "{said}");
+    assert!(
+        said.contains("dropped 1 statement with rows (bytes that are no SQL: 1)"),
+        "{said}"
+    );
+    assert!(at("less").join("dump.sql.gz").is_file());
 }
