@@ -5,23 +5,14 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use dbduel_capture::logs::pieces::{LogInput, Observe};
 use dbduel_text::Version;
 
 use crate::DumpError;
 use crate::format::{Format, HEAD_BYTES, recognise};
+use crate::programs::{Errors, VERSIONS, candidates, exit_of, version_text};
 
-/// Folders in which Debian has the clients of each version.
-const VERSIONS: &str = "/usr/lib/postgresql";
-/// Time for a program to say its version, or to exit after the end of its output.
-const EXIT: Duration = Duration::from_secs(10);
-/// Pause between two checks of a process.
-const PAUSE: Duration = Duration::from_millis(5);
-/// Text of errors that is kept, bytes.
-const ERRORS_MAX: u64 = 4096;
 /// What to install, for an archive that no program here can read.
 const INSTALL: &str = "install the client of the server that was dumped or a newer one (Debian: `postgresql-client-N`), or write a plain dump with `pg_dump -Fp`";
 
@@ -71,23 +62,13 @@ pub fn open<'a>(
         let why = "it is an archive of pg_dump that was compressed once more; decompress it with `gunzip` first";
         return Err(refused(why.to_owned()));
     }
-    let Some(program) = newest(candidates(), version_of) else {
+    let Some(program) = newest(candidates("pg_restore"), version_of) else {
         return Err(refused(format!(
             "it is an archive of pg_dump, and no `pg_restore` was found on PATH or in {VERSIONS}; {INSTALL}"
         )));
     };
     let restoring = Restoring::start(&program, file).map_err(unreadable(path))?;
     Ok((format, Box::new(restoring)))
-}
-
-/// Paths where a `pg_restore` may be.
-fn candidates() -> Vec<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    let versions = std::fs::read_dir(VERSIONS).into_iter().flatten();
-    folders.extend(versions.flatten().map(|entry| entry.path().join("bin")));
-    let programs = folders.iter().map(|folder| folder.join("pg_restore"));
-    programs.filter(|program| program.is_file()).collect()
 }
 
 /// The program of the highest version; programs that do not say theirs are left out.
@@ -105,42 +86,15 @@ fn newest(
 
 /// The version that `pg_restore --version` prints: `pg_restore (PostgreSQL) 15.18 (Debian …)`.
 fn version_of(program: &Path) -> Option<Version> {
-    let mut child = Command::new(program)
-        .arg("--version")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
-    let output = child.stdout.take()?;
-    let status = exit_of(&mut child)?;
-    let mut text = String::new();
-    output.take(ERRORS_MAX).read_to_string(&mut text).ok()?;
-    let version = text.split_whitespace().nth(2)?;
-    status.then(|| Version::parse(version)).flatten()
-}
-
-/// Whether a process succeeded; ends it after [`EXIT`] and returns `None`.
-fn exit_of(child: &mut Child) -> Option<bool> {
-    let give_up = Instant::now() + EXIT;
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Some(status.success()),
-            Ok(None) if Instant::now() < give_up => std::thread::sleep(PAUSE),
-            Ok(None) | Err(_) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return None;
-            }
-        }
-    }
+    let text = version_text(program)?;
+    Version::parse(text.split_whitespace().nth(2)?)
 }
 
 /// A `pg_restore` whose output is the dump. It reads a local file, so it neither waits for a server nor for a person.
 struct Restoring {
     child: Child,
     output: ChildStdout,
-    errors: Option<JoinHandle<String>>,
+    errors: Option<Errors>,
     program: PathBuf,
     is_ended: bool,
 }
@@ -154,22 +108,15 @@ impl Restoring {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()?;
-        let (Some(output), Some(mut errors)) = (child.stdout.take(), child.stderr.take()) else {
+        let (Some(output), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(io::Error::other(
                 "the output of pg_restore is not connected",
             ));
         };
-        // Read at the same time: a process that cannot write its errors stands still.
-        let errors = std::thread::spawn(move || {
-            let mut first = Vec::new();
-            let _ = errors.by_ref().take(ERRORS_MAX).read_to_end(&mut first);
-            let _ = io::copy(&mut errors, &mut io::sink());
-            String::from_utf8_lossy(&first).trim().to_owned()
-        });
         Ok(Self {
             child,
             output,
-            errors: Some(errors),
+            errors: Some(Errors::read(errors)),
             program: program.to_owned(),
             is_ended: false,
         })
@@ -178,8 +125,7 @@ impl Restoring {
     /// Checks how the process ended.
     fn end(&mut self) -> io::Result<()> {
         let is_well = exit_of(&mut self.child) == Some(true);
-        let said = self.errors.take().map(JoinHandle::join);
-        let said = said.and_then(Result::ok).unwrap_or_default();
+        let said = self.errors.take().map(Errors::text).unwrap_or_default();
         match is_well {
             true => Ok(()),
             false => Err(io::Error::other(format!(

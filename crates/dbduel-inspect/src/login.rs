@@ -51,6 +51,8 @@ pub enum PasswordSource {
     Options(&'static str),
     /// An experiment; its contests connect without TLS.
     Experiment,
+    /// `[data]` of an experiment, whose server is dumped; asked without TLS.
+    Data,
 }
 
 /// Credentials for a server: the first line of `file`; without a file `DBDUEL_PASSWORD_NAME` for the contender `name`,
@@ -109,13 +111,14 @@ fn advice(refusal: ErrorClass, tls: &TlsMode, source: PasswordSource) -> Option<
             let file = match source {
                 PasswordSource::Options(file) => file,
                 PasswordSource::Experiment => "the contender's `password_file`",
+                PasswordSource::Data => "`password_file` of [data]",
             };
             let demand = match (source, tls) {
                 (PasswordSource::Options(_), TlsMode::Off) => "; the account may also require TLS, see --tls",
                 (PasswordSource::Options(_), _) => {
                     "; an account that requires a client certificate (REQUIRE X509) cannot be used"
                 }
-                (PasswordSource::Experiment, _) => {
+                (PasswordSource::Experiment | PasswordSource::Data, _) => {
                     "; the account may also require TLS, which a contest does not use"
                 }
             };

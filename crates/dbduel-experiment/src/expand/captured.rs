@@ -13,14 +13,14 @@ use serde_json::Value;
 
 use super::contenders::beside;
 use crate::experiment::document::{Located, Report};
-use crate::experiment::{self, ArrivalKind, Experiment, normalised_name, quantity};
+use crate::experiment::{self, ArrivalKind, DataSource, Experiment, normalised_name, quantity};
 
 fn is_captured(written: &experiment::Workload) -> bool {
     written.name.value == NAME
 }
 
-/// The workload with the dump of `[data]` among its parameters; `None` for a workload that has none. Refuses a dump that is missing, or
-/// that no workload uses.
+/// The workload with the dump of `[data]` among its parameters; `None` for a workload that has none. The dump of a server is empty until
+/// it was taken. Refuses a dump that is missing, or that no workload uses.
 pub(super) fn with_dump(
     report: &Report<'_>,
     experiment: &Experiment,
@@ -48,19 +48,23 @@ pub(super) fn with_dump(
     let Some(data) = data else {
         let message = format!(
             "`{NAME}` needs the tables of its statements: dump them where the capture begins (mysqldump --single-transaction, pg_dump) \
-             and name the file as `dump` in [data]"
+             and name the file as `dump` in [data], or the server that has them as `server`"
         );
         report.add(&written.name.span, message);
         return None;
     };
     let mut whole = written.clone();
+    let (dump, span) = match &data.source {
+        DataSource::Dump(dump) => (dump.value.clone(), &dump.span),
+        DataSource::Server(server) => (String::new(), &server.written.span),
+    };
     let key = Located {
         value: DUMP.to_owned(),
-        span: data.dump.span.clone(),
+        span: span.clone(),
     };
     let value = Located {
-        value: Value::from(data.dump.value.clone()),
-        span: data.dump.span.clone(),
+        value: Value::from(dump),
+        span: span.clone(),
     };
     whole.parameters.push((key, value));
     Some(whole)
@@ -75,7 +79,9 @@ pub(super) fn complete_captured(
 ) {
     check_keys_of_mode(report, written, given);
     for name in [CAPTURE, DUMP] {
-        if let Some(Value::String(file)) = given.get_mut(name) {
+        if let Some(Value::String(file)) = given.get_mut(name)
+            && !file.is_empty()
+        {
             *file = beside(path, file);
         }
     }

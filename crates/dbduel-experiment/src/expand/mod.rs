@@ -377,6 +377,22 @@ mod tests {
             &with_data.replace("dump", "dmp"),
             "unknown key `dmp` in [data]",
         );
+        for (written, part) in [
+            (
+                "dump = \"a\"\nserver = \"tcp://db/shop\"",
+                "10:10: [data] has a `dump` and a `server`",
+            ),
+            (
+                "dump = \"a\"\ndatabase = \"shop\"",
+                "10:12: `database` goes with `server`",
+            ),
+            ("server = \"tcp://db\"", "9:10: no database is named"),
+            ("password_file = \"p\"", "8:1: [data] needs `dump`"),
+        ] {
+            check_refused(&format!("{CAPTURED}[data]\n{written}\n"), part);
+        }
+        let of_server = format!("{CAPTURED}[data]\nserver = \"tcp://db/shop\"\n");
+        check_refused(&of_server, "/shop.cap` is no capture");
         let of_tables = format!("{PAIR}[data]\ndump = \"x\"\n");
         check_refused(&of_tables, "[data] goes with the workload `captured`");
         let timeout = with_data.replace("[data]", "lock_timeout = \"long\"\n[data]");

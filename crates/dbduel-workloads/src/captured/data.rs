@@ -85,6 +85,13 @@ impl OwnData for Captured {
 
 /// Refuses another dump than the plan was made for.
 fn check_digest(path: &Path, planned: &str) -> Result<(), FillError> {
+    if path.as_os_str().is_empty() {
+        let why = "there is none yet: only `dbduel run` and `dbduel bisect` dump the `server` of [data]; name a `dump`";
+        return Err(FillError::Dump(DumpError::Format {
+            path: path.to_owned(),
+            why: why.to_owned(),
+        }));
+    }
     let found = file_digest(path).map_err(|source| DumpError::Read {
         path: path.to_owned(),
         source,

@@ -58,7 +58,10 @@ impl Workload for Captured {
             text(CAPTURE, "The capture: a directory."),
             text(CAPTURE_DIGEST, "BLAKE3 of its manifest."),
             text(PRODUCT, "Product whose log was captured."),
-            text(DUMP, "The dump of the tables: `dump` in [data]."),
+            text(
+                DUMP,
+                "The dump of the tables: `dump` in [data], or that of its `server`.",
+            ),
             text(DUMP_DIGEST, "BLAKE3 of the dump."),
             choice(
                 MODE,

@@ -152,14 +152,19 @@ pub fn bisect(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
         let why = "--skip goes with the directory of a bisection".to_owned();
         return Err(UnfitBisection(why).into());
     }
-    let text = read_text(target, EXPERIMENT_BYTES_MAX)
+    let mut text = read_text(target, EXPERIMENT_BYTES_MAX)
         .map_err(|source| Unreadable::new(target.clone(), source))?;
+    let mut experiment = Experiment::parse_single(target, &text)?;
+    let (revisions, source) = revisions_of(arguments)?;
+    if let Some(server) = run::server_dump::server_of(&experiment) {
+        text = run::server_dump::with_dump(&home::find(home.clone())?, (target, &text), server)?;
+        experiment = Experiment::parse_single(target, &text)?;
+    }
     let file = ExperimentFile {
         path: target,
         text: &text,
-        experiment: &Experiment::parse_single(target, &text)?,
+        experiment: &experiment,
     };
-    let (revisions, source) = revisions_of(arguments)?;
     let surroundings = run::surroundings(ScriptAccess::Full);
     let plan = planned(&file, &surroundings, revisions, source, arguments.changes);
     start(

@@ -7,6 +7,7 @@ mod plan_text;
 mod planning;
 mod run_contest;
 mod second_stage;
+pub mod server_dump;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -247,6 +248,19 @@ fn begin(
         }
         experiment.attribute.get_or_insert_default();
     }
+    if let (Some(server), false) = (server_dump::server_of(&experiment), arguments.plan) {
+        // All that can be wrong without asking the server comes first.
+        let (planned, plan) = plan_of(path, text, scripts)?;
+        let file = ExperimentFile {
+            path,
+            text,
+            experiment: &planned,
+        };
+        let found = home::find(home.clone())?;
+        refuse_void(&found, &file, &plan)?;
+        let dumped = server_dump::with_dump(&found, (path, text), server)?;
+        return begin(home, arguments, (path, &dumped), purpose, options);
+    }
     let file = ExperimentFile {
         path,
         text,
@@ -262,7 +276,8 @@ fn begin(
             if arguments.json {
                 console::print_json(&json!({ "sweep": sweep, "cells": cells }))?;
             } else {
-                console::print(&plan_text::sweep(&home, &sweep, &cells)?)?;
+                let text = plan_text::sweep(&home, &sweep, &cells)?;
+                print_plan(&home, &experiment, text)?;
             }
             return Ok(Exit::Done);
         }
@@ -282,7 +297,7 @@ fn begin(
         refuse_in_plan(&home, &file, &plan)?;
         match arguments.json {
             true => console::print_json(&plan)?,
-            false => console::print(&plan_text::contest(&home, &plan)?)?,
+            false => print_plan(&home, &experiment, plan_text::contest(&home, &plan)?)?,
         }
         return Ok(Exit::Done);
     }
@@ -291,6 +306,14 @@ fn begin(
         None => plan,
     };
     start(&home, results, &file, &plan, options)
+}
+
+/// Prints a plan's text, and the dump that a run takes before.
+fn print_plan(home: &Home, experiment: &Experiment, mut text: String) -> Result<()> {
+    if let Some(server) = server_dump::server_of(experiment) {
+        text = format!("{text}\n{}\n", server_dump::step(home, server));
+    }
+    Ok(console::print(&text)?)
 }
 
 /// The plan of a designed contest, reduced to combinations with which servers start.

@@ -16,6 +16,7 @@ pub mod plans;
 pub mod script_server;
 mod scripts;
 pub mod server;
+pub mod server_dumps;
 mod stock_scripts;
 mod wire;
 pub mod workload;
