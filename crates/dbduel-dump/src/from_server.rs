@@ -190,15 +190,15 @@ impl Dumping {
         go_on: &mut dyn FnMut(u64) -> bool,
         unwritten: &dyn Fn(io::Error) -> ServerDumpError,
     ) -> Result<(), ServerDumpError> {
-        while self
-            .writing
-            .as_ref()
-            .is_some_and(|writing| !writing.is_finished())
-        {
+        loop {
+            // Asked at least once, also about a dump that is over at once.
             if !go_on(self.bytes.load(Ordering::Relaxed)) {
                 return Err(ServerDumpError::Cancelled);
             }
-            std::thread::sleep(PAUSE);
+            match &self.writing {
+                Some(writing) if !writing.is_finished() => std::thread::sleep(PAUSE),
+                Some(_) | None => break,
+            }
         }
         let written = self.writing.take().map(JoinHandle::join);
         if let Some(Ok(Err(error))) = written {
@@ -335,9 +335,16 @@ fn command(client: &DumpClient, source: &Source<'_>) -> Command {
     // Equal data give equal bytes.
     command.arg("--skip-dump-date");
     command.args(["--max-allowed-packet=1G", "--default-character-set=utf8mb4"]);
-    if client.product == Product::MySql {
+    match client.product {
         // What older servers and MariaDB do not understand.
-        command.args(["--loose-column-statistics=0", "--loose-set-gtid-purged=OFF"]);
+        Product::MySql => {
+            command.args(["--loose-column-statistics=0", "--loose-set-gtid-purged=OFF"]);
+        }
+        // From 11.4 it refuses servers without a certificate that it can verify.
+        Product::MariaDb => {
+            command.arg("--skip-ssl-verify-server-cert");
+        }
+        Product::PostgreSql => {}
     }
     match source.place {
         Address::Tcp { host, port } => {

@@ -44,7 +44,7 @@ pub fn changed(run: &RunEvidence<'_>) -> Vec<Finding> {
                 duel.statements.len(),
                 shown.join("; "),
             );
-            let remedy = "Compare the optimiser's settings and the statistics of the tables; the plans of all statements are on the page.";
+            let remedy = "Compare the optimiser's settings and the statistics of the tables; the page has the plans.";
             found.push(Finding::new(Severity::Note, &[name], claim, remedy).at(duel.level));
         }
     }
