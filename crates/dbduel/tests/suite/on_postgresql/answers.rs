@@ -107,7 +107,7 @@ fn an_index_that_is_missing_on_one_side_shows_in_the_plans() {
         })
     });
     let kept = plans_of(&questions, &plans);
-    let [with, without] = steps(&kept, "where name = $1").try_into().unwrap();
+    let [with, without] = steps(&kept, "where name = ?").try_into().unwrap();
     assert!(
         with.contains("item_name") && !without.contains("item_name"),
         "{with} {without}"

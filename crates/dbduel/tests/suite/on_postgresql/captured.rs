@@ -175,7 +175,7 @@ fn a_trace_leaves_the_rows_that_the_captured_sessions_left() {
     let dir = tempfile::tempdir().unwrap();
     let further = [
         ("mode", "trace".into()),
-        ("transactions_per_slice", 4.into()),
+        ("transactions_per_slice", 3.into()),
     ];
     let log = stderr_log_of(&messages);
     let parameters = resolved(dir.path(), &log, Some("%m [%p] %c "), &further);

@@ -62,10 +62,15 @@ fn a_database_of_a_running_server_is_dumped_and_loaded_again(server: &Server) {
         Database::create(server, "loaded"),
     );
     fill_table(&from.place(1));
-    from.run(&format!(
-        "CREATE TRIGGER {0}.kept BEFORE UPDATE ON {0}.sbtest1 FOR EACH ROW SET NEW.pad = 'by a trigger'",
-        from.name
-    ));
+    let mut connection = from.connect();
+    // Not qualified: a dump repeats the statement.
+    for sql in [
+        format!("USE {}", from.name),
+        "CREATE TRIGGER kept BEFORE UPDATE ON sbtest1 FOR EACH ROW SET NEW.pad = 'by a trigger'"
+            .to_owned(),
+    ] {
+        connection.execute(&sql).unwrap();
+    }
     let folder = tempfile::tempdir().unwrap();
     for place in [server.tcp(), server.unix()] {
         let Some(path) = dumped(&place, &from, folder.path()) else {
