@@ -172,7 +172,8 @@ pub fn drop_if_exists(dialect: Dialect, table: &str) -> String {
 #[must_use]
 pub fn explain_verb(dialect: Dialect) -> &'static str {
     match dialect {
-        Dialect::MySql => "EXPLAIN",
+        // MySQL 9.7 returns a tree unless it is asked for a table; MariaDB and versions without trees skip the comment.
+        Dialect::MySql => "EXPLAIN /*!80018 FORMAT=TRADITIONAL */",
         Dialect::PostgreSql => "EXPLAIN (COSTS OFF)",
         Dialect::Sqlite => "EXPLAIN QUERY PLAN",
     }
