@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use dbduel_load::monotonic;
 use dbduel_load::order::{Answer, Orchestration, Order, SliceAnswer, SliceOrder, Tick};
-use dbduel_nats::{Exchange, Link};
+use dbduel_nats::{Exchange, LinkEnd};
 use dbduel_record::commits::CommitRange;
 
 use super::super::{OUT_OF_REACH_MAX, SILENCE_MAX, Stop, clock_subject};
@@ -292,7 +292,7 @@ impl<O: Write> LoadLink<'_, O> {
 
 /// The lead of the next slice after one that began `late`. It does not grow for an order that was lost and sent again.
 fn next_lead(lead: Duration, two_round_trips: Duration, late: Duration) -> Duration {
-    let is_resent = lead + two_round_trips + late >= Link::RESEND_AFTER;
+    let is_resent = lead + two_round_trips + late >= LinkEnd::RESEND_AFTER;
     match late > LATE_MAX && !is_resent {
         true => (lead + 2 * late).min(LEAD_MAX),
         false => lead,
