@@ -149,6 +149,8 @@ pub enum Answer {
     Attached {
         /// The hosts, in the order of the plan.
         hosts: Vec<LoadHost>,
+        /// Round trip to the farthest one, seconds.
+        round_trip_s: f64,
     },
     /// A load host is unreachable. The process ends with this answer.
     Unreachable {

@@ -9,6 +9,8 @@ mod experiments;
 mod faults;
 mod invariants;
 mod load;
+#[cfg(test)]
+mod round_trip;
 mod server;
 mod world;
 
@@ -146,6 +148,17 @@ impl Simulation {
             // Some are refused with less.
             budget_s *= 2.0;
         };
+        Self::of(seed, random, folder, (text, plan, contenders), rules)
+    }
+
+    /// The simulation of one experiment.
+    fn of(
+        seed: u64,
+        random: RandomStream,
+        folder: tempfile::TempDir,
+        (text, plan, contenders): (String, Planned, Vec<Contender>),
+        rules: Vec<FailIf>,
+    ) -> Self {
         let world = World::new(seed, &contenders);
         Self {
             seed,
