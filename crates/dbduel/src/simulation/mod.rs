@@ -95,7 +95,6 @@ impl Provider for Simulated {
 
 /// How a process of a contest ended.
 #[derive(Debug)]
-#[expect(dead_code, reason = "why it failed is for those who read of it")]
 enum End {
     Ended(Exit),
     /// Why.

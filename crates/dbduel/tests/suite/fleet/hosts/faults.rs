@@ -70,7 +70,7 @@ fn a_load_host_that_is_cut_off_for_two_seconds_loses_slices_by_name() {
 
 #[test(lab, needs = &[SERVER])]
 fn a_killed_agent_ends_the_contest_by_name_and_the_record_is_resumed() {
-    let Some(mut machines) = two_hosts() else {
+    let Some(mut machines) = two_hosts_for_long() else {
         return;
     };
     let run = machines.begin("killed", 2);

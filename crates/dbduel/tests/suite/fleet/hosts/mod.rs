@@ -12,7 +12,7 @@ const SERVER: &str = "mariadb-10.11";
 /// Time for a break of some seconds, which counts as used. The contest ends with its verdict.
 const BUDGET: &str = "20 s";
 /// Longer than a contest bears the silence of a host, which counts as used. It ends with its verdict.
-const LONG_BUDGET: &str = "150 s";
+const LONG_BUDGET: &str = "90 s";
 const HOSTS: [&str; 2] = ["load1", "load2"];
 
 const HANDICAP: &str = "[injection]\ncontender = \"second\"\nstopped = \"50 %\"\n";

@@ -182,7 +182,7 @@ fn a_server_that_dies_on_its_host_is_started_again_there() {
 
 #[test(lab, needs = &[SERVER])]
 fn a_killed_agent_ends_its_servers_and_the_contest_by_name_and_the_record_is_resumed() {
-    let Some(mut machines) = with_server_agents(&with_outage()) else {
+    let Some(mut machines) = with_server_agents(&with_long_outage()) else {
         return;
     };
     let run = machines.begin("killed", 2);
@@ -277,7 +277,7 @@ fn servers_of_two_machines_are_restarted_for_an_epoch() {
 
 #[test(lab, needs = &[SERVER])]
 fn servers_that_were_left_with_a_killed_agent_are_ended_by_the_next_contest() {
-    let Some(mut machines) = with_server_agents(&with_outage()) else {
+    let Some(mut machines) = with_server_agents(&with_long_outage()) else {
         return;
     };
     let run = machines.begin("left", 2);
