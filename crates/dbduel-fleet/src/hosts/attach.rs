@@ -12,8 +12,8 @@ use dbduel_record::facts::ServerHost;
 
 use super::network::{HostLink, Network};
 use super::{
-    AttachReply, AttachRequest, CLOCK_QUESTIONS, CLOCK_TIMEOUT, Event, HostWork, PROTOCOL, Stop,
-    answers_subject, attach_subject, clock_subject, orders_subject, out_of_reach, session_subject,
+    AttachReply, AttachRequest, CLOCK_TIMEOUT, Event, HostWork, PROTOCOL, Stop, answers_subject,
+    attach_subject, clock_subject, orders_subject, out_of_reach, session_subject,
 };
 
 /// Time for a contest to end that holds a host and is heard.
@@ -25,6 +25,8 @@ const HEARD_MAX: Duration = Duration::from_secs(1);
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// Timeout of that question.
 const CHECK_TIMEOUT: Duration = Duration::from_millis(500);
+/// Questions from which the round trip to a host is taken. Busy machines answer most of them late.
+const ROUND_TRIP_QUESTIONS: usize = 20;
 /// Between two requests.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -172,7 +174,7 @@ pub(super) fn attach<N: Network, O: Send + 'static>(
 fn round_trip(network: &impl Network, host: &str) -> Duration {
     let subject = clock_subject(host);
     let subjects = std::slice::from_ref(&subject);
-    let answers = network.ask_each(subjects, CLOCK_QUESTIONS, CLOCK_TIMEOUT);
+    let answers = network.ask_each(subjects, ROUND_TRIP_QUESTIONS, CLOCK_TIMEOUT);
     let round_trips = answers.iter().flatten().map(|answer| answer.round_trip);
     round_trips.min().unwrap_or_default()
 }

@@ -1194,40 +1194,45 @@ fn check(simulated: &Simulated, took: Duration) -> Result<Kinds, String> {
     Ok(kinds)
 }
 
-/// Seeds that every commit runs.
-const SEEDS: u64 = 100;
-/// Kinds of [`Kinds`] that so many seeds contain.
-const KINDS: usize = 7;
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn number_of(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok()?.parse().ok()
-}
+    /// Seeds that every commit runs.
+    const SEEDS: u64 = 100;
+    /// Kinds of [`Kinds`] that so many seeds contain.
+    const KINDS: usize = 7;
 
-#[test]
-fn no_turn_is_lost_or_repeated_by_a_network_that_loses_repeats_and_reorders() {
-    let from = number_of("DBDUEL_SIMULATE_FROM").unwrap_or(0);
-    let seeds = number_of("DBDUEL_SIMULATE").unwrap_or(SEEDS);
-    let mut kinds = Kinds::new();
-    let mut failures = Vec::new();
-    for seed in from..from.saturating_add(seeds) {
-        match simulate(seed) {
-            Ok(own) => {
-                for (kind, count) in own {
-                    *kinds.entry(kind).or_default() += count;
-                }
-            }
-            Err(why) => failures.push(why),
-        }
+    fn number_of(variable: &str) -> Option<u64> {
+        std::env::var(variable).ok()?.parse().ok()
     }
-    println!("{seeds} contests: {kinds:?}");
-    let (count, first) = (failures.len(), failures.first());
-    assert_eq!(
-        count,
-        0,
-        "of {seeds}; the first: {}",
-        first.map_or("", |why| why)
-    );
-    if seeds >= SEEDS {
-        assert_eq!(kinds.len(), KINDS, "{kinds:?}");
+
+    #[test]
+    fn no_turn_is_lost_or_repeated_by_a_network_that_loses_repeats_and_reorders() {
+        let from = number_of("DBDUEL_SIMULATE_FROM").unwrap_or(0);
+        let seeds = number_of("DBDUEL_SIMULATE").unwrap_or(SEEDS);
+        let mut kinds = Kinds::new();
+        let mut failures = Vec::new();
+        for seed in from..from.saturating_add(seeds) {
+            match simulate(seed) {
+                Ok(own) => {
+                    for (kind, count) in own {
+                        *kinds.entry(kind).or_default() += count;
+                    }
+                }
+                Err(why) => failures.push(why),
+            }
+        }
+        println!("{seeds} contests: {kinds:?}");
+        let (count, first) = (failures.len(), failures.first());
+        assert_eq!(
+            count,
+            0,
+            "of {seeds}; the first: {}",
+            first.map_or("", |why| why)
+        );
+        if seeds >= SEEDS {
+            assert_eq!(kinds.len(), KINDS, "{kinds:?}");
+        }
     }
 }
