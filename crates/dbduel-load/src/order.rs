@@ -322,6 +322,9 @@ pub struct Orchestration {
     pub orchestration_bytes: u64,
     /// 99 % quantiles of the hosts' lags, microseconds, by host name.
     pub lag_us_p99: BTreeMap<String, f64>,
+    /// True when a host was out of reach, so that connections of its clients may wait for TCP to repeat packets.
+    #[serde(default)]
+    pub was_cut_off: bool,
     /// Why the slice is not usable: a host, and its error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,

@@ -51,13 +51,22 @@ pub(super) struct RemoteHost<L> {
     session_subject: String,
     /// When its session was asked for last.
     checked: Option<Instant>,
+    /// The longest silence since it was taken last.
+    pub longest_silence: Duration,
 }
 
 impl<L: HostLink> RemoteHost<L> {
+    /// The present silence.
+    pub(super) fn note_silence(&mut self) -> Duration {
+        let silent = self.link.silent_for();
+        self.longest_silence = self.longest_silence.max(silent);
+        silent
+    }
+
     /// Stops the link when the host is lost: it is silent for too long, its agent has ended the session, or lines were
     /// lost.
     pub(super) fn check(&mut self, network: &impl Network) -> Result<(), Stop> {
-        let silent = self.link.silent_for();
+        let silent = self.note_silence();
         if silent > SILENCE_MAX {
             return Err(out_of_reach(network, &self.title, silent));
         }
@@ -134,6 +143,7 @@ pub(super) fn attach<N: Network, O: Send + 'static>(
                         session,
                         session_subject,
                         checked: None,
+                        longest_silence: Duration::ZERO,
                     });
                 }
                 Ok(AttachReply::Busy { contest, silent_s }) => (

@@ -133,7 +133,9 @@ struct ServerHost {
     link: LineProcess<ServerAnswer>,
     /// How often its agent was attached again after it was out of reach. Servers of earlier sessions were ended.
     session: u32,
-    /// The longest time that it was out of reach since the last reset, seconds.
+    /// How often it was out of reach and came back.
+    silences: u32,
+    /// How long it was out of reach the last time, seconds.
     silent_s: f64,
     /// Answers that no order waits for any more, since the user interrupted.
     answers_owed: u32,
@@ -151,6 +153,7 @@ impl ServerHost {
             contest: contest.to_owned(),
             link,
             session: 0,
+            silences: 0,
             silent_s: 0.0,
             answers_owed: 0,
             failure: None,
@@ -168,7 +171,6 @@ impl ServerHost {
         self.link = link;
         self.round_trip_s = round_trip_s;
         self.session += 1;
-        self.silent_s = 0.0;
         self.answers_owed = 0;
         self.failure = None;
         check_machine(&self.facts, &facts)
@@ -200,7 +202,8 @@ impl ServerHost {
             match self.link.answer_within(PAUSE, deadline) {
                 Ok(Some(ServerAnswer::Unreachable { why })) => return Err(self.has_failed(why)),
                 Ok(Some(ServerAnswer::WasSilent { seconds })) => {
-                    self.silent_s = self.silent_s.max(seconds);
+                    self.silences += 1;
+                    self.silent_s = seconds;
                 }
                 Ok(Some(_)) if self.answers_owed > 0 => self.answers_owed -= 1,
                 Ok(Some(answer)) => return Ok(answer),

@@ -129,10 +129,14 @@ impl<N: Network, O: Write> LoadLink<'_, N, O> {
         }
         let mut troubles = Vec::new();
         let mut finished: Vec<(String, SliceAnswer)> = Vec::new();
-        for (slice, host) in slices.into_iter().zip(&self.hosts) {
+        let mut was_cut_off = false;
+        for (slice, host) in slices.into_iter().zip(&mut self.hosts) {
+            // Also between slices: what a server sent then has not arrived.
+            let silent = std::mem::take(&mut host.longest_silence);
+            was_cut_off |= silent > OUT_OF_REACH_MAX;
             match slice.end {
                 Some(HostEnd::Finished(answer)) => {
-                    troubles.extend(trouble(&host.name, slice.late, slice.silent, &answer));
+                    troubles.extend(trouble(&host.name, slice.late, silent, &answer));
                     finished.push((host.name.clone(), *answer));
                 }
                 Some(HostEnd::Lost(why)) => {
@@ -166,6 +170,7 @@ impl<N: Network, O: Write> LoadLink<'_, N, O> {
             orchestration_ms: 1e3 * idle_s,
             orchestration_bytes: self.bytes() - bytes_before,
             lag_us_p99,
+            was_cut_off,
             trouble: (!troubles.is_empty()).then(|| troubles.join("; ")),
         });
         Ok(Answer::Slice(Box::new(sum)))
@@ -177,7 +182,7 @@ impl<N: Network, O: Write> LoadLink<'_, N, O> {
     }
 
     /// The clocks of all hosts: of several round trips the quickest has the least room for asymmetry, so it alone is used.
-    fn clocks(&self) -> Result<Vec<HostClock>, Stop> {
+    fn clocks(&mut self) -> Result<Vec<HostClock>, Stop> {
         let names = self.hosts.iter().map(|host| clock_subject(&host.name));
         let subjects: Vec<String> = names.collect();
         let mut best: Vec<Option<HostClock>> = vec![None; subjects.len()];
@@ -195,6 +200,9 @@ impl<N: Network, O: Write> LoadLink<'_, N, O> {
                     .copied()
                     .chain(clocks)
                     .min_by_key(|clock| clock.uncertainty_ns);
+            }
+            for host in &mut self.hosts {
+                host.note_silence();
             }
             match best.iter().position(Option::is_none) {
                 None => return Ok(best.into_iter().flatten().collect()),
