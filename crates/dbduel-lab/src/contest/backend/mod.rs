@@ -242,7 +242,7 @@ pub trait Backend: Any {
         None
     }
 
-    /// Forgets that the remote host was unreachable: its clients are connected anew.
+    /// Forgets that the remote host was unreachable: its clients were reconnected.
     fn forget_silence(&mut self) {}
 
     /// Reports that the remote host was unreachable since [`Backend::forget_silence`]. `asks`: ping it where nothing
