@@ -31,7 +31,7 @@ lab filter="" repeats="1":
 
 # Contests in a simulated world with drawn faults, from a release build: `just simulate 100000`, or from another seed on.
 simulate seeds="10000" from="0":
-    DBDUEL_SIMULATE={{ seeds }} DBDUEL_SIMULATE_FROM={{ from }} cargo test --release --locked -p dbduel --lib simulation:: -- --nocapture
+    DBDUEL_SIMULATE={{ seeds }} DBDUEL_SIMULATE_FROM={{ from }} cargo test --release --locked -p dbduel -p dbduel-fleet --lib simulation:: -- --nocapture
 
 # The tests of the lab tier that last minutes on purpose, which `just lab` leaves out.
 soak filter="" repeats="1":

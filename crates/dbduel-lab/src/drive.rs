@@ -24,9 +24,12 @@ use dbduel_record::plan;
 use dbduel_record::statements::StatementExample;
 
 use super::line_process::{self, LineProcess};
+use super::outage::SILENCE_MAX;
 
 /// Time beyond an order's own limit before the load process counts as stuck.
 const GRACE: Duration = Duration::from_secs(15);
+/// As [`GRACE`], of the link to load hosts: it reports a host that is silent for too long by name.
+const HOSTS_GRACE: Duration = SILENCE_MAX.saturating_mul(2).saturating_add(GRACE);
 /// How often a wait checks for an interrupt.
 pub const PAUSE: Duration = Duration::from_millis(50);
 
@@ -85,8 +88,21 @@ pub struct LoadProcess {
     process: LineProcess<Answer>,
     commits: Vec<CommitRange>,
     acknowledged: Vec<Acknowledged>,
+    /// Time beyond an order's own limit before it counts as stuck.
+    grace: Duration,
     /// Its failure, if any.
     failure: Option<String>,
+}
+
+/// The link to load hosts whose load processes are ready.
+#[derive(Debug)]
+pub struct AttachedHosts {
+    /// The link.
+    pub link: LoadProcess,
+    /// The hosts, in the order of the plan.
+    pub hosts: Vec<LoadHost>,
+    /// Round trip to the farthest one, seconds.
+    pub round_trip_s: f64,
 }
 
 /// How a slice ended.
@@ -117,12 +133,8 @@ impl LoadProcess {
     /// When this program cannot be executed again.
     pub fn start(load: &plan::LoadProcess) -> Result<Self> {
         let whole = HostShare::WHOLE;
-        Self::spawn(command(
-            load.threads,
-            load.busy_poll_us,
-            &load.cores,
-            whole,
-        )?)
+        let command = command(load.threads, load.busy_poll_us, &load.cores, whole)?;
+        Self::spawn(command, GRACE)
     }
 
     /// Starts the link to load hosts and waits until their load processes are ready. `contest` is the contest's name
@@ -135,7 +147,7 @@ impl LoadProcess {
         hosts: &plan::LoadHosts,
         access: &dyn HostAccess,
         contest: &str,
-    ) -> Result<(Self, Vec<LoadHost>)> {
+    ) -> Result<AttachedHosts> {
         let mut command = own_program("load-link", load.threads, load.busy_poll_us)?;
         command
             .args(["--contest", contest])
@@ -144,7 +156,7 @@ impl LoadProcess {
             command.args(["--host", name]);
         }
         access.add_to(&mut command);
-        let mut link = Self::spawn(command)?;
+        let mut link = Self::spawn(command, HOSTS_GRACE)?;
         let deadline = clock::now() + ATTACH_TIMEOUT;
         loop {
             interrupt::check()?;
@@ -154,17 +166,27 @@ impl LoadProcess {
             })?;
             match answer {
                 None => {}
-                Some(Answer::Attached { hosts }) => return Ok((link, hosts)),
+                Some(Answer::Attached {
+                    hosts,
+                    round_trip_s,
+                }) => {
+                    return Ok(AttachedHosts {
+                        link,
+                        hosts,
+                        round_trip_s,
+                    });
+                }
                 Some(other) => return Err(link.unexpected(&other)),
             }
         }
     }
 
-    fn spawn(command: Command) -> Result<Self> {
+    fn spawn(command: Command, grace: Duration) -> Result<Self> {
         Ok(Self {
             process: LineProcess::spawn("the load process", command)?,
             commits: Vec::new(),
             acknowledged: Vec::new(),
+            grace,
             failure: None,
         })
     }
@@ -189,7 +211,7 @@ impl LoadProcess {
     /// # Errors
     /// When the clients cannot be connected.
     pub fn open(&mut self, order: OpenOrder) -> Result<Session> {
-        let deadline = clock::now() + Duration::from_secs_f64(order.connect_s) + GRACE;
+        let deadline = clock::now() + Duration::from_secs_f64(order.connect_s) + self.grace;
         let contender = order.contender.clone();
         self.send(&Order::Open(order))?;
         match self.answer(deadline)? {
@@ -209,7 +231,7 @@ impl LoadProcess {
         self.send(&Order::Close {
             contender: contender.to_owned(),
         })?;
-        match self.answer(clock::now() + GRACE)? {
+        match self.answer(clock::now() + self.grace)? {
             Answer::Closed {
                 commits, examples, ..
             } => {
@@ -241,7 +263,7 @@ impl LoadProcess {
     ) -> Result<SliceEnd> {
         // Replies to the slice before may still be awaited as long as this one's.
         let length = order.guard_s + order.measured_s + 2.0 * order.drain_s;
-        let deadline = clock::now() + Duration::from_secs_f64(length) + GRACE;
+        let deadline = clock::now() + Duration::from_secs_f64(length) + self.grace;
         self.send(&Order::Slice(order))?;
         let mut is_ended = false;
         loop {

@@ -13,6 +13,7 @@ pub mod interpreted;
 pub mod line_process;
 pub mod load_processes;
 pub mod observe;
+pub mod outage;
 pub mod server_host;
 pub mod snapshots;
 mod status_output;

@@ -28,6 +28,8 @@ pub struct LoadProcesses {
     own: BTreeMap<String, LoadProcess>,
     /// Load hosts of the shared process; empty when this machine drives the load.
     hosts: Vec<LoadHost>,
+    /// Round trip to the farthest of them, seconds.
+    round_trip_s: f64,
 }
 
 impl LoadProcesses {
@@ -42,15 +44,17 @@ impl LoadProcesses {
             shared: None,
             own: BTreeMap::new(),
             hosts: Vec::new(),
+            round_trip_s: 0.0,
         };
         if let Some(hosts) = &plan.hosts {
             let access = access.context(
                 "this contest drives its load from other machines ([hosts]); give the URL of their nats-server with `--nats URL`",
             )?;
-            let (link, attached) =
+            let attached =
                 LoadProcess::start_on_hosts(&plan.load, hosts, access.as_ref(), contest)?;
-            processes.shared = Some(link);
-            processes.hosts = attached;
+            processes.shared = Some(attached.link);
+            processes.hosts = attached.hosts;
+            processes.round_trip_s = attached.round_trip_s;
         }
         for contender in &plan.contenders {
             if runs_in_process(&contender.server) {
@@ -135,6 +139,10 @@ impl Load for LoadProcesses {
 
     fn hosts(&self) -> &[LoadHost] {
         &self.hosts
+    }
+
+    fn round_trip_s(&self) -> f64 {
+        self.round_trip_s
     }
 
     fn pid(&self, contender: &str) -> Option<u32> {

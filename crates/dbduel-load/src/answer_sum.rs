@@ -248,6 +248,7 @@ impl Orchestration {
             let own = self.lag_us_p99.entry(host).or_default();
             *own = own.max(lag_us);
         }
+        self.was_cut_off |= later.was_cut_off;
         self.trouble = self.trouble.or(later.trouble);
         self
     }

@@ -149,6 +149,8 @@ pub enum Answer {
     Attached {
         /// The hosts, in the order of the plan.
         hosts: Vec<LoadHost>,
+        /// Round trip to the farthest one, seconds.
+        round_trip_s: f64,
     },
     /// A load host is unreachable. The process ends with this answer.
     Unreachable {
@@ -320,6 +322,9 @@ pub struct Orchestration {
     pub orchestration_bytes: u64,
     /// 99 % quantiles of the hosts' lags, microseconds, by host name.
     pub lag_us_p99: BTreeMap<String, f64>,
+    /// True when a host was out of reach, so that connections of its clients may wait for TCP to repeat packets.
+    #[serde(default)]
+    pub was_cut_off: bool,
     /// Why the slice is not usable: a host, and its error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,

@@ -2,7 +2,7 @@
 //!
 //! [`Nats`] is a connection, with the runtime that its client needs. It offers [`Queue`] (a JetStream work queue: each
 //! message goes to one worker, which keeps its lease alive and acknowledges last), [`Entries`] (a key-value bucket
-//! whose entries can be created once), [`Objects`] (an object store of files), [`Link`] (lines between two programs,
+//! whose entries can be created once), [`Objects`] (an object store of files), [`Link`] (lines between two programs, by the protocol of [`LinkEnd`]:
 //! numbered and kept until the other end has them) and questions, to one program or to all that listen.
 
 mod connection;
@@ -14,7 +14,7 @@ mod queue;
 
 pub use connection::{AddressError, Nats, NatsAddress};
 pub use entries::Entries;
-pub use link::Link;
+pub use link::{Link, LinkEnd};
 pub use objects::{Listing, Objects, StoredObject};
 pub use questions::{Exchange, Question, Questions};
 pub use queue::{Delivery, Queue, QueueCounts};

@@ -5,31 +5,36 @@
 //! link is the contest's load process. For servers ([`servers`]) there is one link for each host.
 
 mod attach;
+mod desk;
 pub mod load;
+mod network;
 pub mod servers;
 pub mod service;
+#[cfg(test)]
+mod simulation;
+
+use network::Network;
 
 pub use attach::Asker;
 
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use dbduel_nats::Nats;
 use dbduel_record::facts::ServerHost;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Version of the protocol between links and agents: subjects, requests, orders and answers.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// The line with which a link ends its session.
 const BYE: &[u8] = b"bye";
-/// Longest silence of a host. After an outage of two seconds, TCP's retransmissions restore a connection after three.
-const SILENCE_MAX: Duration = Duration::from_secs(8);
-/// A host that is silent in a turn for longer than this may have been cut off from the other machines too.
-const OUT_OF_REACH_MAX: Duration = Duration::from_secs(1);
 /// Interval between checks of the hosts' silence.
 const POLL: Duration = Duration::from_millis(50);
+/// Questions to each host about its clock; the quickest answer counts.
+const CLOCK_QUESTIONS: usize = 5;
+/// Longest wait for such an answer.
+const CLOCK_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time to deliver the last line to each host.
 const BYE_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -108,7 +113,11 @@ enum AttachReply {
     /// The process runs and takes orders.
     Attached { host: Box<ServerHost> },
     /// The host works for another orchestrator.
-    Busy { contest: String },
+    Busy {
+        contest: String,
+        /// Time since it heard that one last, seconds.
+        silent_s: f64,
+    },
     /// The agent refuses, for this reason.
     Refused { why: String },
 }
@@ -142,13 +151,13 @@ impl From<std::io::Error> for Stop {
 }
 
 /// The stop of a link that has not heard a host for `silent`, or any host because NATS is not connected.
-fn out_of_reach(nats: &Nats, host: &str, silent: Duration) -> Stop {
+fn out_of_reach(network: &impl Network, host: &str, silent: Duration) -> Stop {
     let silent_s = silent.as_secs_f64();
-    Stop::Unreachable(match nats.is_connected() {
+    Stop::Unreachable(match network.is_connected() {
         true => format!("{host} is out of reach for {silent_s:.1} s"),
         false => format!(
             "no host is in reach for {silent_s:.1} s: the connection to nats-server at {} is lost",
-            nats.url()
+            network.url()
         ),
     })
 }
@@ -182,6 +191,11 @@ fn write_answer(output: &mut impl std::io::Write, answer: &impl Serialize) -> st
 /// Subject on which an agent takes [`AttachRequest`]s.
 fn attach_subject(work: &str, host: &str) -> String {
     format!("dbduel.{work}.{host}.attach")
+}
+
+/// Subject on which an agent reports the identity of its session; nothing where it has none.
+fn session_subject(work: &str, host: &str) -> String {
+    format!("dbduel.{work}.{host}.session")
 }
 
 /// Subject on which an agent reports its monotonic clock, nanoseconds.

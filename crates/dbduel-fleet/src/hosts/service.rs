@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use dbduel_client::share::HostShare;
@@ -27,21 +27,17 @@ use anyhow::{Context as _, Result, bail};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 
-use super::servers;
+use super::desk::{Desk, Work};
 use super::{
-    AttachReply, AttachRequest, BYE, HostWork, POLL, PROTOCOL, answers_subject, attach_subject,
-    clock_subject, load, orders_subject,
+    AttachRequest, BYE, HostWork, POLL, answers_subject, attach_subject, clock_subject, desk, load,
+    orders_subject, servers, session_subject,
 };
 use crate::agent::Agent;
 
-/// A link that is silent for longer than this is gone, and its work is ended.
-const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// Time for the last answers of a session.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time for servers to end with the process that runs them.
 const SERVERS_END_TIMEOUT: Duration = Duration::from_secs(30);
-/// The most threads of a load process.
-const THREADS_MAX: u32 = 1024;
 
 /// Offers of an agent to contests of other machines.
 #[derive(Debug, Clone)]
@@ -163,108 +159,78 @@ pub fn serve(nats: &Nats, agent: &Agent, facts: &Host, service: &Service) -> Res
         let now = monotonic::ns_of(Instant::now());
         now.to_string().into_bytes()
     })?;
+    let session = Arc::new(Mutex::new(String::new()));
+    let answered = Arc::clone(&session);
+    nats.answer(&session_subject(service.word(), &name), move || {
+        let session = answered.lock().unwrap_or_else(PoisonError::into_inner);
+        session.clone().into_bytes()
+    })?;
     let requests = nats.questions(&attach_subject(service.word(), &name))?;
     let host = ServerHost {
         name,
         dbduel: IDENTITY.to_owned(),
         facts: facts.clone(),
     };
-    let mut session: Option<Session> = None;
+    let offer = Offer {
+        nats,
+        service,
+        host: host.name.clone(),
+    };
+    let mut desk = Desk::new(host);
     while interrupt::urgency() == Urgency::None {
         if let Some(request) = requests.next(POLL) {
-            let reply = attach(nats, service, &host, &mut session, &request.payload);
+            let reply = desk.attach(&offer, &request.payload);
+            publish(&session, &desk);
             requests.reply(nats, request, serde_json::to_vec(&reply)?);
         }
-        if let Some(ended) = session.take_if(Session::is_over) {
-            terminal::status_line(&format!("work for {} is over", ended.request.contest));
-            ended.end(service);
+        if let Some((request, ended)) = desk.take_over() {
+            terminal::status_line(&format!("work for {} is over", request.contest));
+            publish(&session, &desk);
+            ended.end();
         }
-        let contest = session.as_ref().map(|one| one.request.contest.clone());
+        let contest = desk.request().map(|request| request.contest.clone());
         agent.update(|state| state.drives_for = contest);
     }
-    if let Some(session) = session {
-        session.end(service);
+    if let Some((_, work)) = desk.take() {
+        work.end();
     }
     Ok(())
 }
 
-/// Answers a link that asks for work.
-fn attach(
-    nats: &Nats,
-    service: &Service,
-    host: &ServerHost,
-    session: &mut Option<Session>,
-    request: &[u8],
-) -> AttachReply {
-    let refused = |why: String| AttachReply::Refused { why };
-    let request: AttachRequest = match serde_json::from_slice(request) {
-        Ok(request) => request,
-        Err(error) => {
-            return refused(format!(
-                "its agent does not understand the request: {error}"
-            ));
-        }
-    };
-    if request.protocol != PROTOCOL {
-        return refused(format!(
-            "its agent is dbduel {IDENTITY} with contest protocol {PROTOCOL}, and this is dbduel \
-             {} with protocol {}; use one version on all machines",
-            request.dbduel, request.protocol
-        ));
+/// Makes the session known, which links ask for while their agent is silent.
+fn publish(session: &Mutex<String>, desk: &Desk<Session>) {
+    *session.lock().unwrap_or_else(PoisonError::into_inner) = desk.session();
+}
+
+/// The agent's offer of its service.
+struct Offer<'a> {
+    nats: &'a Nats,
+    service: &'a Service,
+    host: String,
+}
+
+impl desk::Service<Session> for Offer<'_> {
+    fn fits(&self, work: &HostWork) -> bool {
+        self.service.fits(work)
     }
-    if !service.fits(&request.work) {
-        return refused("its agent offers other work".to_owned());
-    }
-    if let HostWork::Load {
-        host,
-        hosts,
-        threads,
-        ..
-    } = request.work
-        && (threads > THREADS_MAX || host >= hosts)
-    {
-        return refused(
-            "its agent accepts up to 1024 threads, and a host number below the number of hosts"
-                .to_owned(),
-        );
-    }
-    let attached = || AttachReply::Attached {
-        host: Box::new(host.clone()),
-    };
-    if let Some(current) = session {
-        // The reply to the first request was lost.
-        if current.request.session == request.session {
-            return attached();
-        }
-        if current.request.orchestrator != request.orchestrator {
-            return AttachReply::Busy {
-                contest: current.request.contest.clone(),
-            };
-        }
-    }
-    if let Some(replaced) = session.take() {
-        replaced.end(service);
-    }
-    match Session::start(nats, service, &host.name, request) {
-        Ok(started) => {
-            let (verb, contest) = (started.request.work.verb(), &started.request.contest);
-            terminal::status_line(&format!("{verb} for {contest}"));
-            *session = Some(started);
-            attached()
-        }
-        Err(error) => refused(format!("its agent cannot start its process: {error:#}")),
+
+    fn start(&self, request: &AttachRequest) -> Result<Session> {
+        let started = Session::start(self.nats, self.service, &self.host, request)?;
+        let (verb, contest) = (request.work.verb(), &request.contest);
+        terminal::status_line(&format!("{verb} for {contest}"));
+        Ok(started)
     }
 }
 
 /// A process at work, and the link to its orchestrator.
 struct Session {
-    request: AttachRequest,
+    service: Service,
     child: Child,
     link: Arc<Link>,
 }
 
 impl Session {
-    fn start(nats: &Nats, service: &Service, host: &str, request: AttachRequest) -> Result<Self> {
+    fn start(nats: &Nats, service: &Service, host: &str, request: &AttachRequest) -> Result<Self> {
         let mut command = service.command(&request.work)?;
         command
             .stdin(Stdio::piped())
@@ -287,21 +253,31 @@ impl Session {
             std::thread::spawn(move || pass_answers(answers, &forth));
         }
         Ok(Self {
-            request,
+            service: service.clone(),
             child,
             link,
         })
     }
+}
 
-    fn is_over(&mut self) -> bool {
-        let has_ended = !matches!(self.child.try_wait(), Ok(None));
-        has_ended || self.link.is_broken() || self.link.silent_for() > SILENCE_MAX
+impl Work for Session {
+    fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Ends the process.
-    fn end(self, service: &Service) {
+    fn is_broken(&self) -> bool {
+        self.link.is_broken()
+    }
+
+    fn silent_for(&self) -> Duration {
+        self.link.silent_for()
+    }
+
+    fn end(self) {
         let Self {
-            mut child, link, ..
+            service,
+            mut child,
+            link,
         } = self;
         if let Ok(Some(status)) = child.try_wait()
             && !status.success()
@@ -321,7 +297,7 @@ impl Session {
         let _ = child.kill();
         let ended = child.wait();
         // One that was killed leaves its servers.
-        if let Service::Servers { home, .. } = service
+        if let Service::Servers { home, .. } = &service
             && !ended.is_ok_and(|status| status.success())
         {
             orphans::sweep(home, SERVERS_END_TIMEOUT);

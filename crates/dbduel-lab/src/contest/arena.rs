@@ -217,7 +217,10 @@ impl Arena {
     ) -> Result<(Address, Session)> {
         let order = self.open_order(plan, contender)?;
         let address = order.address.clone();
-        Ok((address, load.open(order)?))
+        let session = load.open(order)?;
+        // New connections have no packets that were lost.
+        self.residents[contender].backend.forget_silence();
+        Ok((address, session))
     }
 
     fn open_order(&mut self, plan: &Plan, contender: usize) -> Result<OpenOrder> {

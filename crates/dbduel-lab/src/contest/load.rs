@@ -61,6 +61,9 @@ pub trait Load {
     /// Load hosts; empty when this machine drives the load.
     fn hosts(&self) -> &[LoadHost];
 
+    /// Round trip to the farthest load host, seconds; 0 where this machine drives the load.
+    fn round_trip_s(&self) -> f64;
+
     /// Process ID of a contender's load process; `None` when it is on another machine.
     fn pid(&self, contender: &str) -> Option<u32>;
 }

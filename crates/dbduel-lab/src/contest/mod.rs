@@ -30,6 +30,7 @@ mod quanta;
 mod questions;
 mod recover;
 mod referee;
+mod round_trip;
 mod script_failure;
 mod search;
 mod slice;
@@ -267,6 +268,8 @@ fn stage<'c>(
     }
     let hosts = ServerHosts::attach(&config.plan, config.host_access, &config.contest())?;
     hosts.check_machines(&past.host.server_hosts)?;
+    let round_trip_s = load.round_trip_s().max(hosts.round_trip_s());
+    round_trip::refuse_short_turns(&config.plan, round_trip_s)?;
     let facts = match is_remote {
         true if past.host.server_hosts.is_empty() => Host::of_server_hosts(hosts.facts()),
         true => past.host.clone(),
@@ -293,6 +296,7 @@ fn stage<'c>(
         progress: Progress::resume(referee, past, epoch),
         observers,
         warm: Vec::new(),
+        round_trip_s,
         statements: kept_statements(past),
     };
     let sessions = contest.connect_clients()?;
@@ -330,6 +334,8 @@ struct Contest<'c, 'j> {
     observers: Observers,
     /// Steady load of each contender at the heaviest level, from its warm-up.
     warm: Vec<SteadySeries>,
+    /// Round trip to the farthest host, seconds; 0 without hosts.
+    round_trip_s: f64,
     /// Statements that the record holds of each contender.
     statements: Vec<ContenderStatements>,
 }

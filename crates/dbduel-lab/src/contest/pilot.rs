@@ -27,6 +27,7 @@ use super::Contest;
 use super::backend::Health;
 use super::board::Phase;
 use super::events::ContestEvent;
+use super::round_trip::shortest_turn_s;
 use super::warm_up::rate;
 use crate::drive::SliceEnd;
 
@@ -158,6 +159,11 @@ impl Contest<'_, '_> {
         let plan = self.plan();
         let Some(pilot) = plan.schedule.pilot else {
             return Ok(());
+        };
+        let shortest_s = shortest_turn_s(self.round_trip_s, plan.schedule.jitter);
+        let pilot = Pilot {
+            turn_s_min: pilot.turn_s_min.max(shortest_s),
+            ..pilot
         };
         let open = (0..plan.levels.len()).filter(|level| !plan.turns.contains_key(level));
         let open: Vec<usize> = open.collect();
@@ -292,7 +298,9 @@ impl Contest<'_, '_> {
             };
             let ticks = transients.into_iter().max().unwrap_or(0);
             switches.transient_s = ticks as f64 * GUARD_TICK_S;
-            switches.guard_s = switches.transient_s.max(GUARD_S_MIN);
+            // Hosts begin together within half a round trip.
+            let least_s = GUARD_S_MIN.max(self.round_trip_s);
+            switches.guard_s = switches.transient_s.max(least_s);
             if switches.transient_s < TRANSIENT_SHARE_MAX * turn_s {
                 break;
             }

@@ -314,6 +314,7 @@ fn of_hosts(orchestration: &Orchestration) -> Vec<(String, f64)> {
         orchestration_ms,
         orchestration_bytes,
         lag_us_p99,
+        was_cut_off: _,
         // A slice with trouble is lost.
         trouble: _,
     } = orchestration;

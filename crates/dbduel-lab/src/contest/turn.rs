@@ -10,7 +10,6 @@ use dbduel_record::Verdict;
 use dbduel_record::plan::Block;
 use dbduel_record::seed::named_seed;
 
-use super::backend::Health;
 use super::events::ContestEvent;
 use super::injector::InjectedTime;
 use super::observers::TurnWatch;
@@ -139,7 +138,6 @@ impl Contest<'_, '_> {
             }
             return Ok(Outcome::Lost(format!("{error:#}")));
         }
-        self.arena.resident(contender).backend.forget_silence();
         let suspended = self.journal.clock().suspended();
         let length = Duration::from_secs_f64(block.slice_s);
         let mut on_begin = |opens: Instant| {
@@ -175,12 +173,8 @@ impl Contest<'_, '_> {
         let silence = self.arena.resident(contender).backend.silence(!asks_host);
         let mut answer = match (end, silence) {
             (SliceEnd::Finished(answer), None) => *answer,
-            (SliceEnd::Finished(_), Some(silence)) => {
-                return Ok(match self.arena.health(contender) {
-                    Health::Alive => Outcome::Stalled(silence),
-                    Health::Dead { .. } => Outcome::Lost(silence),
-                });
-            }
+            // Connections may wait for TCP to repeat packets that were lost, for as long as the break was.
+            (SliceEnd::Finished(_), Some(silence)) => return Ok(Outcome::Lost(silence)),
             (SliceEnd::Lost { why, .. }, None) => return Ok(Outcome::Lost(why)),
             (SliceEnd::Lost { why, .. }, Some(silence)) => {
                 return Ok(Outcome::Lost(format!("{silence}; {why}")));
@@ -189,7 +183,11 @@ impl Contest<'_, '_> {
         let whole_s = answer.measured_s;
         let left_out_s = answer.leave_out_gaps();
         if let Some(why) = stall(&answer, whole_s, left_out_s, suspended) {
-            return Ok(Outcome::Stalled(why));
+            let was_cut_off = answer.orchestration.as_ref();
+            return Ok(match was_cut_off.is_some_and(|one| one.was_cut_off) {
+                true => Outcome::Lost(why),
+                false => Outcome::Stalled(why),
+            });
         }
         let workload = workload_at(&plan, block.level)?;
         let parameters = &plan

@@ -72,6 +72,13 @@ impl ServerHosts {
         hosts.map(|host| lock(host).facts.clone()).collect()
     }
 
+    /// Round trip to the farthest host, seconds; 0 without hosts.
+    #[must_use]
+    pub fn round_trip_s(&self) -> f64 {
+        let round_trips = self.hosts.values().map(|host| lock(host).round_trip_s);
+        round_trips.fold(0.0, f64::max)
+    }
+
     /// Refuses hosts whose machines changed since the contest began.
     ///
     /// # Errors
@@ -119,12 +126,16 @@ fn lock(host: &Mutex<ServerHost>) -> MutexGuard<'_, ServerHost> {
 #[derive(Debug)]
 struct ServerHost {
     facts: facts::ServerHost,
+    /// Round trip to its agent when it was attached, seconds.
+    round_trip_s: f64,
     access: Arc<dyn HostAccess>,
     contest: String,
     link: LineProcess<ServerAnswer>,
     /// How often its agent was attached again after it was out of reach. Servers of earlier sessions were ended.
     session: u32,
-    /// The longest time that it was out of reach since the last reset, seconds.
+    /// How often it was out of reach and came back.
+    silences: u32,
+    /// How long it was out of reach the last time, seconds.
     silent_s: f64,
     /// Answers that no order waits for any more, since the user interrupted.
     answers_owed: u32,
@@ -134,13 +145,15 @@ struct ServerHost {
 
 impl ServerHost {
     fn attach(name: &str, access: &Arc<dyn HostAccess>, contest: &str) -> Result<Self> {
-        let (link, facts) = start_link(name, access.as_ref(), contest)?;
+        let (link, facts, round_trip_s) = start_link(name, access.as_ref(), contest)?;
         Ok(Self {
             facts,
+            round_trip_s,
             access: Arc::clone(access),
             contest: contest.to_owned(),
             link,
             session: 0,
+            silences: 0,
             silent_s: 0.0,
             answers_owed: 0,
             failure: None,
@@ -153,11 +166,11 @@ impl ServerHost {
             return Ok(());
         }
         let started = start_link(&self.facts.name, self.access.as_ref(), &self.contest);
-        let (link, facts) =
+        let (link, facts, round_trip_s) =
             started.inspect_err(|error| self.failure = Some(format!("{error:#}")))?;
         self.link = link;
+        self.round_trip_s = round_trip_s;
         self.session += 1;
-        self.silent_s = 0.0;
         self.answers_owed = 0;
         self.failure = None;
         check_machine(&self.facts, &facts)
@@ -189,7 +202,8 @@ impl ServerHost {
             match self.link.answer_within(PAUSE, deadline) {
                 Ok(Some(ServerAnswer::Unreachable { why })) => return Err(self.has_failed(why)),
                 Ok(Some(ServerAnswer::WasSilent { seconds })) => {
-                    self.silent_s = self.silent_s.max(seconds);
+                    self.silences += 1;
+                    self.silent_s = seconds;
                 }
                 Ok(Some(_)) if self.answers_owed > 0 => self.answers_owed -= 1,
                 Ok(Some(answer)) => return Ok(answer),
@@ -211,12 +225,13 @@ impl ServerHost {
     }
 }
 
-/// Starts the link to an agent and waits until it is attached; also returns the facts of its machine.
+/// Starts the link to an agent and waits until it is attached; also returns the facts of its machine, and the round trip
+/// to it, seconds.
 fn start_link(
     name: &str,
     access: &dyn HostAccess,
     contest: &str,
-) -> Result<(LineProcess<ServerAnswer>, facts::ServerHost)> {
+) -> Result<(LineProcess<ServerAnswer>, facts::ServerHost, f64)> {
     let mut command = line_process::own_program("server-link")?;
     command
         .args(["--host", name])
@@ -230,7 +245,9 @@ fn start_link(
         interrupt::check()?;
         let why = match link.answer_within(PAUSE, deadline) {
             Ok(None) => continue,
-            Ok(Some(ServerAnswer::Attached { host })) => return Ok((link, *host)),
+            Ok(Some(ServerAnswer::Attached { host, round_trip_s })) => {
+                return Ok((link, *host, round_trip_s));
+            }
             Ok(Some(ServerAnswer::Unreachable { why })) | Err(why) => why,
             Ok(Some(_)) => link.failed("unexpected answer"),
         };

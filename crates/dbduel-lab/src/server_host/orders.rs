@@ -90,6 +90,8 @@ pub enum ServerAnswer {
     Attached {
         /// Facts about its machine.
         host: Box<ServerHost>,
+        /// Round trip to it, seconds.
+        round_trip_s: f64,
     },
     /// The host is out of reach. The link ends with this answer.
     Unreachable {

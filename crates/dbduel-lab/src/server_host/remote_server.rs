@@ -45,6 +45,8 @@ pub struct RemoteServer {
     sandbox: PreparedSandbox,
     /// Address and login, once it was started.
     started: Option<StartedServer>,
+    /// Outages of its host that its clients' connections do not suffer from.
+    silences: u32,
 }
 
 /// A sandbox prepared by a host.
@@ -137,6 +139,7 @@ impl RemoteServer {
             run: run.to_owned(),
             packed,
             started: None,
+            silences: 0,
         })
     }
 
@@ -452,8 +455,8 @@ impl Backend for RemoteServer {
         Some(watch.map_err(|error| format!("{error:#}")))
     }
 
-    fn forget_silence(&self) {
-        lock(&self.host).silent_s = 0.0;
+    fn forget_silence(&mut self) {
+        self.silences = lock(&self.host).silences;
     }
 
     fn silence(&mut self, asks: bool) -> Option<String> {
@@ -465,7 +468,7 @@ impl Backend for RemoteServer {
         let (name, silent_s) = (&host.facts.name, host.silent_s);
         let was_silent = || format!("server host `{name}` was out of reach for {silent_s:.1} s");
         let failure = host.failure.clone();
-        failure.or_else(|| (silent_s > 0.0).then(was_silent))
+        failure.or_else(|| (host.silences > self.silences).then(was_silent))
     }
 }
 

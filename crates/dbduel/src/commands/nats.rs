@@ -6,9 +6,10 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use dbduel_fleet::{Nats, NatsAccess, NatsAddress};
+use dbduel_lab::outage::ABSENT_TIMEOUT;
 
 /// Time for a killed nats-server to come back during a contest.
-pub const NATS_TIMEOUT: Duration = Duration::from_secs(20);
+pub const NATS_TIMEOUT: Duration = ABSENT_TIMEOUT;
 
 /// Address of NATS, and the login.
 #[derive(Debug, Args)]

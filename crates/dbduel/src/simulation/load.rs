@@ -428,6 +428,10 @@ impl Load for SimulatedLoad {
         &[]
     }
 
+    fn round_trip_s(&self) -> f64 {
+        self.world.0.borrow().round_trip_s
+    }
+
     fn pid(&self, _contender: &str) -> Option<u32> {
         None
     }

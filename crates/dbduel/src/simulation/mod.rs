@@ -9,6 +9,8 @@ mod experiments;
 mod faults;
 mod invariants;
 mod load;
+#[cfg(test)]
+mod round_trip;
 mod server;
 mod world;
 
@@ -93,7 +95,6 @@ impl Provider for Simulated {
 
 /// How a process of a contest ended.
 #[derive(Debug)]
-#[expect(dead_code, reason = "why it failed is for those who read of it")]
 enum End {
     Ended(Exit),
     /// Why.
@@ -146,6 +147,17 @@ impl Simulation {
             // Some are refused with less.
             budget_s *= 2.0;
         };
+        Self::of(seed, random, folder, (text, plan, contenders), rules)
+    }
+
+    /// The simulation of one experiment.
+    fn of(
+        seed: u64,
+        random: RandomStream,
+        folder: tempfile::TempDir,
+        (text, plan, contenders): (String, Planned, Vec<Contender>),
+        rules: Vec<FailIf>,
+    ) -> Self {
         let world = World::new(seed, &contenders);
         Self {
             seed,

@@ -104,6 +104,8 @@ pub struct World {
     level: (f64, u64),
     pub servers: Vec<ServerState>,
     pub load: LoadState,
+    /// Round trip to the load, seconds.
+    pub round_trip_s: f64,
     pub breaches: Breaches,
     files: Arc<FaultyFiles>,
     is_killed: bool,
@@ -139,6 +141,7 @@ impl World {
             level: (0.0, 0),
             servers,
             load: LoadState::default(),
+            round_trip_s: 0.0,
             breaches: Breaches::default(),
             files: Arc::new(FaultyFiles::none()),
             is_killed: false,

@@ -32,12 +32,13 @@ const BYTES_MAX: f64 = 2e9;
 const WORKLOADS_MAX: usize = 3;
 
 /// How an experiment says that its servers are elsewhere, or that they are not available here.
-const ELSEWHERE: [&str; 5] = [
+const ELSEWHERE: [&str; 6] = [
     "there is no server at",
     "could not fetch",
     "is not installed",
     "no package source",
     "could not resolve",
+    "give the URL of their nats-server",
 ];
 
 /// Blocks of the documents that are whole experiments, with the place that they are named by.

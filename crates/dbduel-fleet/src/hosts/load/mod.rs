@@ -10,20 +10,20 @@ mod slice;
 use std::collections::VecDeque;
 use std::io::{BufRead, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dbduel_driver::session::Session;
 use dbduel_load::order::{Answer, OpenOrder, Order};
+use dbduel_machine::clock;
 use dbduel_nats::Nats;
 use dbduel_record::facts::LoadHost;
 
 use super::attach::{Asker, RemoteHost, attach};
-use super::{
-    BYE, BYE_TIMEOUT, HostWork, POLL, SILENCE_MAX, Stop, out_of_reach, read, write_answer,
-};
+use super::network::{HostLink as _, Network};
+use super::{BYE, BYE_TIMEOUT, HostWork, POLL, Stop, out_of_reach, read, write_answer};
 
-/// Time for an answer beyond what its order allows the load process.
+/// Time for an answer beyond what its order allows the load process, and beyond the silence of its host.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An event in the link's inbox.
@@ -54,10 +54,20 @@ pub fn run(
 ) -> Result<()> {
     let (sender, inbox) = channel();
     read(input, sender.clone());
+    serve(nats, config, (inbox, &sender), output)
+}
+
+/// Attaches to all hosts and passes on the orders in the inbox until their end.
+pub(super) fn serve<N: Network>(
+    network: &N,
+    config: &LinkConfig,
+    (inbox, sender): (Receiver<Event>, &Sender<Event>),
+    output: impl Write,
+) -> Result<()> {
     let mut backlog = VecDeque::new();
-    let attached = attach_all(nats, config, (&inbox, &sender), &mut backlog);
+    let attached = attach_all(network, config, (&inbox, sender), &mut backlog);
     let mut link = LoadLink {
-        nats,
+        network,
         hosts: Vec::new(),
         inbox,
         backlog,
@@ -92,12 +102,12 @@ pub fn refuse(mut output: impl Write, why: String) -> Result<()> {
 }
 
 /// Attaches to all hosts, in the order of their names, so that one of two orchestrators gets them all.
-fn attach_all(
-    nats: &Nats,
+fn attach_all<N: Network>(
+    network: &N,
     config: &LinkConfig,
     events: (&Receiver<Event>, &Sender<Event>),
     backlog: &mut VecDeque<Order>,
-) -> Result<Vec<RemoteHost>, Stop> {
+) -> Result<Vec<RemoteHost<N::Link>>, Stop> {
     let mut numbers: Vec<usize> = (0..config.hosts.len()).collect();
     numbers.sort_by_key(|&number| &config.hosts[number]);
     let mut attached = Vec::new();
@@ -109,16 +119,16 @@ fn attach_all(
             busy_poll_us: config.busy_poll_us,
         };
         let host = (config.hosts[number].as_str(), number);
-        let host = attach(nats, &config.asker, host, work, events, backlog)?;
+        let host = attach(network, &config.asker, host, work, events, backlog)?;
         attached.push((number, host));
     }
     attached.sort_by_key(|(number, _)| *number);
     Ok(attached.into_iter().map(|(_, host)| host).collect())
 }
 
-struct LoadLink<'n, O> {
-    nats: &'n Nats,
-    hosts: Vec<RemoteHost>,
+struct LoadLink<'n, N: Network, O> {
+    network: &'n N,
+    hosts: Vec<RemoteHost<N::Link>>,
     inbox: Receiver<Event>,
     backlog: VecDeque<Order>,
     output: O,
@@ -126,11 +136,15 @@ struct LoadLink<'n, O> {
     lead: Duration,
 }
 
-impl<O: Write> LoadLink<'_, O> {
+impl<N: Network, O: Write> LoadLink<'_, N, O> {
     fn serve(&mut self) -> Result<std::convert::Infallible, Stop> {
         let hosts = self.hosts.iter().map(|host| LoadHost::from(&host.facts));
         let hosts = hosts.collect();
-        self.answer(&Answer::Attached { hosts })?;
+        let round_trips = self.hosts.iter().map(|host| host.round_trip);
+        self.answer(&Answer::Attached {
+            hosts,
+            round_trip_s: round_trips.max().unwrap_or_default().as_secs_f64(),
+        })?;
         loop {
             let answer = match self.next_order()? {
                 Order::Open(order) => self.open(order)?,
@@ -166,29 +180,20 @@ impl<O: Write> LoadLink<'_, O> {
 
     /// The next event, when there is one soon.
     fn next_event(&mut self) -> Result<Option<Event>, Stop> {
-        let event = match self.inbox.recv_timeout(POLL) {
+        let event = match self.network.next(&self.inbox, POLL) {
             Ok(Event::End) | Err(RecvTimeoutError::Disconnected) => return Err(Stop::End),
             Ok(event) => Some(event),
             Err(RecvTimeoutError::Timeout) => None,
         };
-        for host in &self.hosts {
-            let silent = host.link.silent_for();
-            if silent > SILENCE_MAX {
-                return Err(self.out_of_reach(&host.name, silent));
-            }
-            if host.link.is_broken() {
-                return Err(Stop::Unreachable(format!(
-                    "load host `{}` does not acknowledge its orders",
-                    host.name
-                )));
-            }
+        for host in &mut self.hosts {
+            host.check(self.network)?;
         }
         Ok(event)
     }
 
     /// The stop for a silent host, or for all hosts when the connection to NATS is lost.
     fn out_of_reach(&self, host: &str, silent: Duration) -> Stop {
-        out_of_reach(self.nats, &format!("load host `{host}`"), silent)
+        out_of_reach(self.network, &format!("load host `{host}`"), silent)
     }
 
     /// An answer of a host.
@@ -221,8 +226,9 @@ impl<O: Write> LoadLink<'_, O> {
 
     /// One answer of each host, in the order of the plan.
     fn gather(&mut self, limit: Duration) -> Result<Vec<Answer>, Stop> {
-        let deadline = Instant::now() + limit;
+        let deadline = clock::now() + limit;
         let mut answers: Vec<Option<Answer>> = vec![None; self.hosts.len()];
+        let mut silent = Duration::ZERO;
         while let Some(missing) = answers.iter().position(Option::is_none) {
             match self.next_event()? {
                 Some(Event::Line { host, line }) => {
@@ -231,7 +237,8 @@ impl<O: Write> LoadLink<'_, O> {
                 Some(Event::Order(order)) => self.backlog.push_back(order),
                 Some(Event::End) | None => {}
             }
-            if Instant::now() >= deadline {
+            silent = silent.max(self.hosts[missing].link.silent_for());
+            if clock::now() >= deadline + silent {
                 return Err(Stop::Unreachable(format!(
                     "load host `{}` did not answer in time",
                     self.hosts[missing].name

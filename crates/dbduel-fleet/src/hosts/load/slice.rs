@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use dbduel_load::monotonic;
+use dbduel_lab::outage::{OUT_OF_REACH_MAX, SILENCE_MAX};
 use dbduel_load::order::{Answer, Orchestration, Order, SliceAnswer, SliceOrder, Tick};
-use dbduel_nats::{Exchange, Link};
+use dbduel_machine::clock;
+use dbduel_nats::{Exchange, LinkEnd};
 use dbduel_record::commits::CommitRange;
 
-use super::super::{OUT_OF_REACH_MAX, SILENCE_MAX, Stop, clock_subject};
+use super::super::network::{HostLink as _, Network};
+use super::super::{CLOCK_QUESTIONS, CLOCK_TIMEOUT, Stop, clock_subject};
 use super::{ANSWER_TIMEOUT, Event, LoadLink};
 
 /// Least time from the order of a slice to its beginning, beside the time of messages: for the processes that pass it
@@ -17,10 +19,6 @@ use super::{ANSWER_TIMEOUT, Event, LoadLink};
 pub(super) const LEAD_MIN: Duration = Duration::from_millis(30);
 /// The longest such time, after hosts that began late.
 const LEAD_MAX: Duration = Duration::from_secs(1);
-/// Questions to each host about its clock; the quickest answer counts.
-const CLOCK_QUESTIONS: usize = 5;
-/// Longest wait for such an answer.
-const CLOCK_TIMEOUT: Duration = Duration::from_secs(1);
 /// A slice is lost when a host begins later than agreed by more than this.
 const LATE_MAX: Duration = Duration::from_millis(1);
 /// Largest share of a slice in which the load process of a host may stall.
@@ -39,10 +37,10 @@ struct HostClock {
 
 impl HostClock {
     /// From one round trip. `None` when the answer is not a time.
-    fn of(exchange: &Exchange) -> Option<Self> {
+    fn of(network: &impl Network, exchange: &Exchange) -> Option<Self> {
         let there: u64 = std::str::from_utf8(&exchange.answer).ok()?.parse().ok()?;
         let half_ns = u64::try_from(exchange.round_trip.as_nanos() / 2).ok()?;
-        let here = monotonic::ns_of(exchange.asked_at) + half_ns;
+        let here = network.ns_of(exchange.asked_at) + half_ns;
         Some(HostClock {
             offset_ns: there.cast_signed().wrapping_sub(here.cast_signed()),
             uncertainty_ns: half_ns,
@@ -101,16 +99,16 @@ impl TickSums {
     }
 }
 
-impl<O: Write> LoadLink<'_, O> {
+impl<N: Network, O: Write> LoadLink<'_, N, O> {
     pub(super) fn slice(&mut self, order: &SliceOrder) -> Result<Answer, Stop> {
-        let (ordered, bytes_before) = (Instant::now(), self.bytes());
+        let (ordered, bytes_before) = (clock::now(), self.bytes());
         let clocks = self.clocks()?;
         let uncertainty_ns = clocks.iter().map(|clock| clock.uncertainty_ns).max();
         let uncertainty = Duration::from_nanos(uncertainty_ns.unwrap_or_default());
         // For the order, and for one of its frames that is late.
         let two_round_trips = 4 * uncertainty;
-        let begin = Instant::now() + self.lead + two_round_trips;
-        let begin_ns = monotonic::ns_of(begin);
+        let begin = clock::now() + self.lead + two_round_trips;
+        let begin_ns = self.network.ns_of(begin);
         for (host, clock) in clocks.iter().enumerate() {
             let at_ns = clock.there(begin_ns);
             self.send(host, &Order::BeginAt { at_ns });
@@ -131,10 +129,14 @@ impl<O: Write> LoadLink<'_, O> {
         }
         let mut troubles = Vec::new();
         let mut finished: Vec<(String, SliceAnswer)> = Vec::new();
-        for (slice, host) in slices.into_iter().zip(&self.hosts) {
+        let mut was_cut_off = false;
+        for (slice, host) in slices.into_iter().zip(&mut self.hosts) {
+            // Also between slices: what a server sent then has not arrived.
+            let silent = std::mem::take(&mut host.longest_silence);
+            was_cut_off |= silent > OUT_OF_REACH_MAX;
             match slice.end {
                 Some(HostEnd::Finished(answer)) => {
-                    troubles.extend(trouble(&host.name, slice.late, slice.silent, &answer));
+                    troubles.extend(trouble(&host.name, slice.late, silent, &answer));
                     finished.push((host.name.clone(), *answer));
                 }
                 Some(HostEnd::Lost(why)) => {
@@ -162,12 +164,13 @@ impl<O: Write> LoadLink<'_, O> {
             sum.add_host(answer).map_err(Stop::Unreachable)?;
         }
         sum.commits.append(&mut commits);
-        let idle_s = (ordered.elapsed().as_secs_f64() - loaded_s).max(0.0);
+        let idle_s = (clock::since(ordered).as_secs_f64() - loaded_s).max(0.0);
         sum.orchestration = Some(Orchestration {
             clock_uncertainty_us: uncertainty.as_nanos() as f64 / 1e3,
             orchestration_ms: 1e3 * idle_s,
             orchestration_bytes: self.bytes() - bytes_before,
             lag_us_p99,
+            was_cut_off,
             trouble: (!troubles.is_empty()).then(|| troubles.join("; ")),
         });
         Ok(Answer::Slice(Box::new(sum)))
@@ -179,30 +182,35 @@ impl<O: Write> LoadLink<'_, O> {
     }
 
     /// The clocks of all hosts: of several round trips the quickest has the least room for asymmetry, so it alone is used.
-    fn clocks(&self) -> Result<Vec<HostClock>, Stop> {
+    fn clocks(&mut self) -> Result<Vec<HostClock>, Stop> {
         let names = self.hosts.iter().map(|host| clock_subject(&host.name));
         let subjects: Vec<String> = names.collect();
         let mut best: Vec<Option<HostClock>> = vec![None; subjects.len()];
-        let began = Instant::now();
+        let began = clock::now();
         loop {
             let asked = self
-                .nats
+                .network
                 .ask_each(&subjects, CLOCK_QUESTIONS, CLOCK_TIMEOUT);
             for (best, exchanges) in best.iter_mut().zip(asked) {
-                let clocks = exchanges.iter().filter_map(HostClock::of);
+                let clocks = exchanges
+                    .iter()
+                    .filter_map(|one| HostClock::of(self.network, one));
                 *best = best
                     .iter()
                     .copied()
                     .chain(clocks)
                     .min_by_key(|clock| clock.uncertainty_ns);
             }
+            for host in &mut self.hosts {
+                host.note_silence();
+            }
             match best.iter().position(Option::is_none) {
                 None => return Ok(best.into_iter().flatten().collect()),
-                Some(missing) if began.elapsed() >= SILENCE_MAX => {
-                    return Err(self.out_of_reach(&self.hosts[missing].name, began.elapsed()));
+                Some(missing) if clock::since(began) >= SILENCE_MAX => {
+                    return Err(self.out_of_reach(&self.hosts[missing].name, clock::since(began)));
                 }
                 // Where nothing listens, the answer to that comes at once.
-                Some(_) => std::thread::sleep(Duration::from_millis(20)),
+                Some(_) => clock::sleep(Duration::from_millis(20)),
             }
         }
     }
@@ -279,7 +287,7 @@ impl<O: Write> LoadLink<'_, O> {
                 let open_ns = agreed.open_ns;
                 self.answer(&Answer::Begun { open_ns })?;
             }
-            if Instant::now() >= agreed.deadline {
+            if clock::now() >= agreed.deadline + slices[running].silent {
                 return Err(Stop::Unreachable(format!(
                     "load host `{}` did not end the slice in time",
                     self.hosts[running].name
@@ -292,7 +300,7 @@ impl<O: Write> LoadLink<'_, O> {
 
 /// The lead of the next slice after one that began `late`. It does not grow for an order that was lost and sent again.
 fn next_lead(lead: Duration, two_round_trips: Duration, late: Duration) -> Duration {
-    let is_resent = lead + two_round_trips + late >= Link::RESEND_AFTER;
+    let is_resent = lead + two_round_trips + late >= LinkEnd::RESEND_AFTER;
     match late > LATE_MAX && !is_resent {
         true => (lead + 2 * late).min(LEAD_MAX),
         false => lead,
@@ -303,7 +311,7 @@ fn next_lead(lead: Duration, two_round_trips: Duration, late: Duration) -> Durat
 struct Agreed {
     /// Start of the measured part, nanoseconds of `CLOCK_MONOTONIC` here.
     open_ns: u64,
-    /// Time by which all hosts must have answered.
+    /// Time by which all hosts must have answered, silence apart.
     deadline: Instant,
 }
 

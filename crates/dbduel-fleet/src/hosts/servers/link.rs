@@ -7,14 +7,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use dbduel_lab::outage::OUT_OF_REACH_MAX;
 use dbduel_lab::server_host::orders::{ServerAnswer, ServerOrder};
-use dbduel_nats::Nats;
+use dbduel_nats::{Link, Nats};
 
 use super::super::attach::{Asker, RemoteHost, attach};
-use super::super::{
-    BYE, BYE_TIMEOUT, Event, HostWork, OUT_OF_REACH_MAX, POLL, SILENCE_MAX, Stop, out_of_reach,
-    read, write_answer,
-};
+use super::super::{BYE, BYE_TIMEOUT, Event, HostWork, POLL, Stop, read, write_answer};
 
 /// Attaches to the agent `host` and passes on the orders on `input` until it ends.
 ///
@@ -39,8 +37,8 @@ pub fn run(
         (&inbox, &sender),
         &mut backlog,
     );
-    let ended = attached.and_then(|host| {
-        let ended = serve(nats, &host, &inbox, &backlog, &mut output);
+    let ended = attached.and_then(|mut host| {
+        let ended = serve(nats, &mut host, &inbox, &backlog, &mut output);
         host.link.send(BYE.to_vec());
         host.link.finish(BYE_TIMEOUT);
         ended
@@ -63,24 +61,27 @@ pub fn refuse(mut output: impl Write, why: String) -> Result<()> {
 
 fn serve(
     nats: &Nats,
-    host: &RemoteHost,
+    host: &mut RemoteHost<Link>,
     inbox: &Receiver<Event<ServerOrder>>,
     backlog: &VecDeque<ServerOrder>,
     output: &mut impl Write,
 ) -> Result<Infallible, Stop> {
     let facts = Box::new(host.facts.clone());
-    write_answer(output, &ServerAnswer::Attached { host: facts })?;
-    let pass = |order: &ServerOrder| {
+    let attached = ServerAnswer::Attached {
+        host: facts,
+        round_trip_s: host.round_trip.as_secs_f64(),
+    };
+    write_answer(output, &attached)?;
+    let pass = |host: &RemoteHost<Link>, order: &ServerOrder| {
         // An order of ours is always JSON.
         host.link
             .send(serde_json::to_vec(order).unwrap_or_default());
     };
-    backlog.iter().for_each(pass);
-    let title = HostWork::Servers.title(&host.name);
+    backlog.iter().for_each(|order| pass(host, order));
     let mut longest_silence = Duration::ZERO;
     loop {
         match inbox.recv_timeout(POLL) {
-            Ok(Event::Order(order)) => pass(&order),
+            Ok(Event::Order(order)) => pass(host, &order),
             Ok(Event::Line { mut line, .. }) => {
                 if longest_silence > OUT_OF_REACH_MAX {
                     let seconds = longest_silence.as_secs_f64();
@@ -94,14 +95,7 @@ fn serve(
             Ok(Event::End) | Err(RecvTimeoutError::Disconnected) => return Err(Stop::End),
             Err(RecvTimeoutError::Timeout) => {}
         }
-        if host.link.is_broken() {
-            let why = format!("{title} does not acknowledge its orders");
-            return Err(Stop::Unreachable(why));
-        }
-        let silence = host.link.silent_for();
-        longest_silence = longest_silence.max(silence);
-        if silence > SILENCE_MAX {
-            return Err(out_of_reach(nats, &title, silence));
-        }
+        longest_silence = longest_silence.max(host.link.silent_for());
+        host.check(nats)?;
     }
 }

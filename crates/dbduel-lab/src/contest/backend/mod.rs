@@ -242,8 +242,8 @@ pub trait Backend: Any {
         None
     }
 
-    /// Forgets that the remote host was unreachable.
-    fn forget_silence(&self) {}
+    /// Forgets that the remote host was unreachable: its clients were reconnected.
+    fn forget_silence(&mut self) {}
 
     /// Reports that the remote host was unreachable since [`Backend::forget_silence`]. `asks`: ping it where nothing
     /// was asked of it since.

@@ -73,7 +73,7 @@ pub fn prepare(
         .map(|contender| contender.name.as_str())
         .collect();
     in_process::announce(&in_process, journal)?;
-    remote::announce(plan, journal)?;
+    remote::announce(&hosts.facts(), journal)?;
     running::check_distinct(config, &mut connections)?;
     prepared_statements::check(config, &residents, &mut connections, journal)?;
     drop(connections);

@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::machines::Machines;
-use super::{HOSTS, SERVER, two_hosts, without_agents};
+use super::{HOSTS, SERVER, two_hosts, two_hosts_for_long, without_agents};
 use crate::suite::chaos::clock::Clock;
 use crate::suite::harness::skip;
 use crate::suite::lab::{assert_verified, signal};
@@ -70,7 +70,7 @@ fn a_load_host_that_is_cut_off_for_two_seconds_loses_slices_by_name() {
 
 #[test(lab, needs = &[SERVER])]
 fn a_killed_agent_ends_the_contest_by_name_and_the_record_is_resumed() {
-    let Some(mut machines) = two_hosts() else {
+    let Some(mut machines) = two_hosts_for_long() else {
         return;
     };
     let run = machines.begin("killed", 2);
@@ -91,12 +91,44 @@ fn a_killed_agent_ends_the_contest_by_name_and_the_record_is_resumed() {
     assert_slice_lost_by(&record, "load2");
 }
 
-/// Longer than a link waits for its hosts.
-const NATS_AWAY: Duration = Duration::from_secs(10);
+#[test(lab, needs = &[SERVER])]
+fn an_agent_that_is_killed_and_started_again_drives_load_again() {
+    let Some(mut machines) = two_hosts() else {
+        return;
+    };
+    let run = machines.begin("again", 2);
+    let before = machines.finished("again");
+    machines.stop_agent("load2", Signal::SIGKILL);
+    machines.start_agent("load2");
+    machines.complete(run, "again");
+    let record = assert_continued(&machines, "again", &before);
+    let lost = lost_hosts(&record);
+    assert_eq!(lost.len(), 1, "{lost:?}");
+    let named = "load host `load2` has ended its session";
+    assert!(lost[0].contains(named), "{lost:?}");
+}
+
+/// Shorter than the longest break that a contest survives with all its processes.
+const BREAK: Duration = Duration::from_secs(25);
+
+#[test(lab, needs = &[SERVER])]
+fn a_host_that_is_cut_off_for_half_a_minute_keeps_its_load_process() {
+    let Some(machines) = two_hosts_for_long() else {
+        return;
+    };
+    let run = machines.begin("break", 2);
+    let before = machines.finished("break");
+    machines.cut("load1");
+    sleep(BREAK);
+    machines.heal("load1");
+    machines.complete(run, "break");
+    let record = assert_continued(&machines, "break", &before);
+    assert_eq!(lost_hosts(&record), Vec::<&str>::new());
+}
 
 #[test(lab, needs = &[SERVER])]
 fn a_nats_server_that_is_killed_and_restarted_costs_no_finished_slice() {
-    let Some(mut machines) = two_hosts() else {
+    let Some(mut machines) = two_hosts_for_long() else {
         return;
     };
     let mut run = machines.begin("restarted", 2);
@@ -104,9 +136,25 @@ fn a_nats_server_that_is_killed_and_restarted_costs_no_finished_slice() {
     let finished = machines.finished("restarted").len();
     machines.wait_for_slices(&mut run, "restarted", finished + 2);
     let before = machines.finished("restarted");
-    machines.restart_nats(NATS_AWAY);
+    machines.restart_nats(BREAK);
     machines.complete(run, "restarted");
     let record = assert_continued(&machines, "restarted", &before);
+    assert_eq!(lost_hosts(&record), Vec::<&str>::new());
+}
+
+/// Longer than hosts may be silent.
+const NATS_AWAY: Duration = Duration::from_secs(45);
+
+#[test(soak, needs = &[SERVER])]
+fn a_nats_server_that_is_away_for_long_is_named_and_the_contest_continues() {
+    let Some(mut machines) = two_hosts_for_long() else {
+        return;
+    };
+    let run = machines.begin("away", 2);
+    let before = machines.finished("away");
+    machines.restart_nats(NATS_AWAY);
+    machines.complete(run, "away");
+    let record = assert_continued(&machines, "away", &before);
     let lost = lost_hosts(&record);
     assert_eq!(lost.len(), 1, "{lost:?}");
     assert!(lost[0].contains("nats-server at nats://"), "{lost:?}");
@@ -141,7 +189,7 @@ fn connections_to_nats_that_are_reset_again_and_again_end_no_contest() {
     let Some(mut machines) = without_agents() else {
         return;
     };
-    let Some((relay, url)) = machines.relay() else {
+    let Some((relay, url)) = machines.relay(Duration::ZERO) else {
         return;
     };
     for name in HOSTS {
@@ -158,6 +206,50 @@ fn connections_to_nats_that_are_reset_again_and_again_end_no_contest() {
     let record = assert_continued(&machines, "reset", &before);
     assert!(resets >= 2, "{resets}");
     // All are connected again long before a host counts as lost.
+    assert_eq!(lost_hosts(&record), Vec::<&str>::new());
+}
+
+/// Longer than a tenth of a slice, there and back.
+const FAR: Duration = Duration::from_millis(20);
+
+#[test(lab, needs = &[SERVER])]
+fn turns_shorter_than_ten_round_trips_are_refused_with_the_length_to_set() {
+    let Some(mut machines) = without_agents() else {
+        return;
+    };
+    let Some((_relay, url)) = machines.relay(FAR) else {
+        return;
+    };
+    for name in HOSTS {
+        machines.start_agent_by(&url, name);
+    }
+    let refused = machines.output(&["run", "duel.toml", "--results", "refused"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    for part in [
+        "round trip to the hosts",
+        "turns of",
+        "set `slice = \"",
+        "in [schedule]",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    machines.wait_for_idle_agents();
+}
+
+#[test(lab, needs = &[SERVER])]
+fn hosts_behind_narrow_lines_finish_the_contest() {
+    let Some(machines) = two_hosts() else {
+        return;
+    };
+    // Enough for the statements of four clients some hundred times a second, and for the lines of the link.
+    if !HOSTS.iter().all(|name| machines.narrow(name, "2mbit")) {
+        return;
+    }
+    let run = machines.begin("narrow", 2);
+    let before = machines.finished("narrow");
+    machines.complete(run, "narrow");
+    let record = assert_continued(&machines, "narrow", &before);
     assert_eq!(lost_hosts(&record), Vec::<&str>::new());
 }
 
@@ -226,7 +318,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 #[test(soak, needs = &[SERVER])]
 fn a_load_host_that_is_cut_off_for_a_minute_is_waited_for() {
-    let Some(machines) = two_hosts() else {
+    let Some(machines) = two_hosts_for_long() else {
         return;
     };
     let run = machines.begin("minute", 2);

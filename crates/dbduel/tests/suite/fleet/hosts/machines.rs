@@ -268,10 +268,26 @@ impl Machines {
         self.network_of(name).heal();
     }
 
-    /// A relay before nats-server, with its address for load hosts; `None`, and the test counts as ignored, where this user may
+    /// Limits the rate at which a host sends; false, and the test counts as ignored, where that is not possible.
+    pub fn narrow(&self, name: &str, rate: &str) -> bool {
+        let mut shaped = self.network_of(name).command("tc");
+        let shaped = shaped
+            .args(["qdisc", "add", "dev", "eth0", "root", "tbf", "rate", rate])
+            .args(["burst", "16kb", "latency", "400ms"])
+            .output();
+        let why = match shaped {
+            Ok(shaped) if shaped.status.success() => return true,
+            Ok(shaped) => String::from_utf8_lossy(&shaped.stderr).into_owned(),
+            Err(error) => error.to_string(),
+        };
+        skip_always(&format!("no limit of rates (tbf) here: {why}"));
+        false
+    }
+
+    /// A relay before nats-server that delays bytes each way, with its address for load hosts; `None`, and the test counts as ignored, where this user may
     /// not have one.
-    pub fn relay(&self) -> Option<(Relay, String)> {
-        match Relay::start_in(&self.servers, self.nats.port(), Duration::ZERO) {
+    pub fn relay(&self, delay: Duration) -> Option<(Relay, String)> {
+        match Relay::start_in(&self.servers, self.nats.port(), delay) {
             Ok(relay) => {
                 let url = relay.url_at(SERVERS);
                 Some((relay, url))

@@ -9,8 +9,10 @@ use self::machines::{Machines, SERVERS};
 use crate::suite::lab::{short_experiment, with_budget};
 
 const SERVER: &str = "mariadb-10.11";
-/// Longer than a contest waits for a host that is out of reach, which counts as used. It ends with its verdict.
+/// Time for a break of some seconds, which counts as used. The contest ends with its verdict.
 const BUDGET: &str = "20 s";
+/// Longer than a contest bears the silence of a host, which counts as used. It ends with its verdict.
+const LONG_BUDGET: &str = "90 s";
 const HOSTS: [&str; 2] = ["load1", "load2"];
 
 const HANDICAP: &str = "[injection]\ncontender = \"second\"\nstopped = \"50 %\"\n";
@@ -36,6 +38,12 @@ fn hosts_section() -> String {
 /// not possible.
 fn without_agents() -> Option<Machines> {
     Machines::start(&HOSTS, &hosts_experiment())
+}
+
+/// As [`two_hosts`], with time for an outage of a minute.
+fn two_hosts_for_long() -> Option<Machines> {
+    let text = with_budget(&experiment(&hosts_section()), LONG_BUDGET);
+    Machines::start(&HOSTS, &text).map(with_agents)
 }
 
 /// As [`without_agents`], with their agents.

@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 use super::contests::PRODUCTS;
 use super::faults::reasons;
 use super::machines::Machines;
-use super::{BUDGET, SERVER, experiment};
+use super::{BUDGET, LONG_BUDGET, SERVER, experiment};
 use crate::suite::lab::{
     assert_verified, check_refused, home, short_experiment, signal, with_budget,
 };
@@ -35,6 +35,11 @@ fn two_machines() -> String {
 /// That duel with time for a host that is out of reach.
 fn with_outage() -> String {
     with_budget(&two_machines(), BUDGET)
+}
+
+/// As [`with_outage`], for a host that is out of reach for longer than a contest bears its silence.
+fn with_long_outage() -> String {
+    with_budget(&two_machines(), LONG_BUDGET)
 }
 
 /// The turn to run contests, and machines with the agents of those for servers; `None`, and the test counts as ignored, where
@@ -177,7 +182,7 @@ fn a_server_that_dies_on_its_host_is_started_again_there() {
 
 #[test(lab, needs = &[SERVER])]
 fn a_killed_agent_ends_its_servers_and_the_contest_by_name_and_the_record_is_resumed() {
-    let Some(mut machines) = with_server_agents(&with_outage()) else {
+    let Some(mut machines) = with_server_agents(&with_long_outage()) else {
         return;
     };
     let run = machines.begin("killed", 2);
@@ -272,7 +277,7 @@ fn servers_of_two_machines_are_restarted_for_an_epoch() {
 
 #[test(lab, needs = &[SERVER])]
 fn servers_that_were_left_with_a_killed_agent_are_ended_by_the_next_contest() {
-    let Some(mut machines) = with_server_agents(&with_outage()) else {
+    let Some(mut machines) = with_server_agents(&with_long_outage()) else {
         return;
     };
     let run = machines.begin("left", 2);
@@ -317,12 +322,50 @@ fn server_hosts_that_are_cut_off_for_two_seconds_lose_slices_by_name() {
     assert!(is_named(&record), "{:?}", reasons(&record));
 }
 
-/// Longer than an agent waits for the orchestrator.
-const AWAY: Duration = Duration::from_secs(12);
+/// Shorter than the longest break that a contest survives with all its processes.
+const BREAK: Duration = Duration::from_secs(12);
 
 #[test(lab, needs = &[SERVER])]
-fn a_server_host_that_comes_back_has_its_server_started_again() {
+fn a_server_host_that_is_cut_off_for_some_seconds_keeps_its_server() {
     let Some(machines) = with_server_agents(&with_outage()) else {
+        return;
+    };
+    let run = machines.begin("break", 2);
+    let before = machines.finished("break");
+    let servers = machines.servers_on(DB1);
+    machines.cut(DB1);
+    sleep(BREAK);
+    assert_eq!(machines.servers_on(DB1), servers);
+    machines.heal(DB1);
+    machines.complete(run, "break");
+    assert!(machines.finished("break").starts_with(&before));
+    let record = assert_sampled(&machines, "break");
+    let mut events = record.events.iter();
+    assert!(!events.any(|event| matches!(event.what, Event::ServerDied { .. })));
+}
+
+#[test(lab, needs = &[SERVER])]
+fn a_server_host_is_refused_to_a_second_contest_which_is_told_who_has_it() {
+    // Undecided, so that it lasts until a second one was refused.
+    let undecided = with_outage().replacen("25 %", "0.1 %", 1);
+    let Some(machines) = with_server_agents(&undecided) else {
+        return;
+    };
+    let run = machines.begin("first", 1);
+    let second = machines.output(&["run", "duel.toml", "--results", "second"]);
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert_eq!(second.status.code(), Some(1), "{said}");
+    let named = "server host `db1`: it runs servers for another contest (";
+    assert!(said.contains(named), "{said}");
+    machines.complete(run, "first");
+}
+
+/// Longer than an agent waits for the orchestrator.
+const AWAY: Duration = Duration::from_secs(50);
+
+#[test(soak, needs = &[SERVER])]
+fn a_server_host_that_comes_back_has_its_server_started_again() {
+    let Some(machines) = with_server_agents(&with_long_outage()) else {
         return;
     };
     let run = machines.begin("away", 2);
