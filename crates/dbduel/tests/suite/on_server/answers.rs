@@ -28,7 +28,7 @@ const FURTHER: [&[&str]; 3] = [
 fn asked(database: &Database, questions: &Questions, setting: &str) -> ContenderAnswers {
     let options = ConnectOptions {
         database: Some(database.name.clone()),
-        session: SessionStart::Measured,
+        session: SessionStart::Captured,
         ..ConnectOptions::default()
     };
     let mut connect = || -> Result<Connection, String> {
