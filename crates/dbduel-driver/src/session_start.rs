@@ -15,12 +15,15 @@ pub enum SessionStart {
     Ours,
     /// Measured statements: isolation as the server or the workload sets it, lock timeouts as the server sets them.
     Measured,
+    /// Measured statements of a capture: as [`SessionStart::Measured`], and MySQL and MariaDB keep the SQL modes that decide what an
+    /// application's statements do.
+    Captured,
     /// Queries about sessions as the server begins them.
     AsServer,
 }
 
-/// SQL modes of MySQL and MariaDB that reject values and statements; a session keeps them. All others change the
-/// meaning of statements: texts in double quotes become names, `||` concatenates, BEGIN opens a block of a procedure.
+/// SQL modes of MySQL and MariaDB that reject values and statements; every session keeps them. All others change the
+/// meaning of statements.
 const KEPT_MODES: [&str; 8] = [
     "ERROR_FOR_DIVISION_BY_ZERO",
     "NO_AUTO_CREATE_USER",
@@ -30,6 +33,23 @@ const KEPT_MODES: [&str; 8] = [
     "ONLY_FULL_GROUP_BY",
     "STRICT_ALL_TABLES",
     "STRICT_TRANS_TABLES",
+];
+
+/// Modes that change what statements do: sessions of a capture keep these, too. The others change how a statement's text is read (texts in
+/// double quotes become names, a backslash is a character, BEGIN opens a block of a procedure), which decided what of a capture may run.
+const KEPT_MODES_OF_CAPTURES: [&str; 12] = [
+    "ALLOW_INVALID_DATES",
+    "EMPTY_STRING_IS_NULL",
+    "HIGH_NOT_PRECEDENCE",
+    "IGNORE_SPACE",
+    "NO_AUTO_VALUE_ON_ZERO",
+    "NO_UNSIGNED_SUBTRACTION",
+    "PAD_CHAR_TO_FULL_LENGTH",
+    "PIPES_AS_CONCAT",
+    "REAL_AS_FLOAT",
+    "SIMULTANEOUS_ASSIGNMENT",
+    "TIME_ROUND_FRACTIONAL",
+    "TIME_TRUNCATE_FRACTIONAL",
 ];
 
 /// Least idle timeout of a session, seconds; the server's own default.
@@ -44,7 +64,7 @@ pub(super) fn statement(
     match (dialect, session_start) {
         // A connection of SQLite is set when it opens its file.
         (_, SessionStart::AsServer) | (Dialect::Sqlite, _) => None,
-        (Dialect::MySql, _) => Some(of_mysql(version)),
+        (Dialect::MySql, session_start) => Some(of_mysql(version, session_start)),
         (Dialect::PostgreSql, session_start) => Some(of_postgresql(version, session_start)),
     }
 }
@@ -57,11 +77,16 @@ pub(crate) fn is_start(sql: &[u8]) -> bool {
 /// Beginning of that statement.
 const MYSQL_START: &str = "SET SESSION autocommit = 1, ";
 
-fn of_mysql(version: &str) -> String {
-    let modes = KEPT_MODES.map(|mode| {
+fn of_mysql(version: &str, session_start: SessionStart) -> String {
+    let further: &[&str] = match session_start {
+        SessionStart::Captured => &KEPT_MODES_OF_CAPTURES,
+        SessionStart::Ours | SessionStart::Measured | SessionStart::AsServer => &[],
+    };
+    let modes = KEPT_MODES.iter().chain(further).map(|mode| {
         // Nothing where the server does not know it, or does not have it on.
         format!("IF(FIND_IN_SET('{mode}', @@sql_mode), '{mode}', NULL)")
     });
+    let modes: Vec<String> = modes.collect();
     let mut settings = vec![
         "completion_type = 0".to_owned(),
         "sql_safe_updates = 0".to_owned(),
@@ -162,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_server_is_asked_for_settings_that_its_version_has() {
-        let has = |version: &str, name: &str| of_mysql(version).contains(name);
+        let has = |version: &str, name: &str| of_mysql(version, SessionStart::Ours).contains(name);
         for (version, limit, read_only) in [
             ("5.5.62", None, None),
             ("5.6.51", None, Some("SESSION tx_read_only")),
@@ -201,6 +226,18 @@ mod tests {
         assert!(!has("9.5.25", "idle_") && has("9.6.24", "idle_in_transaction"));
         assert!(!has("13.4", "idle_session_timeout") && has("14.0", "idle_session_timeout"));
         assert!(!has("16.9", "SET transaction_timeout") && has("17.0", "SET transaction_timeout"));
+    }
+
+    #[test]
+    fn sessions_of_a_capture_keep_modes_that_change_values_and_none_that_changes_the_reading() {
+        let has = |session_start, mode: &str| of_mysql("8.0.33", session_start).contains(mode);
+        for mode in ["PIPES_AS_CONCAT", "NO_AUTO_VALUE_ON_ZERO"] {
+            assert!(has(SessionStart::Captured, mode), "{mode}");
+            assert!(!has(SessionStart::Measured, mode), "{mode}");
+        }
+        for mode in ["ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", "ORACLE"] {
+            assert!(!has(SessionStart::Captured, mode), "{mode}");
+        }
     }
 
     #[test]

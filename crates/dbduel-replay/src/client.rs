@@ -7,7 +7,9 @@ use dbduel_capture::store::read::SentAs;
 use dbduel_client::random::Random;
 use dbduel_client::tally::{Class, StatementAnswer, StatementDone};
 use dbduel_client::{Begin, Client, ClientContext, StatementClock};
-use dbduel_driver::{ClientConnection, Dialect, LostError, ServerError, StatementError};
+use dbduel_driver::{
+    ClientConnection, Dialect, LostError, ServerError, SessionStart, StatementError,
+};
 
 use super::mix::{Ending, Mix, ReplayTransaction};
 use super::states::{INITIAL, StateId};
@@ -39,6 +41,8 @@ pub(crate) struct CapturedClient {
 impl Client for CapturedClient {
     /// The lock timeout, seconds.
     type Options = f64;
+
+    const SESSION_START: SessionStart = SessionStart::Captured;
 
     async fn open(
         conn: &mut ClientConnection,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dbduel_client::tally::{Class, StatementDone};
 use dbduel_client::{Begin, Client, ClientContext, Readiness};
-use dbduel_driver::{ClientConnection, StatementError};
+use dbduel_driver::{ClientConnection, SessionStart, StatementError};
 
 use super::client::{CapturedClient, NOT_READ, unusable};
 use super::trace::{SessionPart, Trace};
@@ -127,6 +127,8 @@ pub(crate) struct TraceClient {
 
 impl Client for TraceClient {
     type Options = TraceOptions;
+
+    const SESSION_START: SessionStart = SessionStart::Captured;
 
     async fn open(
         conn: &mut ClientConnection,

@@ -14,11 +14,12 @@ pub fn of(value: u64) -> String {
     text
 }
 
-/// A count with what it counts: `1 block`, `12,346 blocks`. For nouns whose plural is an s.
+/// A count with what it counts: `1 block`, `12,346 blocks`, `2 classes`. For nouns whose plural is an s, or es after an s.
 #[must_use]
 pub fn things(count: u64, one: &str) -> String {
     match count {
         1 => format!("1 {one}"),
+        _ if one.ends_with('s') => format!("{} {one}es", of(count)),
         _ => format!("{} {one}s", of(count)),
     }
 }
@@ -46,5 +47,6 @@ mod tests {
         assert_eq!(things(0, "slice"), "0 slices");
         assert_eq!(things(1, "slice"), "1 slice");
         assert_eq!(things(1_200, "slice"), "1,200 slices");
+        assert_eq!(things(2, "class"), "2 classes");
     }
 }

@@ -9,8 +9,10 @@ use dbduel_record::{Plan, Record, Verdict};
 use dbduel_judge::continuity::{DEPARTURE_MIN, departure};
 use dbduel_judge::levels::search;
 use dbduel_judge::records::bisect::{StepAnswer, answer_of_candidate};
+use dbduel_judge::workloads::captured::classes_short_of_blocks;
 use dbduel_judge::{self as judge, Limit};
 use dbduel_lab::contest::{ComparisonStanding, DepartureStanding, LevelStanding, Referee};
+use dbduel_text::counts;
 
 /// The judge, with further limits for a contest to decide.
 #[derive(Debug, Default)]
@@ -63,9 +65,15 @@ impl Referee for Judge {
         !self.limits.is_empty()
     }
 
-    fn open_limits(&self, record: &Record, level: usize) -> Vec<&'static str> {
-        let open = judge::open_limits(record, level, &self.limits);
-        open.into_iter().map(Limit::name).collect()
+    fn open_questions(&self, record: &Record, level: usize) -> Vec<String> {
+        let limits = judge::open_limits(record, level, &self.limits).into_iter();
+        let limits = limits.map(|limit| format!("the limit of {} is open", limit.name()));
+        let classes = Some(classes_short_of_blocks(record, level)).filter(|short| *short > 0);
+        let classes = classes.map(|short| {
+            let short = counts::things(short as u64, "class");
+            format!("too few blocks for a verdict on {short} of statements")
+        });
+        limits.chain(classes).collect()
     }
 
     fn doubts(&self, record: &Record, level: usize) -> Vec<String> {

@@ -6,7 +6,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dbduel_driver::{ClientConnection, StatementError};
+use dbduel_driver::{ClientConnection, SessionStart, StatementError};
 
 use dbduel_record::plan::Parameters;
 
@@ -38,6 +38,9 @@ pub type Shared = Arc<dyn Any + Send + Sync>;
 pub trait Client: Sized + 'static {
     /// Options common to all clients of the workload.
     type Options: 'static;
+
+    /// How its sessions begin.
+    const SESSION_START: SessionStart = SessionStart::Measured;
 
     /// Prepares the client's statements. Called for every connection that the client makes.
     fn open(

@@ -20,8 +20,7 @@ use dbduel_driver::address::Address;
 use dbduel_driver::executor::{Executor, Reactor, Task, Token};
 use dbduel_driver::statement_examples::StatementExamples;
 use dbduel_driver::{
-    ClientConnection, Credentials, Dialect, ErrorClass, LostError, ServerError, SessionStart,
-    StatementError, Tls,
+    ClientConnection, Credentials, Dialect, ErrorClass, LostError, ServerError, StatementError, Tls,
 };
 use dbduel_record::plan::Parameters;
 
@@ -177,7 +176,7 @@ impl ClientContext {
             &config.tls,
         )
         .await?;
-        conn.start_session(SessionStart::Measured).await?;
+        conn.start_session(C::SESSION_START).await?;
         if let Some(examples) = &config.examples {
             conn.keep_examples(examples);
         }

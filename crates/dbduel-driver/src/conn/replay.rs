@@ -65,7 +65,7 @@ impl<W: Waiter> Conn<W> {
             Dialect::PostgreSql => self.query_uncounted(b"DISCARD ALL").await?,
             Dialect::Sqlite => {}
         }
-        self.start_session(SessionStart::Measured).await?;
+        self.start_session(SessionStart::Captured).await?;
         (self.statements, self.effects) = before;
         Ok(())
     }

@@ -152,7 +152,7 @@ fn connect(resident: &mut ContenderServer, own_data: &dyn OwnData) -> Result<Con
         database: Some(resident.database.clone()),
         statement_deadline: answers::STATEMENT_MAX,
         cancel: Cancel::when(interrupt::gives_up),
-        session: SessionStart::Measured,
+        session: SessionStart::Captured,
         ..ConnectOptions::default()
     };
     Ok(Connection::connect(

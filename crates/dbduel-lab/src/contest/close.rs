@@ -8,6 +8,7 @@ use dbduel_record::captured::is_trace;
 use dbduel_record::event::{EndReason, Event, Notice, Severity};
 use dbduel_record::facts::Size;
 use dbduel_record::{Plan, Record};
+use dbduel_text::counts;
 use dbduel_workloads::fill::Digest;
 
 use super::arena::Arena;
@@ -97,7 +98,7 @@ fn compare_rows(
             &[],
             format!(
                 "After the last slice all contenders held the same {} rows (digest {}).",
-                expected.rows,
+                counts::of(expected.rows),
                 &expected.hex[..12.min(expected.hex.len())]
             ),
             "Nothing to do.",
@@ -110,7 +111,8 @@ fn compare_rows(
             format!(
                 "After the last quantum `{first}` held {} rows and `{name}` {}, with different digests: sessions that are open together \
                  share no order, and statements may read the clock.",
-                expected.rows, digest.rows
+                counts::of(expected.rows),
+                counts::of(digest.rows)
             ),
             "Compare the numbers of failed transactions of the contenders: they show whether the work was the same.",
         ),
@@ -121,7 +123,8 @@ fn compare_rows(
             format!(
                 "After the last slice `{first}` held {} rows and `{name}` {}, with different digests, so their slices were not \
                  the same work.",
-                expected.rows, digest.rows
+                counts::of(expected.rows),
+                counts::of(digest.rows)
             ),
             "Look for failed transactions in the record, and run the experiment again.",
         ),

@@ -1,5 +1,5 @@
-//! What keeps a contest going although the blocks of a level decide: open limits of `--fail-if`, and doubts about a verdict
-//! that only the whole record shows.
+//! What keeps a contest going although the blocks of a level decide: open limits of `--fail-if`, classes of captured statements with
+//! too few blocks, and doubts about a verdict that only the whole record shows.
 
 use anyhow::Result;
 use dbduel_record::Record;
@@ -14,7 +14,7 @@ const CHECK_SHARE: f64 = 0.05;
 pub struct OpenQuestions {
     /// Complete blocks at the check.
     blocks: u32,
-    has_open_limits: bool,
+    has_undecided: bool,
     has_doubts: bool,
 }
 
@@ -22,7 +22,7 @@ impl Contest<'_, '_> {
     /// Checks the record of a level whose blocks decide, when enough blocks have come since the last check; at the end
     /// (`is_last`) wherever something was open.
     ///
-    /// Limits are closed by any check, since their intervals hold at every moment. A doubt is not: repeated until it is no
+    /// Limits and classes are closed by any check, since their intervals hold at every moment. A doubt is not: repeated until it is no
     /// longer significant, its test would say nothing. It lasts until the budget is spent, and is then tested once more.
     ///
     /// # Errors
@@ -41,27 +41,24 @@ impl Contest<'_, '_> {
             let pause = (f64::from(last.blocks) * CHECK_SHARE).ceil().max(1.0);
             let is_time = f64::from(blocks) >= f64::from(last.blocks) + pause;
             match is_last {
-                true => last.has_doubts || (last.has_open_limits && blocks > last.blocks),
-                false => last.has_open_limits && !last.has_doubts && is_time,
+                true => last.has_doubts || (last.has_undecided && blocks > last.blocks),
+                false => last.has_undecided && !last.has_doubts && is_time,
             }
         });
         if !is_due {
             return Ok(());
         }
         let record = Record::open(self.config.record)?;
-        let limits = self.referee.open_limits(&record, level);
+        let undecided = self.referee.open_questions(&record, level);
         let doubts = self.referee.doubts(&record, level);
         let found = OpenQuestions {
             blocks,
-            has_open_limits: !limits.is_empty(),
+            has_undecided: !undecided.is_empty(),
             has_doubts: !doubts.is_empty(),
         };
         if last.is_none() && found.are_open() {
             let label = self.config.plan.levels[level].label();
-            let limits = limits
-                .iter()
-                .map(|name| format!("the limit of {name} is open"));
-            let open: Vec<String> = limits.chain(doubts).collect();
+            let open: Vec<String> = undecided.into_iter().chain(doubts).collect();
             self.config.remark(&format!(
                 "{label}: decided after {blocks} blocks; measuring continues: {}",
                 open.join("; ")
@@ -87,6 +84,6 @@ impl Contest<'_, '_> {
 
 impl OpenQuestions {
     fn are_open(self) -> bool {
-        self.has_open_limits || self.has_doubts
+        self.has_undecided || self.has_doubts
     }
 }

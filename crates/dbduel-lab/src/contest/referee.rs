@@ -15,8 +15,9 @@ pub trait Referee: Debug {
     /// True when the contest has to decide limits besides its verdicts.
     fn has_limits(&self) -> bool;
 
-    /// Names of the limits that more blocks of a level may decide.
-    fn open_limits(&self, record: &Record, level: usize) -> Vec<&'static str>;
+    /// What more blocks of a level may decide besides its verdicts: limits, classes of statements. Each is a clause without a capital
+    /// letter and a full stop.
+    fn open_questions(&self, record: &Record, level: usize) -> Vec<String>;
 
     /// What in the record does not support the verdicts that the blocks of a level decide, or puts them in doubt. Each is a
     /// clause without a capital letter and a full stop.

@@ -14,7 +14,7 @@ const TEXT_CHARACTERS: usize = 120;
 const COLUMNS: [(&str, &str); 7] = [
     (NAME, "contender"),
     (TEXT, "class of statements"),
-    (NAME, "difference"),
+    (TEXT, "difference"),
     (TEXT, "against the baseline"),
     (TEXT, "example"),
     (NUMBER, "statements"),
@@ -109,7 +109,7 @@ fn refused(summary: &Summary, answers: &AnswersSummary) -> Vec<Row> {
                 one.error,
                 words::things(one.transactions, "transaction")
             )),
-            Cell::code(&one.position),
+            place(&one.position),
             Cell::from(words::count(one.settings)),
             Cell::from(words::share(one.share)),
         ]
@@ -129,8 +129,7 @@ fn row(class: &ClassAnswers, number: usize, name: &str) -> Option<Row> {
                 detail.push_str(&format!("; {why}"));
             }
             let statements = format!("{} of {}", one.statements, own.compared);
-            let example = Cell::code(&one.position);
-            (one.kind.name(), detail, example, statements)
+            (one.kind.name(), detail, place(&one.position), statements)
         }
         None if own.compared == 0 => {
             let why = own.not_compared.clone().unwrap_or_default();
@@ -148,6 +147,19 @@ fn row(class: &ClassAnswers, number: usize, name: &str) -> Option<Row> {
         Cell::from(words::share(class.share)),
     ];
     Some(cells.into_iter().collect())
+}
+
+/// The file's name and the line; its folder is shown on hover.
+fn place(position: &str) -> Cell {
+    let name = position.rsplit('/').next().unwrap_or(position);
+    let hover = match name == position {
+        true => String::new(),
+        false => position.to_owned(),
+    };
+    Cell {
+        hover,
+        ..Cell::code(name)
+    }
 }
 
 fn text(class: &str) -> Cell {
@@ -182,7 +194,7 @@ mod tests {
             is_ordered: false,
             is_limited: false,
             examples: vec![AskedStatement {
-                position: format!("{id}.log:7"),
+                position: format!("logs/{id}.log:7"),
                 bytes: 20,
                 answers: vec![baseline, own],
                 first: vec![0, 1],

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dbduel_judge::Summary;
-use dbduel_judge::summary::{Change, Figure, StatementPlan};
+use dbduel_judge::summary::{Figure, StatementPlan};
 use dbduel_judge::workloads::captured::{
     SHARE_MIN_PERCENT, StatementCell, StatementFigures, StatementLevel,
 };
@@ -47,11 +47,11 @@ pub fn statement_classes(summary: &Summary) -> Option<StatementsView> {
     let ratios = || {
         let cells = compared().flat_map(|class| &class.contenders);
         let comparisons = cells.filter_map(|cell| cell.against_baseline.as_ref());
-        comparisons.map(|one| (one.change, &one.ratio))
+        comparisons.map(|one| &one.ratio)
     };
     let style = Style {
         has_writes: compared().any(|class| class.writes),
-        unit: RatioUnit::of(ratios().map(|(_, ratio)| ratio)),
+        unit: RatioUnit::of(ratios()),
         shared_reason: frequent_reason(ratios()),
     };
     let levels = summary.statement_classes.iter().map(|level| {
@@ -89,14 +89,12 @@ pub fn statement_classes(summary: &Summary) -> Option<StatementsView> {
 }
 
 /// The reason why ratios have no interval that most of them share, of several.
-fn frequent_reason<'s>(ratios: impl Iterator<Item = (Change, &'s Figure)>) -> Option<&'s str> {
+fn frequent_reason<'s>(ratios: impl Iterator<Item = &'s Figure>) -> Option<&'s str> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for (change, ratio) in ratios {
+    for ratio in ratios {
         match ratio {
-            Figure::Bare { why, .. } if change != Change::NotCompared => {
-                *counts.entry(why).or_default() += 1;
-            }
-            Figure::Bare { .. } | Figure::Estimated { .. } | Figure::NotMeasured { .. } => {}
+            Figure::Bare { why, .. } => *counts.entry(why).or_default() += 1,
+            Figure::Estimated { .. } | Figure::NotMeasured { .. } => {}
         }
     }
     let most = counts.into_iter().max_by_key(|(_, count)| *count);
@@ -121,10 +119,7 @@ fn rest(level: &StatementLevel) -> String {
     let most = contenders.map(time).fold(0.0, f64::max);
     format!(
         "{} with less than {SHARE_MIN_PERCENT:.0} % each, {} of the time at most: in the JSON report.",
-        match rest.len() {
-            1 => "1 further class".to_owned(),
-            more => format!("{} further classes", words::count(more as u64)),
-        },
+        words::things(rest.len() as u64, "further class"),
         share(most),
     )
 }

@@ -208,7 +208,7 @@ fn decided_as_judged(record: &Record, rules: &[FailIf]) -> Result<(), String> {
         let is_settled = levels.all(|level| {
             judge.decide_level(plan, &record.slices, level).is_settled()
                 && (!has_questions
-                    || judge.open_limits(record, level).is_empty()
+                    || judge.open_questions(record, level).is_empty()
                         && judge.doubts(record, level).is_empty())
         });
         match ended {

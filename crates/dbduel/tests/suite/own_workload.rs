@@ -73,8 +73,10 @@ fn wordpress_is_captured_and_its_transactions_run_in_a_duel() {
     capture_wordpress(work.path());
     let lab = Lab::new(&format!(
         "budget = \"20 s\"\nhorizon = \"25 %\"\n\
-         [contenders.old]\nserver = \"mariadb-10.11\"\nsettings = {{ innodb_buffer_pool_size = \"64M\" }}\n\
-         [contenders.new]\nserver = \"mariadb-11.8\"\nsettings = {{ innodb_buffer_pool_size = \"64M\" }}\n\
+         [contenders.old]\nserver = \"mariadb-10.11\"\n\
+         settings = {{ innodb_buffer_pool_size = \"64M\", character_set_server = \"utf8mb4\" }}\n\
+         [contenders.new]\nserver = \"mariadb-11.8\"\n\
+         settings = {{ innodb_buffer_pool_size = \"64M\", collation_server = \"utf8mb4_general_ci\", innodb_snapshot_isolation = 0 }}\n\
          [workload]\nname = \"captured\"\ncapture = \"{0}/shop.cap\"\n[data]\ndump = \"{0}/shop.sql\"\n\
          [load]\nclients = 4\n[schedule]\nslice = \"500 ms\"\nwarm_up = \"1 s\"\n",
         work.path().display()

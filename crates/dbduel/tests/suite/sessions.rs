@@ -6,7 +6,8 @@
 use std::process::Output;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use dbduel_driver::Dialect;
+use dbduel_driver::address::Address;
+use dbduel_driver::{ConnectOptions, Connection, Credentials, Dialect, SessionStart};
 use dbduel_record::event::Event;
 use dbduel_workloads::{WORKLOADS, Workload};
 use serde_json::Value;
@@ -133,6 +134,30 @@ fn every_workload_runs_on_a_mariadb_whose_sessions_begin_otherwise() {
 fn every_workload_runs_on_a_mysql_whose_sessions_begin_otherwise() {
     let (_server, address) = hostile("mysql-9.7", MODES, "max_execution_time = 1");
     assert_eq!(check_all(Dialect::MySql, &address), 15);
+}
+
+#[test(needs = &["mariadb-10.11"])]
+fn sessions_of_a_capture_keep_the_modes_that_decide_what_its_statements_do() {
+    let options = [
+        "--skip-networking",
+        "--sql-mode=ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES",
+    ];
+    let server = BareServer::start_with("mariadb-10.11", &options.map(str::to_owned));
+    let answer = |session| {
+        let options = ConnectOptions {
+            session,
+            ..ConnectOptions::default()
+        };
+        let address = Address::Unix {
+            path: server.socket(),
+        };
+        let root = Credentials::new("root".to_owned(), String::new());
+        let mut connection = Connection::connect(&address, &root, &options).unwrap();
+        let answer = connection.query(r#"SELECT 'a' || "\"b""#).unwrap();
+        answer.text(0, 0).unwrap()
+    };
+    assert_eq!(answer(SessionStart::Captured), "a\"b");
+    assert_eq!(answer(SessionStart::Measured), "0");
 }
 
 /// What PostgreSQL gives the sessions of an account. The timeouts leave a client the time for its first statement.

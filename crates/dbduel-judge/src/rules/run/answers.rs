@@ -112,7 +112,7 @@ pub fn explained(run: &RunEvidence<'_>) -> Vec<Finding> {
             .collect();
         let claim = format!(
             "Answers of `{name}` to {} of statements differ from those of `{baseline}` in what need not be equal: {}.",
-            classes(found.len()),
+            counts::things(found.len() as u64, "class"),
             kinds.join(", ")
         );
         Some(Finding::new(Severity::Note, &[name], claim, "None."))
@@ -148,7 +148,7 @@ pub fn not_compared(run: &RunEvidence<'_>) -> Vec<Finding> {
             .map(|(why, (count, share))| {
                 format!(
                     "{}, {} of the statements: {why}",
-                    classes(count as usize),
+                    counts::things(count, "class"),
                     percent::of(share)
                 )
             })
@@ -167,7 +167,7 @@ pub fn not_compared(run: &RunEvidence<'_>) -> Vec<Finding> {
     if answers.classes_beyond > 0 {
         let claim = format!(
             "Answers were compared for the {} of statements with most of them, and not for {} further ones.",
-            classes(answers.classes.len()),
+            counts::things(answers.classes.len() as u64, "class"),
             counts::of(answers.classes_beyond.into())
         );
         found.push(Finding::new(
@@ -220,10 +220,14 @@ fn differing<'a>(
 fn shown(found: &Differing<'_>) -> String {
     let share: f64 = found.iter().map(|(class, _)| class.share).sum();
     let examples = found.iter().take(CLASSES_SHOWN).map(|(class, one)| {
+        let kind = match one.kind {
+            // Its detail begins with the word.
+            DifferenceKind::Error => String::new(),
+            kind => format!("{}: ", kind.name()),
+        };
         format!(
-            "`{}` ({}: {}, {})",
+            "`{}` ({kind}{}, {})",
             shortened(&class.text, CLASS_CHARS),
-            one.kind.name(),
             one.detail,
             one.position
         )
@@ -235,15 +239,8 @@ fn shown(found: &Differing<'_>) -> String {
     };
     format!(
         "{}, {} of the statements: {}{more}",
-        classes(found.len()),
+        counts::things(found.len() as u64, "class"),
         percent::of(share),
         examples.join("; ")
     )
-}
-
-fn classes(count: usize) -> String {
-    match count {
-        1 => "1 class".to_owned(),
-        _ => format!("{} classes", counts::of(count as u64)),
-    }
 }

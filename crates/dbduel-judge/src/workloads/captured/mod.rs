@@ -12,17 +12,18 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use dbduel_record::Plan;
 use dbduel_record::captured::{NAME, is_trace};
 use dbduel_record::event::SliceId;
 use dbduel_record::latency::new_histogram;
 use dbduel_record::rows::SliceRow;
 use dbduel_record::statement_classes::{StatementClass, StatementRow, split_counts};
+use dbduel_record::{Plan, Record};
 use dbduel_stats::StatsError;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::Workload;
+use crate::champions;
 use crate::duel::decide::{Question, no_block};
 use crate::evidence::Evidence;
 use crate::evidence::blocks::CompleteBlock;
@@ -168,6 +169,34 @@ pub fn of(evidence: &Evidence<'_>) -> Vec<StatementLevel> {
     let levels = 0..evidence.plan().levels.len();
     let levels = levels.map(|level| level_of(evidence, &rows, level));
     levels.filter(|level| !level.classes.is_empty()).collect()
+}
+
+/// Compared classes of a level that no verdict is possible on before more blocks are measured: an error probability that classes share
+/// needs more blocks than that of the whole.
+#[must_use]
+pub fn classes_short_of_blocks(record: &Record, level: usize) -> usize {
+    if record.statements.is_empty() {
+        return 0;
+    }
+    let judged = champions::judged_record(record);
+    let evidence = Evidence::of(judged.as_ref().unwrap_or(record));
+    let rows = Rows::of(&evidence.record.statements);
+    let figures = level_of(&evidence, &rows, level);
+    let is_short = |(contender, cell): (usize, &StatementCell)| {
+        let comparison = cell.against_baseline.as_ref()?;
+        let Figure::Bare { n, .. } = comparison.ratio else {
+            return None;
+        };
+        let plan = evidence.plan();
+        let pair = [contender, plan.baseline];
+        let question = Question::with_alpha(plan, pair, comparison.alpha, String::new());
+        Some(n < question.first_possible_decision(level)?)
+    };
+    let short = figures.compared().filter(|class| {
+        let mut cells = class.contenders.iter().enumerate();
+        cells.any(|cell| is_short(cell) == Some(true))
+    });
+    short.count()
 }
 
 /// Takes away the verdicts on classes of contenders whose verdict as a whole is void.

@@ -126,6 +126,18 @@ fn blocks_without_a_class_are_left_out_of_its_ratio() {
 }
 
 #[test]
+fn classes_need_more_blocks_than_the_whole() {
+    let short_after = |blocks: u32| {
+        let mut record = captured_record();
+        record.slices.retain(|row| row.block < blocks);
+        record.statements.retain(|row| row.block < blocks);
+        classes_short_of_blocks(&record, 0)
+    };
+    assert_eq!(short_after(6), 4);
+    assert_eq!(short_after(14), 0);
+}
+
+#[test]
 fn a_void_verdict_leaves_classes_uncompared() {
     let (level, _) = judged(|record| {
         let name = record.plan.contenders[1].name.clone();

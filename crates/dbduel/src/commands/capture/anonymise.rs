@@ -204,12 +204,12 @@ fn missing_rows(path: &Path, found: &Anonymised) -> Option<String> {
 fn capture_text(path: &Path, manifest: &Manifest) -> String {
     let all = &manifest.counts;
     let mut text = format!(
-        "{}: {}, {}, {}, {} classes\n",
+        "{}: {}, {}, {}, {}\n",
         path.display(),
         counts::things(all.statements, "statement"),
         counts::things(all.sessions, "session"),
         counts::things(all.transactions, "transaction"),
-        counts::of(all.classes),
+        counts::things(all.classes, "class"),
     );
     if let Some(found) = &manifest.anonymised {
         for dropped in &found.dropped {

@@ -153,7 +153,7 @@ fn counts_line(overview: &Overview) -> String {
     let all = &overview.counts;
     let mut parts = vec![
         counts::things(all.statements, "statement"),
-        format!("{} classes", counts::of(all.classes)),
+        counts::things(all.classes, "class"),
         format!(
             "{} ({} whole, {} ended)",
             counts::things(all.sessions, "session"),

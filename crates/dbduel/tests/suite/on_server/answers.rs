@@ -30,7 +30,7 @@ pub fn asked(place: &Place<'_>, questions: &Questions, setting: &str) -> Contend
     let options = ConnectOptions {
         dialect: place.dialect,
         database: Some(place.database.to_owned()),
-        session: SessionStart::Measured,
+        session: SessionStart::Captured,
         ..ConnectOptions::default()
     };
     let mut connect = || -> Result<Connection, String> {
