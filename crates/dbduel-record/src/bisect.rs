@@ -5,15 +5,13 @@
 //! DIR/steps/NAME/       an ordinary record of each step, in the order in which they ran
 //! ```
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::foreign::{self, DOCUMENT_BYTES_MAX};
 use crate::plan::FormatVersion;
+use crate::record_set::{self, SetPlan};
 use crate::store::RecordError;
-use crate::sweep::is_own_name;
 
 /// The plan of a bisection and its steps so far, in its directory.
 pub const BISECT: &str = "bisect.json";
@@ -176,30 +174,7 @@ impl BisectPlan {
     /// # Errors
     /// When it cannot be read or parsed, or refers to revisions or directories that do not exist.
     pub fn read(dir: &Path) -> Result<Self, RecordError> {
-        let path = dir.join(BISECT);
-        let text = foreign::read_text_below(dir, BISECT, DOCUMENT_BYTES_MAX).map_err(|source| {
-            RecordError::File {
-                action: "read",
-                path: path.clone(),
-                source,
-            }
-        })?;
-        let broken = |why: String| RecordError::Malformed {
-            path: path.clone(),
-            why,
-        };
-        // The format first: a plan of another version need not have the fields of this one.
-        let version: Version =
-            serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?;
-        if !version.format.is_readable() {
-            return Err(RecordError::OtherFormat {
-                path: dir.to_owned(),
-                found: version.format,
-            });
-        }
-        let plan: Self = serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?;
-        plan.check().map_err(broken)?;
-        Ok(plan)
+        record_set::read_plan(dir)
     }
 
     /// Index of the last revision.
@@ -207,6 +182,10 @@ impl BisectPlan {
     pub fn last(&self) -> usize {
         self.revisions.len().saturating_sub(1)
     }
+}
+
+impl SetPlan for BisectPlan {
+    const FILE: &'static str = BISECT;
 
     /// Checks what every user of a plan relies on: two revisions, probabilities, and for every step its own directory
     /// and as many existing revisions, in order, as its role has contenders.
@@ -218,17 +197,9 @@ impl BisectPlan {
         if !is_share(self.confidence) || !is_share(self.horizon) {
             return Err("its confidence and its horizon must be between 0 and 1".to_owned());
         }
-        let mut names = BTreeSet::new();
+        record_set::check_names("step", self.steps.iter().map(|step| &step.name))?;
         for step in &self.steps {
             let name = &step.name;
-            if !is_own_name(name) {
-                return Err(format!(
-                    "the name of step {name:?} is not a plain file name"
-                ));
-            }
-            if !names.insert(name) {
-                return Err(format!("two steps have the name {name:?}"));
-            }
             let is_in_order = match (step.role, step.revisions.as_slice()) {
                 (StepRole::Ends | StepRole::Change, &[first, last]) => first < last,
                 (StepRole::Candidate, &[good, bad, candidate]) => {
@@ -245,12 +216,6 @@ impl BisectPlan {
         }
         Ok(())
     }
-}
-
-/// The fields that every version of the plan has.
-#[derive(Deserialize)]
-struct Version {
-    format: FormatVersion,
 }
 
 /// The directory of a step's record.

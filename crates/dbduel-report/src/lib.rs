@@ -19,6 +19,7 @@ mod markdown;
 mod method;
 mod order_entry;
 pub mod pool;
+pub mod record_set;
 mod scaling;
 mod suite;
 pub mod sweep;

@@ -30,6 +30,7 @@ mod nats;
 pub mod pool;
 pub mod quickstart;
 pub mod record_reports;
+mod record_set;
 pub mod report;
 pub mod run;
 pub mod selftest;

@@ -17,6 +17,7 @@ use dbduel_machine::interrupt;
 use dbduel_record::bisect::{BISECT, BisectPlan, Revision, RevisionSource, step_dir};
 use dbduel_record::event::Notice;
 use dbduel_record::plan::Contender;
+use dbduel_record::record_set::bisection_of;
 use dbduel_server::Home;
 use dbduel_testkit::faulty_files::FaultyFiles;
 use dbduel_workloads::parameters::ScriptAccess;
@@ -52,7 +53,7 @@ impl Provider for SimulatedRevisions {
         hosts: &ServerHosts,
         number: usize,
     ) -> Result<(ContenderServer, Vec<Notice>)> {
-        let dir = bisect::bisection_of(config.record).context("a record of a bisection")?;
+        let dir = bisection_of(config.record).context("a record of a bisection")?;
         let plan = BisectPlan::read(&dir)?;
         let mut steps = plan.steps.iter();
         let step = steps.find(|step| step_dir(&dir, step) == config.record);

@@ -14,6 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, Result};
+use dbduel_experiment::quantity::size;
 use dbduel_machine::interrupt::{self, Interrupted, Urgency};
 use dbduel_record::bisect::{Commit, Repository};
 use dbduel_server::{Home, create_folder, tree_size};
@@ -21,6 +22,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use super::repository::{git, output_of};
+use crate::commands::positive_duration;
 use crate::console;
 
 /// Stands for the directory of a build in the name of its server.
@@ -33,6 +35,17 @@ const POLL: Duration = Duration::from_millis(50);
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 /// Characters of a key.
 const KEY_CHARACTERS: usize = 32;
+
+/// Limits of builds.
+#[derive(Debug, clap::Args)]
+pub struct BuildLimits {
+    /// Time limit of a build.
+    #[arg(long, value_name = "TIME", default_value = "2 h", value_parser = positive_duration)]
+    pub build_limit: Duration,
+    /// Size of all kept builds; the oldest are removed.
+    #[arg(long, value_name = "SIZE", default_value = "20 GiB", value_parser = size)]
+    pub cache_size: u64,
+}
 
 /// A commit cannot be built.
 #[derive(Debug, thiserror::Error)]

@@ -6,32 +6,25 @@ mod repository;
 mod steps;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, bail};
 use clap::Args;
 use dbduel_experiment::expand::Surroundings;
-use dbduel_experiment::quantity::size;
 use dbduel_experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
 use dbduel_record::FormatVersion;
 use dbduel_record::bisect::{BISECT, BisectPlan, Repository, Revision, RevisionSource, step_dir};
-use dbduel_record::files::LocalFiles;
-use dbduel_record::foreign::{read_text, read_text_below};
-use dbduel_record::manifest::MANIFEST;
-use dbduel_record::store::{EXPERIMENT, PLAN};
-use dbduel_record::whole::{remove_half_written, write_whole};
+use dbduel_record::foreign::read_text;
 use dbduel_server::{Home, ServerName};
 use dbduel_workloads::parameters::ScriptAccess;
 
-use super::positive_duration;
+use super::record_set;
 use super::run::{self, RunOptions, Unreadable};
 use crate::exit::Exit;
 use crate::home;
+use builds::BuildLimits;
 pub use reports::report;
 use steps::Bisecting;
 
-/// Permission of the files beside the steps.
-const FILE_MODE: u32 = 0o644;
 /// Confidence of an experiment without one.
 const CONFIDENCE: f64 = 0.95;
 
@@ -69,12 +62,8 @@ pub struct Arguments {
     /// The server of a build, such as `path:{build}/bin/mariadbd`; `{build}` stands for `$DBDUEL_BUILD`.
     #[arg(long, value_name = "SERVER", requires = "repo")]
     pub server: Option<String>,
-    /// Time limit of a build.
-    #[arg(long, value_name = "TIME", default_value = "2 h", value_parser = positive_duration)]
-    pub build_limit: Duration,
-    /// Size of all kept builds; the oldest are removed.
-    #[arg(long, value_name = "SIZE", default_value = "20 GiB", value_parser = size)]
-    pub cache_size: u64,
+    #[command(flatten)]
+    pub limits: BuildLimits,
     /// Number of changes to look for. After the first, the parts before and after it are searched if their ends differ.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
     pub changes: u32,
@@ -97,14 +86,6 @@ pub fn is_bisection(dir: &Path) -> bool {
     dir.join(BISECT).is_file()
 }
 
-/// The bisection of which `record` is a step.
-#[must_use]
-pub fn bisection_of(record: &Path) -> Option<PathBuf> {
-    let record = std::path::absolute(record).ok()?;
-    let dir = record.parent()?.parent()?;
-    is_bisection(dir).then(|| dir.to_owned())
-}
-
 /// Names and records of the steps that were begun.
 ///
 /// # Errors
@@ -114,18 +95,7 @@ pub fn begun_steps(dir: &Path) -> Result<Vec<(String, PathBuf)>> {
         let record = step_dir(dir, &step);
         (step.name, record)
     });
-    let is_begun = |record: &Path| {
-        [PLAN, MANIFEST]
-            .iter()
-            .any(|file| record.join(file).exists())
-    };
-    let begun: Vec<(String, PathBuf)> = steps.filter(|(_, record)| is_begun(record)).collect();
-    ensure!(
-        !begun.is_empty(),
-        "no step of `{0}` was begun; `dbduel bisect {0}` begins them",
-        dir.display()
-    );
-    Ok(begun)
+    record_set::begun(dir, ("step", "bisect"), steps)
 }
 
 /// Starts a bisection or resumes one.
@@ -184,6 +154,20 @@ fn revisions_of(arguments: &Arguments) -> Result<(Vec<Revision>, RevisionSource)
     else {
         return Ok((versions(&arguments.versions)?, RevisionSource::Versions));
     };
+    let found = repository::revisions(repo, good, bad)?;
+    let limits = &arguments.limits;
+    let source = repository_source(found.path, build, server, limits, found.merges)?;
+    Ok((found.revisions, source))
+}
+
+/// Builds of a repository's commits as the origin of revisions.
+fn repository_source(
+    path: PathBuf,
+    build: &str,
+    server: &str,
+    limits: &BuildLimits,
+    merges: usize,
+) -> Result<RevisionSource> {
     if !server.contains(builds::PLACEHOLDER) {
         let why = format!(
             "--server `{server}` does not contain `{}`, so every revision would be the same server",
@@ -191,16 +175,14 @@ fn revisions_of(arguments: &Arguments) -> Result<(Vec<Revision>, RevisionSource)
         );
         return Err(UnfitBisection(why).into());
     }
-    let found = repository::revisions(repo, good, bad)?;
-    let source = Repository {
-        path: found.path.display().to_string(),
-        build: build.clone(),
-        server: server.clone(),
-        build_limit_s: arguments.build_limit.as_secs_f64(),
-        cache_bytes_max: arguments.cache_size,
-        merges: found.merges,
-    };
-    Ok((found.revisions, RevisionSource::Repository(source)))
+    Ok(RevisionSource::Repository(Repository {
+        path: path.display().to_string(),
+        build: build.to_owned(),
+        server: server.to_owned(),
+        build_limit_s: limits.build_limit.as_secs_f64(),
+        cache_bytes_max: limits.cache_size,
+        merges,
+    }))
 }
 
 /// The revisions that --versions names.
@@ -268,11 +250,7 @@ pub fn start(
     options: &RunOptions<'_>,
 ) -> Result<Exit> {
     let plan = steps::checked(home, file, plan)?;
-    let dir = run::new_place(results, file.path)?;
-    write_whole(&dir.join(EXPERIMENT), file.text.as_bytes(), FILE_MODE)
-        // Written last: a directory with it can be resumed.
-        .and_then(|()| steps::write_plan(&dir, &plan))
-        .with_context(|| format!("could not begin the bisection `{}`", dir.display()))?;
+    let dir = begin(results, file, &plan)?;
     Bisecting {
         home,
         dir: &dir,
@@ -281,6 +259,13 @@ pub fn start(
         options,
     }
     .resume()
+}
+
+/// Begins the directory of a bisection below `results`.
+fn begin(results: &Path, file: &ExperimentFile<'_>, plan: &BisectPlan) -> Result<PathBuf> {
+    let dir = run::new_place(results, file.path)?;
+    record_set::begin(&dir, file.text, BISECT, plan)?;
+    Ok(dir)
 }
 
 /// Resumes a bisection where it stopped; with `is_skipping` without the revision under test.
@@ -302,11 +287,7 @@ pub fn resume(
             plan.dbduel
         );
     }
-    remove_half_written(&LocalFiles, dir)
-        .with_context(|| format!("could not clear half-written files of `{}`", dir.display()))?;
-    let copy = dir.join(EXPERIMENT);
-    let text = read_text_below(dir, EXPERIMENT, EXPERIMENT_BYTES_MAX)
-        .with_context(|| format!("could not read `{}`", copy.display()))?;
+    let text = record_set::experiment_text(dir)?;
     // Relative paths in it start where it was.
     let path = PathBuf::from(&plan.experiment);
     let experiment = Experiment::parse_single(&path, &text)?;
