@@ -31,6 +31,7 @@ pub const AFTER: &str = "after";
 
 /// The revisions of a bisection, and the steps that were begun. What a step found is in its record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BisectPlan {
     /// The format of the record.
     pub format: FormatVersion,
@@ -52,6 +53,9 @@ pub struct BisectPlan {
     pub budget_s: f64,
     /// Number of changes to look for at most.
     pub changes_max: u32,
+    /// The workload of the experiment's suite whose throughput is compared; absent without a suite.
+    #[serde(default)]
+    pub cell: Option<String>,
     /// Origin of the revisions.
     pub source: RevisionSource,
     /// The good one first, the bad one last.
@@ -62,6 +66,7 @@ pub struct BisectPlan {
 
 /// Origin of the revisions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum RevisionSource {
     /// Servers named on the command line.
@@ -72,6 +77,7 @@ pub enum RevisionSource {
 
 /// A repository and how its commits become servers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Repository {
     /// Absolute path of the repository; it is only read.
     pub path: String,
@@ -83,12 +89,16 @@ pub struct Repository {
     pub build_limit_s: f64,
     /// Size of all kept builds at most, bytes.
     pub cache_bytes_max: u64,
+    /// True when revisions that may be asked next are built while a contest runs.
+    #[serde(default)]
+    pub builds_ahead: bool,
     /// Merges among the revisions; their other parents are not searched.
     pub merges: usize,
 }
 
 /// One revision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Revision {
     /// Name in reports: that of the server, or the short hash of the commit.
     pub name: String,
@@ -98,6 +108,7 @@ pub struct Revision {
 
 /// A commit of a repository.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Commit {
     /// Full hash.
     pub hash: String,
@@ -109,6 +120,7 @@ pub struct Commit {
 
 /// A contest on the way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BisectStep {
     /// Name of its directory.
     pub name: String,
@@ -126,6 +138,7 @@ pub struct BisectStep {
 
 /// Why a step has no contest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Skipped {
     /// Index of the revision that cannot be tested.
     pub revision: usize,
@@ -135,6 +148,7 @@ pub struct Skipped {
 
 /// The question of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StepRole {
     /// Do the ends of a part differ? Contenders: good, bad.
@@ -244,6 +258,7 @@ mod tests {
             horizon: 0.02,
             budget_s: 60.0,
             changes_max: 3,
+            cell: None,
             source: RevisionSource::Versions,
             revisions: ["a", "b", "c"].map(revision).to_vec(),
             steps: vec![BisectStep {

@@ -13,7 +13,7 @@ use crate::error::{StatsError, open_fraction};
 
 /// Probability of a wrong answer, relative to that of a wrong result. A step has costs besides its blocks (starting servers,
 /// warming up), so answers are made reliable rather than repeated.
-pub const ERROR_SHARE: f64 = 0.2;
+const ERROR_SHARE: f64 = 0.2;
 
 /// What a test found about a revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,6 +19,9 @@ use super::template::rendered;
 use super::terminal::Layout;
 use view::BisectView;
 
+/// The schema of the report for programs, JSON Schema 2020-12. Fields may be added without a new version.
+pub const SCHEMA: &str = include_str!("../../bisect.schema.json");
+
 /// Every format, as for a single contest.
 pub const FORMATS: &[SetFormat<BisectSummary>] = &SetFormat::all(
     |summary, options| terminal(&BisectView::of(summary), options),

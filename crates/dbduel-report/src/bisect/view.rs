@@ -199,6 +199,9 @@ fn notes(summary: &BisectSummary) -> Vec<String> {
          within blocks",
         words::share(1.0 - summary.confidence)
     ));
+    if let Some(cell) = &summary.cell {
+        notes.push(format!("one workload of a suite: {cell}"));
+    }
     match &summary.source {
         RevisionSource::Versions => notes.push(
             "builds of different versions may differ in packager, compiler and flags; such a difference is part of what is found"
@@ -209,6 +212,12 @@ fn notes(summary: &BisectSummary) -> Vec<String> {
                 "every revision built by the same command, `{}`",
                 repository.build
             ));
+            if repository.builds_ahead {
+                notes.push(
+                    "builds ran beside the contests (`--jobs 2`): noise for all contenders of a block alike"
+                        .to_owned(),
+                );
+            }
             if repository.merges > 0 {
                 notes.push(format!(
                     "first parents only: {} among the revisions stand for all that they merged",

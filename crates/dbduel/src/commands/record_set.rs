@@ -6,15 +6,18 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use dbduel_experiment::EXPERIMENT_BYTES_MAX;
+use dbduel_record::bisect::{BisectPlan, step_dir};
 use dbduel_record::files::LocalFiles;
 use dbduel_record::foreign::read_text_below;
 use dbduel_record::manifest::MANIFEST;
 use dbduel_record::store::{EXPERIMENT, PLAN};
+use dbduel_record::sweep::{SweepPlan, cell_dir};
 use dbduel_record::whole::{remove_half_written, write_whole};
 use dbduel_report as report;
 use dbduel_report::record_set::SetFormat;
 use serde::Serialize;
 
+use super::{bisect, sweep};
 use crate::console;
 
 /// The page that people look at, in the directory of the set.
@@ -54,27 +57,90 @@ pub fn experiment_text(dir: &Path) -> Result<String> {
         .with_context(|| format!("could not read `{}`", dir.join(EXPERIMENT).display()))
 }
 
-/// Of all contests, with their names and records, those that were begun. One of which only the manifest is left is among them.
-///
-/// # Errors
-/// When none was begun; `noun` and `verb` name a contest and the verb that begins it.
-pub fn begun(
-    dir: &Path,
-    (noun, verb): (&str, &str),
-    all: impl Iterator<Item = (String, PathBuf)>,
-) -> Result<Vec<(String, PathBuf)>> {
-    let is_begun = |record: &Path| {
-        [PLAN, MANIFEST, "events.jsonl", "slices.csv"]
-            .iter()
-            .any(|file| record.join(file).exists())
-    };
-    let begun: Vec<(String, PathBuf)> = all.filter(|(_, record)| is_begun(record)).collect();
-    ensure!(
-        !begun.is_empty(),
-        "no {noun} of `{0}` was begun; `dbduel {verb} {0}` begins them",
-        dir.display()
-    );
-    Ok(begun)
+/// The plan of a record set.
+pub enum SetPlan {
+    /// Of a sweep, whose contests are cells.
+    Sweep(SweepPlan),
+    /// Of a bisection, whose contests are steps. It grows.
+    Bisection(BisectPlan),
+}
+
+impl SetPlan {
+    /// The plan of the record set in a directory; `None` where there is none.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn at(dir: &Path) -> Result<Option<Self>> {
+        if sweep::is_sweep(dir) {
+            return Ok(Some(Self::Sweep(SweepPlan::read(dir)?)));
+        }
+        match bisect::is_bisection(dir) {
+            true => Ok(Some(Self::Bisection(BisectPlan::read(dir)?))),
+            false => Ok(None),
+        }
+    }
+
+    /// Name of a contest of the set.
+    #[must_use]
+    pub fn noun(&self) -> &'static str {
+        match self {
+            Self::Sweep(_) => "cell",
+            Self::Bisection(_) => "step",
+        }
+    }
+
+    /// Names and records of all contests that were planned.
+    #[must_use]
+    pub fn contests(&self, dir: &Path) -> Vec<(String, PathBuf)> {
+        match self {
+            Self::Sweep(plan) => {
+                let cells = plan.cells.iter();
+                let cells = cells.map(|cell| (cell.name.clone(), cell_dir(dir, cell)));
+                cells.collect()
+            }
+            Self::Bisection(plan) => {
+                let steps = plan.steps.iter();
+                let steps = steps.map(|step| (step.name.clone(), step_dir(dir, step)));
+                steps.collect()
+            }
+        }
+    }
+
+    /// Those that were begun. One of which only the manifest is left is among them.
+    ///
+    /// # Errors
+    /// When none was begun.
+    pub fn begun(&self, dir: &Path) -> Result<Vec<(String, PathBuf)>> {
+        let is_begun = |record: &Path| {
+            [PLAN, MANIFEST, "events.jsonl", "slices.csv"]
+                .iter()
+                .any(|file| record.join(file).exists())
+        };
+        let mut begun = self.contests(dir);
+        begun.retain(|(_, record)| is_begun(record));
+        let verb = match self {
+            Self::Sweep(_) => "run",
+            Self::Bisection(_) => "bisect",
+        };
+        ensure!(
+            !begun.is_empty(),
+            "no {} of `{1}` was begun; `dbduel {verb} {1}` begins them",
+            self.noun(),
+            dir.display()
+        );
+        Ok(begun)
+    }
+
+    /// The page of the set as it stands now; writes nothing.
+    ///
+    /// # Errors
+    /// When a record cannot be read.
+    pub fn page(&self, dir: &Path) -> Result<String> {
+        match self {
+            Self::Sweep(plan) => sweep::page(dir, plan),
+            Self::Bisection(plan) => bisect::page(dir, plan),
+        }
+    }
 }
 
 /// Removes what is at the place of a record without a plan, which holds nothing that was measured; but nothing that a link in

@@ -1,9 +1,12 @@
 //! `dbduel bisect`: finds the revision of a server that changed its throughput, by one contest after another.
 
 mod builds;
+pub mod git_step;
 mod reports;
 mod repository;
 mod steps;
+#[cfg(test)]
+pub(crate) mod test_repository;
 
 use std::path::{Path, PathBuf};
 
@@ -12,17 +15,18 @@ use clap::Args;
 use dbduel_experiment::expand::Surroundings;
 use dbduel_experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
 use dbduel_record::FormatVersion;
-use dbduel_record::bisect::{BISECT, BisectPlan, Repository, Revision, RevisionSource, step_dir};
+use dbduel_record::bisect::{BISECT, BisectPlan, Repository, Revision, RevisionSource};
 use dbduel_record::foreign::read_text;
 use dbduel_server::{Home, ServerName};
 use dbduel_workloads::parameters::ScriptAccess;
 
 use super::record_set;
 use super::run::{self, RunOptions, Unreadable};
+use crate::console;
 use crate::exit::Exit;
 use crate::home;
 use builds::BuildLimits;
-pub use reports::report;
+pub use reports::{document, page, report};
 use steps::Bisecting;
 
 /// Confidence of an experiment without one.
@@ -64,9 +68,16 @@ pub struct Arguments {
     pub server: Option<String>,
     #[command(flatten)]
     pub limits: BuildLimits,
+    /// 2 builds the commits that may be asked next while a contest runs: less waiting, more noise.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=2), requires = "repo")]
+    pub jobs: u32,
     /// Number of changes to look for. After the first, the parts before and after it are searched if their ends differ.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
     pub changes: u32,
+    /// Of an experiment with a suite, the workload whose throughput is compared. Repeatable; each has a bisection of its own, which
+    /// ends with its first contest where the ends do not differ, and all share the builds. `all` stands for all of them.
+    #[arg(long, value_name = "NAME")]
+    pub cell: Vec<String>,
     /// Treat the revision under test as one that cannot be tested, when a bisection is resumed.
     #[arg(long)]
     pub skip: bool,
@@ -84,18 +95,6 @@ pub struct UnfitBisection(String);
 #[must_use]
 pub fn is_bisection(dir: &Path) -> bool {
     dir.join(BISECT).is_file()
-}
-
-/// Names and records of the steps that were begun.
-///
-/// # Errors
-/// When the bisection cannot be read, or no step was begun.
-pub fn begun_steps(dir: &Path) -> Result<Vec<(String, PathBuf)>> {
-    let steps = BisectPlan::read(dir)?.steps.into_iter().map(|step| {
-        let record = step_dir(dir, &step);
-        (step.name, record)
-    });
-    record_set::begun(dir, ("step", "bisect"), steps)
 }
 
 /// Starts a bisection or resumes one.
@@ -132,13 +131,91 @@ pub fn bisect(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
     let (revisions, source) = revisions_of(arguments)?;
     let surroundings = run::surroundings(ScriptAccess::Full);
     let plan = planned(&file, &surroundings, revisions, source, arguments.changes);
-    start(
+    let plans = plans_of_cells(&file, &plan, &arguments.cell)?;
+    start_all(
         &home::find(home)?,
         &arguments.results,
         &file,
-        plan,
+        plans,
         &options,
     )
+}
+
+/// The plan once for each chosen workload of the experiment's suite; without one itself.
+///
+/// # Errors
+/// When there is no such workload, or none is chosen.
+pub fn plans_of_cells(
+    file: &ExperimentFile<'_>,
+    plan: &BisectPlan,
+    cells: &[String],
+) -> Result<Vec<BisectPlan>> {
+    let suite = file.experiment.suite.as_ref();
+    let names: Vec<String> = suite.map_or_else(Vec::new, |suite| {
+        let names = suite.workloads.iter();
+        names.map(|one| one.name.value.clone()).collect()
+    });
+    let unfit = |why: String| Err(UnfitBisection(why).into());
+    let chosen = match cells {
+        [] if names.is_empty() => return Ok(vec![plan.clone()]),
+        [] => {
+            let why = format!(
+                "`{}` has a suite: name workloads of it with --cell, or `all`: {}",
+                file.path.display(),
+                names.join(", ")
+            );
+            return unfit(why);
+        }
+        [all] if all == "all" && !names.is_empty() => names,
+        some => match some.iter().find(|cell| !names.contains(cell)) {
+            Some(unknown) if names.is_empty() => {
+                let path = file.path.display();
+                return unfit(format!("--cell {unknown}: `{path}` has no [suite]"));
+            }
+            Some(unknown) => {
+                let known = names.join(", ");
+                return unfit(format!("--cell {unknown}: the suite has only {known}"));
+            }
+            None => some.to_vec(),
+        },
+    };
+    let of_cell = |cell: String| BisectPlan {
+        question: format!("{} Workload {cell}.", plan.question),
+        cell: Some(cell),
+        ..plan.clone()
+    };
+    Ok(chosen.into_iter().map(of_cell).collect())
+}
+
+/// Conducts bisections of one experiment, one after the other; the exit code is the first that is not [`Exit::Done`]. An
+/// interrupted one is the last.
+///
+/// # Errors
+/// As [`start`].
+pub fn start_all(
+    home: &Home,
+    results: &Path,
+    file: &ExperimentFile<'_>,
+    plans: Vec<BisectPlan>,
+    options: &RunOptions<'_>,
+) -> Result<Exit> {
+    let mut worst = Exit::Done;
+    let mut coming = plans.into_iter();
+    while let Some(plan) = coming.next() {
+        let exit = start(home, results, file, plan, options)?;
+        if exit == Exit::Interrupted {
+            let rest = coming.filter_map(|plan| plan.cell);
+            let rest: Vec<String> = rest.map(|cell| format!("--cell {cell}")).collect();
+            if !rest.is_empty() {
+                console::status_line(&format!("not begun: {}", rest.join(" ")));
+            }
+            return Ok(exit);
+        }
+        if worst == Exit::Done {
+            worst = exit;
+        }
+    }
+    Ok(worst)
 }
 
 /// The revisions that the command line names, and their origin.
@@ -155,19 +232,19 @@ fn revisions_of(arguments: &Arguments) -> Result<(Vec<Revision>, RevisionSource)
         return Ok((versions(&arguments.versions)?, RevisionSource::Versions));
     };
     let found = repository::revisions(repo, good, bad)?;
-    let limits = &arguments.limits;
-    let source = repository_source(found.path, build, server, limits, found.merges)?;
-    Ok((found.revisions, source))
+    let mut source = repository_source(found.path, build, server, &arguments.limits)?;
+    source.merges = found.merges;
+    source.builds_ahead = arguments.jobs > 1;
+    Ok((found.revisions, RevisionSource::Repository(source)))
 }
 
-/// Builds of a repository's commits as the origin of revisions.
+/// A repository whose commits are built.
 fn repository_source(
     path: PathBuf,
     build: &str,
     server: &str,
     limits: &BuildLimits,
-    merges: usize,
-) -> Result<RevisionSource> {
+) -> Result<Repository> {
     if !server.contains(builds::PLACEHOLDER) {
         let why = format!(
             "--server `{server}` does not contain `{}`, so every revision would be the same server",
@@ -175,14 +252,15 @@ fn repository_source(
         );
         return Err(UnfitBisection(why).into());
     }
-    Ok(RevisionSource::Repository(Repository {
+    Ok(Repository {
         path: path.display().to_string(),
         build: build.to_owned(),
         server: server.to_owned(),
         build_limit_s: limits.build_limit.as_secs_f64(),
         cache_bytes_max: limits.cache_size,
-        merges,
-    }))
+        builds_ahead: false,
+        merges: 0,
+    })
 }
 
 /// The revisions that --versions names.
@@ -232,6 +310,7 @@ pub fn planned(
         horizon: 0.0,
         budget_s: 0.0,
         changes_max,
+        cell: None,
         source,
         revisions,
         steps: Vec::new(),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use dbduel_judge::records::bisect::{judge_step, summarise_bisection};
+use dbduel_judge::records::bisect::{BisectSummary, judge_step, summarise_bisection};
 use dbduel_record::Record;
 use dbduel_record::bisect::{BisectPlan, step_dir};
 use dbduel_record::store::PLAN;
@@ -19,23 +19,45 @@ use crate::console;
 /// When the bisection cannot be read or there is no such format.
 pub fn report(dir: &Path, format: &str, is_colour_wanted: bool) -> Result<String> {
     let plan = BisectPlan::read(dir)?;
-    let mut steps = Vec::new();
     for step in &plan.steps {
+        let place = step_dir(dir, step);
+        if place.join(PLAN).is_file() {
+            record_reports::write_missing(&place)?;
+        }
+    }
+    let summary = judged(dir, &plan)?;
+    if let Err(error) = record_set::write_reports(dir, FORMATS, &summary) {
+        console::status_line(&format!("not all reports could be written: {error:#}"));
+    }
+    record_set::rendered(FORMATS, format, &summary, is_colour_wanted)
+}
+
+/// The page of a bisection as it stands now; writes nothing.
+///
+/// # Errors
+/// When a record cannot be read.
+pub fn page(dir: &Path, plan: &BisectPlan) -> Result<String> {
+    record_set::rendered(FORMATS, "html", &judged(dir, plan)?, false)
+}
+
+/// The report for programs as it stands now; writes nothing.
+///
+/// # Errors
+/// When a record cannot be read.
+pub fn document(dir: &Path, plan: &BisectPlan) -> Result<String> {
+    record_set::rendered(FORMATS, "json", &judged(dir, plan)?, false)
+}
+
+fn judged(dir: &Path, plan: &BisectPlan) -> Result<BisectSummary> {
+    let steps = plan.steps.iter().map(|step| {
         let place = step_dir(dir, step);
         let record = match place.join(PLAN).is_file() {
             true => Some(Record::open(&place)?),
             false => None,
         };
-        if record.is_some() {
-            record_reports::write_missing(&place)?;
-        }
-        steps.push(judge_step(&plan, step, record.as_ref()));
-    }
-    let summary = summarise_bisection(&plan, steps);
-    if let Err(error) = record_set::write_reports(dir, FORMATS, &summary) {
-        console::status_line(&format!("not all reports could be written: {error:#}"));
-    }
-    record_set::rendered(FORMATS, format, &summary, is_colour_wanted)
+        Ok(judge_step(plan, step, record.as_ref()))
+    });
+    Ok(summarise_bisection(plan, steps.collect::<Result<_>>()?))
 }
 
 #[cfg(test)]

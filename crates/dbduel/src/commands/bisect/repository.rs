@@ -157,3 +157,68 @@ pub(super) fn revisions(repository: &Path, good: &str, bad: &str) -> Result<Comm
         merges,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use dbduel_test_attribute::needs_program;
+
+    use super::super::test_repository::{test_git, test_repository};
+    use super::*;
+
+    #[test]
+    #[needs_program("git")]
+    fn the_commits_between_two_are_listed_by_first_parents() {
+        let folder = tempfile::tempdir().unwrap();
+        let commits = test_repository(folder.path(), &["1", "2", "3", "4"]);
+        let listed = revisions(folder.path(), &commits[1].hash, "HEAD");
+        let listed = listed.unwrap();
+        let hashes = listed.revisions.iter().flat_map(|one| &one.commit);
+        let found: Vec<(&str, &str)> = hashes
+            .map(|one| (one.hash.as_str(), one.subject.as_str()))
+            .collect();
+        let expected = commits[1..].iter().zip(["Speed 2", "Speed 3", "Speed 4"]);
+        let expected: Vec<(&str, &str)> = expected
+            .map(|(commit, subject)| (commit.hash.as_str(), subject))
+            .collect();
+        assert_eq!((found, listed.merges), (expected, 0));
+        for (good, bad, part) in [
+            ("nothing", "HEAD", "`nothing` is no commit"),
+            ("HEAD", "HEAD", "there is no commit after"),
+            ("HEAD", &commits[0].hash, "there is no commit after"),
+        ] {
+            let refused = revisions(folder.path(), good, bad);
+            let refused = format!("{:#}", refused.unwrap_err());
+            assert!(refused.contains(part), "{refused}");
+        }
+    }
+    #[test]
+    #[needs_program("git")]
+    fn a_merge_stands_for_what_it_merged_and_a_commit_beside_the_main_line_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let commits = test_repository(path, &["1", "2"]);
+        test_git(path, &["checkout", "--quiet", "-b", "side", "HEAD~1"]);
+        std::fs::write(path.join("other"), "x").unwrap();
+        test_git(path, &["add", "other"]);
+        test_git(path, &["commit", "--quiet", "-m", "Beside"]);
+        test_git(path, &["checkout", "--quiet", "main"]);
+        test_git(
+            path,
+            &["merge", "--quiet", "--no-ff", "-m", "Merge side", "side"],
+        );
+        let found = revisions(path, &commits[0].hash, "main").unwrap();
+        let subjects = found.revisions.iter().flat_map(|one| &one.commit);
+        let subjects: Vec<&str> = subjects.map(|one| one.subject.as_str()).collect();
+        assert_eq!(subjects, ["Speed 1", "Speed 2", "Merge side"]);
+        assert_eq!(found.merges, 1);
+        let refused = revisions(path, "side", "main").unwrap_err().to_string();
+        assert!(
+            refused.contains("`side` is not among the first parents of `main`"),
+            "{refused}"
+        );
+        // Of all parents.
+        assert_eq!(count_between(path, &commits[0].hash, "main").unwrap(), 3);
+        let (_, head) = revision(path, "HEAD").unwrap();
+        assert_eq!(Some(&head), found.revisions.last());
+    }
+}

@@ -1,6 +1,7 @@
 //! Conducts the steps of a bisection, one after the other. What was found is read from their records, so a bisection that was
 //! stopped or killed at any moment continues with the step that it was at.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -13,16 +14,17 @@ use dbduel_judge::records::bisect::{
     judge_step, next_step, summarise_bisection,
 };
 use dbduel_lab::contest::{self, NotComparable};
+use dbduel_lab::snapshots::Snapshots;
 use dbduel_machine::interrupt::{self, Interrupted};
 use dbduel_record::bisect::{
-    BISECT, BisectPlan, BisectStep, RevisionSource, Skipped, StepRole, step_dir,
+    BISECT, BisectPlan, BisectStep, Commit, RevisionSource, Skipped, StepRole, step_dir,
 };
 use dbduel_record::event::EndReason;
 use dbduel_record::seed::named_seed;
 use dbduel_record::store::PLAN;
 use dbduel_record::{Plan, Record};
 use dbduel_report::bisect::FORMATS;
-use dbduel_server::Home;
+use dbduel_server::{Home, ServerName};
 use dbduel_workloads::parameters::ScriptAccess;
 
 use super::UnfitBisection;
@@ -116,7 +118,7 @@ pub(super) fn checked(
 
 /// A contest as the experiment completes it.
 fn step_contest<'s>(
-    plan: &BisectPlan,
+    plan: &'s BisectPlan,
     role: StepRole,
     servers: &'s [String],
     budget_s: f64,
@@ -126,6 +128,7 @@ fn step_contest<'s>(
     Ok(StepContest {
         role,
         servers,
+        cell: plan.cell.as_deref(),
         budget_s,
         error,
         seed,
@@ -179,7 +182,8 @@ impl Bisecting<'_> {
     /// Conducts a step, or the rest of it, and judges it as the last of these; writes the reports on all of them.
     fn conducted(&mut self, number: usize, judged: &mut Vec<SummarisedStep>) -> Result<StepEnd> {
         console::status_line(&self.announcement(number));
-        let ended = self.conduct(number).with_context(|| {
+        judged.truncate(number);
+        let ended = self.conduct(number, judged).with_context(|| {
             format!(
                 "the bisection stopped at step {}; resume with `dbduel bisect {1}`, or with `dbduel bisect {1} --skip` \
                  without the revision under test",
@@ -190,7 +194,6 @@ impl Bisecting<'_> {
         if let Ok(StepEnd::Skipped(why)) = &ended {
             self.skip(number, why.clone())?;
         }
-        judged.truncate(number);
         judged.push(self.judged(&self.plan.steps[number])?);
         let summary = summarise_bisection(&self.plan, judged.clone());
         let written = record_set::write_reports(self.dir, FORMATS, &summary);
@@ -285,7 +288,7 @@ impl Bisecting<'_> {
     }
 
     /// Conducts the contest of a step, or the rest of it.
-    fn conduct(&self, number: usize) -> Result<StepEnd> {
+    fn conduct(&self, number: usize, judged: &[SummarisedStep]) -> Result<StepEnd> {
         let step = self.plan.steps[number].clone();
         let is_candidate = step.role == StepRole::Candidate;
         let builds = match &self.plan.source {
@@ -318,9 +321,58 @@ impl Bisecting<'_> {
                 Err(error) => return Err(error),
             }
         }
-        let ended = self.run(&step, &servers);
+        let (Some(builds), RevisionSource::Repository(repository)) = (&builds, &self.plan.source)
+        else {
+            return self.run(&step, &servers);
+        };
+        let contest = || self.run(&step, &servers);
+        let ended = match repository.builds_ahead {
+            true => {
+                let coming = self.coming(&step, judged);
+                let commits = coming
+                    .iter()
+                    .flat_map(|&one| &self.plan.revisions[one].commit);
+                let commits: Vec<&Commit> = commits.collect();
+                builds.ahead(&commits, &self.dir.join("builds"), contest)
+            }
+            false => contest(),
+        };
         drop(kept);
+        self.prune_snapshots(builds, repository.cache_bytes_max)?;
         ended
+    }
+
+    /// Revisions that the step after this one may need, for each of its usual answers; without its own.
+    fn coming(&self, step: &BisectStep, judged: &[SummarisedStep]) -> Vec<usize> {
+        let answers: &[StepAnswer] = match step.role {
+            StepRole::Ends | StepRole::Change => &[StepAnswer::Differ],
+            StepRole::Candidate => &[StepAnswer::LikeBad, StepAnswer::LikeGood],
+        };
+        let mut coming = Vec::new();
+        for &answer in answers {
+            let answered = SummarisedStep {
+                answer: Some(answer),
+                ..judge_step(&self.plan, step, None)
+            };
+            let steps = [judged, &[answered]].concat();
+            let next = next_step(&self.plan, &steps).map_or_else(Vec::new, |next| next.revisions);
+            for revision in next {
+                if !step.revisions.contains(&revision) && !coming.contains(&revision) {
+                    coming.push(revision);
+                }
+            }
+        }
+        coming
+    }
+
+    /// Removes snapshots of the data of this bisection's builds beyond the quota of builds, those first that were not used for
+    /// the longest time: each build has snapshots of its own.
+    fn prune_snapshots(&self, builds: &Builds<'_>, keep: u64) -> Result<()> {
+        let commits = self.plan.revisions.iter().flat_map(|one| &one.commit);
+        let names = commits.map(|commit| ServerName::parse(&builds.server(commit)));
+        let own: BTreeSet<String> = names.flatten().map(|name| name.id()).collect();
+        Snapshots::new(self.home).prune_some(keep, |snapshot| own.contains(&snapshot.build))?;
+        Ok(())
     }
 
     fn run(&self, step: &BisectStep, servers: &[String]) -> Result<StepEnd> {
@@ -493,6 +545,51 @@ mod tests {
             let found = step_budget_s(&plan, &judged, &other);
             assert!((found - budget_s).abs() < 1e-9, "{load_s}: {found}");
         }
+    }
+
+    #[test]
+    fn the_revisions_of_both_answers_are_built_ahead() {
+        let (mut plan, _) = bisection();
+        let last = plan.last();
+        plan.steps.truncate(1);
+        let text =
+            "[contenders.server]\nserver = \"sqlite\"\n[workload]\nname = \"oltp-read-only\"\n";
+        let path = Path::new("bisect.toml");
+        let bisecting = |plan: &BisectPlan| {
+            Experiment::parse_single(path, text).map(|experiment| {
+                let judged = [SummarisedStep {
+                    answer: Some(StepAnswer::Differ),
+                    ..judge_step(plan, &plan.steps[0], None)
+                }];
+                let file = ExperimentFile {
+                    path,
+                    text,
+                    experiment: &experiment,
+                };
+                let whole = Bisecting {
+                    home: &Home::new("/home-of-a-test"),
+                    dir: path,
+                    file,
+                    plan: plan.clone(),
+                    options: &RunOptions::default(),
+                };
+                match plan.steps.get(1) {
+                    None => whole.coming(&plan.steps[0], &[]),
+                    Some(candidate) => whole.coming(candidate, &judged),
+                }
+            })
+        };
+        let first = bisecting(&plan).unwrap();
+        assert_eq!(first, [last / 2]);
+        plan.steps.push(BisectStep {
+            name: "02".to_owned(),
+            role: StepRole::Candidate,
+            revisions: vec![0, last, first[0]],
+            ..plan.steps[0].clone()
+        });
+        let mut coming = bisecting(&plan).unwrap();
+        coming.sort_unstable();
+        assert_eq!(coming, [first[0] - 1, first[0] + 1]);
     }
 
     #[test]

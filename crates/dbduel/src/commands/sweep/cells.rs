@@ -220,7 +220,12 @@ fn weight(exit: Exit) -> u8 {
         Exit::Done => 0,
         Exit::Undecided => 1,
         Exit::RuleHit => 2,
-        Exit::Environment | Exit::Usage | Exit::Void | Exit::Interrupted | Exit::Sysbench(_) => 3,
+        Exit::Environment
+        | Exit::Usage
+        | Exit::Void
+        | Exit::Interrupted
+        | Exit::Sysbench(_)
+        | Exit::GitBisect(_) => 3,
     }
 }
 

@@ -6,7 +6,7 @@ mod leftover_budget;
 mod reports;
 mod settings;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Result, bail};
 use dbduel_experiment::expand::expand_sweep;
@@ -14,7 +14,7 @@ use dbduel_experiment::{Experiment, ExperimentFile};
 use dbduel_lab::busy_poll;
 use dbduel_record::Plan;
 use dbduel_record::store::EXPERIMENT;
-use dbduel_record::sweep::{SWEEP, SweepPlan, cell_dir};
+use dbduel_record::sweep::{SWEEP, SweepPlan};
 use dbduel_server::Home;
 use dbduel_workloads::parameters::ScriptAccess;
 
@@ -30,18 +30,6 @@ pub use reports::{page, report};
 #[must_use]
 pub fn is_sweep(dir: &Path) -> bool {
     dir.join(SWEEP).is_file()
-}
-
-/// Names and records of the cells that were begun. One of which only the manifest is left is among them.
-///
-/// # Errors
-/// When the sweep cannot be read, or no cell was begun.
-pub fn begun_cells(dir: &Path) -> Result<Vec<(String, PathBuf)>> {
-    let cells = SweepPlan::read(dir)?.cells.into_iter().map(|cell| {
-        let record = cell_dir(dir, &cell);
-        (cell.name, record)
-    });
-    record_set::begun(dir, ("cell", "run"), cells)
 }
 
 /// The plan of a sweep, and those of its cells if each took an equal share of the budget. Busy polling that leaves a
