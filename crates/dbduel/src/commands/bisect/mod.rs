@@ -231,8 +231,9 @@ fn revisions_of(arguments: &Arguments) -> Result<(Vec<Revision>, RevisionSource)
     else {
         return Ok((versions(&arguments.versions)?, RevisionSource::Versions));
     };
+    let mut source = repository_source(repo.clone(), build, server, &arguments.limits)?;
     let found = repository::revisions(repo, good, bad)?;
-    let mut source = repository_source(found.path, build, server, &arguments.limits)?;
+    source.path = found.path.display().to_string();
     source.merges = found.merges;
     source.builds_ahead = arguments.jobs > 1;
     Ok((found.revisions, RevisionSource::Repository(source)))
