@@ -58,7 +58,7 @@ mod tests {
     use dbduel_testkit::synthetic::{Observation, Scenario};
     use serde_json::{Value, json};
 
-    use crate::published_schema::{published, violations};
+    use crate::published_schema::tests::{published, violations};
 
     fn schema() -> Value {
         published::<Document>("report.schema.json")

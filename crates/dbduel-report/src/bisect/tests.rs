@@ -6,7 +6,7 @@ use dbduel_testkit::synthetic::bisection;
 
 use super::FORMATS;
 use crate::Options;
-use crate::published_schema::{published, violations};
+use crate::published_schema::tests::{published, violations};
 
 fn rendered(name: &str, summary: &BisectSummary) -> String {
     let options = Options {

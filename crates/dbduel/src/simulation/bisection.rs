@@ -359,6 +359,8 @@ fn every_workload_of_a_suite_has_a_bisection_of_its_own() {
     let mut cells: Vec<Option<String>> = plans.map(|plan| plan.cell).collect();
     cells.sort();
     assert_eq!(cells, ["points", "reads"].map(|name| Some(name.to_owned())));
+    // Its simulated time ends with it.
+    drop(bisection);
     for (cells, part) in [
         (
             vec![],
