@@ -303,11 +303,24 @@ impl Snapshots {
     /// # Errors
     /// When the directory cannot be read or a snapshot cannot be removed.
     pub fn prune(&self, keep: u64) -> Result<Vec<(String, u64)>> {
+        self.prune_some(keep, |_| true)
+    }
+
+    /// [`Snapshots::prune`] among those that `is_counted` accepts; the other ones stay.
+    ///
+    /// # Errors
+    /// As [`Snapshots::prune`].
+    pub fn prune_some(
+        &self,
+        keep: u64,
+        is_counted: impl Fn(&Description) -> bool,
+    ) -> Result<Vec<(String, u64)>> {
         let used = |key: &str| {
             let description = fs::metadata(self.root.join(key).join(DESCRIPTION));
             description.and_then(|file| file.modified()).ok()
         };
-        let list = self.list()?;
+        let mut list = self.list()?;
+        list.retain(|(_, description)| is_counted(description));
         let mut kept: u64 = list.iter().map(|(_, description)| description.bytes).sum();
         let mut oldest: Vec<_> = list.into_iter().map(|(key, _)| (used(&key), key)).collect();
         oldest.sort();
@@ -398,6 +411,8 @@ mod tests {
                 .unwrap();
         }
         assert_eq!(snapshots.prune(30).unwrap(), []);
+        let of_another = |snapshot: &Description| snapshot.build == "mariadb-11.4";
+        assert_eq!(snapshots.prune_some(0, of_another).unwrap(), []);
         // Using the oldest makes it the newest.
         let restored = snapshots.restore("old", &dir.path().join("data"), &Silent);
         assert!(restored.unwrap().is_some());

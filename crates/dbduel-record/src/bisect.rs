@@ -5,15 +5,13 @@
 //! DIR/steps/NAME/       an ordinary record of each step, in the order in which they ran
 //! ```
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::foreign::{self, DOCUMENT_BYTES_MAX};
 use crate::plan::FormatVersion;
+use crate::record_set::{self, SetPlan};
 use crate::store::RecordError;
-use crate::sweep::is_own_name;
 
 /// The plan of a bisection and its steps so far, in its directory.
 pub const BISECT: &str = "bisect.json";
@@ -33,6 +31,7 @@ pub const AFTER: &str = "after";
 
 /// The revisions of a bisection, and the steps that were begun. What a step found is in its record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BisectPlan {
     /// The format of the record.
     pub format: FormatVersion,
@@ -54,6 +53,9 @@ pub struct BisectPlan {
     pub budget_s: f64,
     /// Number of changes to look for at most.
     pub changes_max: u32,
+    /// The workload of the experiment's suite whose throughput is compared; absent without a suite.
+    #[serde(default)]
+    pub cell: Option<String>,
     /// Origin of the revisions.
     pub source: RevisionSource,
     /// The good one first, the bad one last.
@@ -64,6 +66,7 @@ pub struct BisectPlan {
 
 /// Origin of the revisions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum RevisionSource {
     /// Servers named on the command line.
@@ -74,6 +77,7 @@ pub enum RevisionSource {
 
 /// A repository and how its commits become servers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Repository {
     /// Absolute path of the repository; it is only read.
     pub path: String,
@@ -85,12 +89,16 @@ pub struct Repository {
     pub build_limit_s: f64,
     /// Size of all kept builds at most, bytes.
     pub cache_bytes_max: u64,
+    /// True when revisions that may be asked next are built while a contest runs.
+    #[serde(default)]
+    pub builds_ahead: bool,
     /// Merges among the revisions; their other parents are not searched.
     pub merges: usize,
 }
 
 /// One revision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Revision {
     /// Name in reports: that of the server, or the short hash of the commit.
     pub name: String,
@@ -100,6 +108,7 @@ pub struct Revision {
 
 /// A commit of a repository.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Commit {
     /// Full hash.
     pub hash: String,
@@ -111,6 +120,7 @@ pub struct Commit {
 
 /// A contest on the way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BisectStep {
     /// Name of its directory.
     pub name: String,
@@ -128,6 +138,7 @@ pub struct BisectStep {
 
 /// Why a step has no contest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Skipped {
     /// Index of the revision that cannot be tested.
     pub revision: usize,
@@ -137,6 +148,7 @@ pub struct Skipped {
 
 /// The question of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StepRole {
     /// Do the ends of a part differ? Contenders: good, bad.
@@ -176,30 +188,7 @@ impl BisectPlan {
     /// # Errors
     /// When it cannot be read or parsed, or refers to revisions or directories that do not exist.
     pub fn read(dir: &Path) -> Result<Self, RecordError> {
-        let path = dir.join(BISECT);
-        let text = foreign::read_text_below(dir, BISECT, DOCUMENT_BYTES_MAX).map_err(|source| {
-            RecordError::File {
-                action: "read",
-                path: path.clone(),
-                source,
-            }
-        })?;
-        let broken = |why: String| RecordError::Malformed {
-            path: path.clone(),
-            why,
-        };
-        // The format first: a plan of another version need not have the fields of this one.
-        let version: Version =
-            serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?;
-        if !version.format.is_readable() {
-            return Err(RecordError::OtherFormat {
-                path: dir.to_owned(),
-                found: version.format,
-            });
-        }
-        let plan: Self = serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?;
-        plan.check().map_err(broken)?;
-        Ok(plan)
+        record_set::read_plan(dir)
     }
 
     /// Index of the last revision.
@@ -207,6 +196,10 @@ impl BisectPlan {
     pub fn last(&self) -> usize {
         self.revisions.len().saturating_sub(1)
     }
+}
+
+impl SetPlan for BisectPlan {
+    const FILE: &'static str = BISECT;
 
     /// Checks what every user of a plan relies on: two revisions, probabilities, and for every step its own directory
     /// and as many existing revisions, in order, as its role has contenders.
@@ -218,17 +211,9 @@ impl BisectPlan {
         if !is_share(self.confidence) || !is_share(self.horizon) {
             return Err("its confidence and its horizon must be between 0 and 1".to_owned());
         }
-        let mut names = BTreeSet::new();
+        record_set::check_names("step", self.steps.iter().map(|step| &step.name))?;
         for step in &self.steps {
             let name = &step.name;
-            if !is_own_name(name) {
-                return Err(format!(
-                    "the name of step {name:?} is not a plain file name"
-                ));
-            }
-            if !names.insert(name) {
-                return Err(format!("two steps have the name {name:?}"));
-            }
             let is_in_order = match (step.role, step.revisions.as_slice()) {
                 (StepRole::Ends | StepRole::Change, &[first, last]) => first < last,
                 (StepRole::Candidate, &[good, bad, candidate]) => {
@@ -245,12 +230,6 @@ impl BisectPlan {
         }
         Ok(())
     }
-}
-
-/// The fields that every version of the plan has.
-#[derive(Deserialize)]
-struct Version {
-    format: FormatVersion,
 }
 
 /// The directory of a step's record.
@@ -279,6 +258,7 @@ mod tests {
             horizon: 0.02,
             budget_s: 60.0,
             changes_max: 3,
+            cell: None,
             source: RevisionSource::Versions,
             revisions: ["a", "b", "c"].map(revision).to_vec(),
             steps: vec![BisectStep {

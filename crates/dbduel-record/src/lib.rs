@@ -32,6 +32,7 @@ pub mod manifest;
 pub mod names;
 pub mod order_entry;
 pub mod plan;
+pub mod record_set;
 pub mod rows;
 pub mod seed;
 pub mod statement_classes;

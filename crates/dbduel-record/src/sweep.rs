@@ -5,13 +5,12 @@
 //! DIR/cells/NAME/       an ordinary record of each cell, in the order in which they ran
 //! ```
 
-use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::foreign::{self, DOCUMENT_BYTES_MAX};
 use crate::plan::FormatVersion;
+use crate::record_set::{self, SetPlan};
 use crate::store::RecordError;
 
 /// The plan of a sweep, in its directory.
@@ -126,31 +125,12 @@ impl SweepPlan {
     /// # Errors
     /// When it cannot be read or parsed, or refers to levels or directories that do not exist.
     pub fn read(dir: &Path) -> Result<Self, RecordError> {
-        let path = dir.join(SWEEP);
-        let text = foreign::read_text_below(dir, SWEEP, DOCUMENT_BYTES_MAX).map_err(|source| {
-            RecordError::File {
-                action: "read",
-                path: path.clone(),
-                source,
-            }
-        })?;
-        let broken = |why: String| RecordError::Malformed {
-            path: path.clone(),
-            why,
-        };
-        // The format first: a plan of another version need not have the fields of this one.
-        let version: Version =
-            serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?;
-        if !version.format.is_readable() {
-            return Err(RecordError::OtherFormat {
-                path: dir.to_owned(),
-                found: version.format,
-            });
-        }
-        let plan: Self = serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?;
-        plan.check().map_err(broken)?;
-        Ok(plan)
+        record_set::read_plan(dir)
     }
+}
+
+impl SetPlan for SweepPlan {
+    const FILE: &'static str = SWEEP;
 
     /// Checks what every user of a plan relies on: a budget that can be added up, existing levels, and for every cell
     /// its own directory among the cells. Such a directory may be cleared, so it must be no other.
@@ -161,16 +141,8 @@ impl SweepPlan {
                 self.budget_s
             ));
         }
-        let mut names = BTreeSet::new();
+        record_set::check_names("cell", self.cells.iter().map(|cell| &cell.name))?;
         for SweepCell { name, levels, .. } in &self.cells {
-            if !is_own_name(name) {
-                return Err(format!(
-                    "the name of cell {name:?} is not a plain file name"
-                ));
-            }
-            if !names.insert(name) {
-                return Err(format!("two cells have the name {name:?}"));
-            }
             let mut known = levels.iter().zip(&self.factors);
             if levels.len() != self.factors.len()
                 || !known.all(|(&level, factor)| level < factor.levels.len())
@@ -182,20 +154,6 @@ impl SweepPlan {
         }
         Ok(())
     }
-}
-
-/// True for the name of a directory that is not hidden and, joined to another, is directly below it.
-pub(crate) fn is_own_name(name: &str) -> bool {
-    let mut components = Path::new(name).components();
-    // Trailing and doubled separators are not part of a component.
-    let is_one = matches!(components.next(), Some(Component::Normal(only)) if only == name);
-    is_one && components.next().is_none() && !name.starts_with('.')
-}
-
-/// The fields that every version of the plan has.
-#[derive(Deserialize)]
-struct Version {
-    format: FormatVersion,
 }
 
 /// The directory of a cell's record.

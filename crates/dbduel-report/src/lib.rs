@@ -19,6 +19,9 @@ mod markdown;
 mod method;
 mod order_entry;
 pub mod pool;
+#[cfg(test)]
+mod published_schema;
+pub mod record_set;
 mod scaling;
 mod suite;
 pub mod sweep;

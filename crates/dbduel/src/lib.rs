@@ -21,7 +21,6 @@ use dbduel_workloads::UnknownWorkload;
 use dbduel_workloads::completion::CompletionError;
 use dbduel_workloads::parameters::ParameterError;
 
-use commands::CommandLine;
 use commands::bisect::UnfitBisection;
 use commands::capture::{ConsentMissing, OtherProduct};
 use commands::features::BuiltWithout;
@@ -29,12 +28,13 @@ use commands::history::NoRecords;
 use commands::init::InitError;
 use commands::run::{NotARecord, Unreadable};
 use commands::selftest::UnfitInjection;
+use commands::{CommandLine, STEP_VERB};
 use dbduel_experiment::NotCuttable;
 use dbduel_experiment::document::Troubles;
 use dbduel_judge::records::pool::NotOneDuel;
 use dbduel_lab::contest::{NotComparable, ScriptFails};
 use dbduel_server::NameError;
-pub use exit::Exit;
+pub use exit::{Exit, GitBisectExit};
 
 /// The definitions of the command line, for man pages, completions and reference pages.
 #[must_use]
@@ -45,7 +45,35 @@ pub fn command() -> clap::Command {
 /// Parses the command line and runs its verb.
 #[must_use]
 pub fn main() -> Exit {
-    CommandLine::parse().execute().unwrap_or_else(|error| {
+    let line = match CommandLine::try_parse() {
+        Ok(line) => line,
+        Err(error) => return refused(&error),
+    };
+    match line.is_of_git_bisect() {
+        false => executed(line),
+        // A panic's code would be that of a bad commit.
+        true => match std::panic::catch_unwind(|| executed(line)) {
+            Ok(exit) => exit.of_step(),
+            Err(_) => Exit::GitBisect(GitBisectExit::Failed),
+        },
+    }
+}
+
+/// Prints why a command line is not executed: it asks for help, or it is wrong.
+fn refused(error: &clap::Error) -> Exit {
+    // Without standard error nothing can be said.
+    let _ = error.print();
+    let is_step = std::env::args_os().any(|word| word == STEP_VERB);
+    match (error.use_stderr(), is_step) {
+        (false, _) => Exit::Done,
+        (true, true) => Exit::Usage.of_step(),
+        (true, false) => Exit::Usage,
+    }
+}
+
+/// Runs the verb, and prints its error.
+fn executed(line: CommandLine) -> Exit {
+    line.execute().unwrap_or_else(|error| {
         if error.is::<Interrupted>() {
             return Exit::Interrupted;
         }

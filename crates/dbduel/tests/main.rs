@@ -33,6 +33,7 @@ mod suite {
     pub mod finished;
     pub mod fleet;
     pub mod gallery;
+    pub mod git_bisect;
     pub mod harness;
     pub mod hostile;
     pub mod house;

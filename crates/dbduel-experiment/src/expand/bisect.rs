@@ -17,6 +17,8 @@ pub struct StepContest<'a> {
     pub role: StepRole,
     /// Server of each contender, in the order of the role.
     pub servers: &'a [String],
+    /// The workload of the suite that is its load, if the experiment has a suite.
+    pub cell: Option<&'a str>,
     /// Time for warm-up and slices, seconds.
     pub budget_s: f64,
     /// Probability of error, at most, of each comparison with the baseline.
@@ -36,7 +38,7 @@ pub fn expand_step(
     step: &StepContest<'_>,
     surroundings: &Surroundings,
 ) -> Result<(Experiment, Plan), Troubles> {
-    refuse_unsupported(file)?;
+    refuse_unsupported(file, step.cell)?;
     let own = experiment_of(file.experiment, step);
     let own_file = ExperimentFile {
         experiment: &own,
@@ -68,6 +70,10 @@ fn experiment_of(experiment: &Experiment, step: &StepContest<'_>) -> Experiment 
             span: template.name.span.clone(),
         });
     }
+    // Its tables stay those of the whole suite.
+    if let (Some(suite), Some(cell)) = (&mut own.suite, step.cell) {
+        suite.workloads.retain(|one| one.name.value == cell);
+    }
     // What the two or one others have of the error probability.
     own.confidence = Some(1.0 - step.error * (names.len() - 1) as f64);
     own.seed = Some(step.seed);
@@ -83,7 +89,7 @@ fn experiment_of(experiment: &Experiment, step: &StepContest<'_>) -> Experiment 
 }
 
 /// Refuses keys with which a step would have more than one question, or none about its revisions.
-fn refuse_unsupported(file: &ExperimentFile<'_>) -> Result<(), Troubles> {
+fn refuse_unsupported(file: &ExperimentFile<'_>, cell: Option<&str>) -> Result<(), Troubles> {
     let ExperimentFile {
         path,
         text,
@@ -97,7 +103,14 @@ fn refuse_unsupported(file: &ExperimentFile<'_>) -> Result<(), Troubles> {
         );
     };
     if let Some(suite) = &experiment.suite {
-        refuse(&suite.span, "[suite], and name its workload in [workload]");
+        let mut names = suite.workloads.iter().map(|one| &one.name.value);
+        match cell {
+            None => refuse(&suite.span, "the other ones with --cell NAME"),
+            Some(cell) if !names.any(|name| name == cell) => {
+                report.add(&suite.span, format!("the suite has no workload `{cell}`"));
+            }
+            Some(_) => {}
+        }
     }
     if let Some(factor) = experiment.sweep.first() {
         refuse(&factor.name.span, "[sweep]");
@@ -154,6 +167,7 @@ mod tests {
         let step = StepContest {
             role,
             servers: &servers,
+            cell: None,
             budget_s: 120.0,
             error: 0.01,
             seed: 7,

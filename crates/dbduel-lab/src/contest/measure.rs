@@ -10,6 +10,7 @@ use dbduel_machine::interrupt::{self, Urgency};
 use dbduel_record::event::{EndReason, Event, SliceId};
 use dbduel_record::late::{LateShares, late_share};
 use dbduel_record::plan::{Block, SuitePhase};
+use dbduel_record::record_set::ResumeCommand;
 use dbduel_record::rows::{ALL_CLASSES, SliceRow};
 use dbduel_record::store::SliceResult;
 use dbduel_record::{Plan, Record, Verdict};
@@ -488,9 +489,9 @@ impl Contest<'_, '_> {
         if workload_at(&self.plan(), level)?.depends_on_past_work(&parameters) {
             let name = &self.config.plan.contenders[contender].name;
             bail!(
-                "`{name}` lost a slice, so the contenders no longer hold the same rows; resume with `dbduel run {}`, which \
+                "`{name}` lost a slice, so the contenders no longer hold the same rows; resume with `{}`, which \
                  restores their snapshots first",
-                self.config.record.display()
+                ResumeCommand::of(self.config.record)
             );
         }
         Ok(())
@@ -552,11 +553,11 @@ fn check_disk(config: &ContestConfig<'_>) -> Result<()> {
         if free < needed {
             bail!(
                 "the file system of `{}` has {} MiB left, less than the plan's minimum of {} MiB; make \
-                 room, then resume with `dbduel run {}`",
+                 room, then resume with `{}`",
                 path.display(),
                 free >> 20,
                 needed >> 20,
-                config.record.display()
+                ResumeCommand::of(config.record)
             );
         }
     }

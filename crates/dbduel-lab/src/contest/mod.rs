@@ -39,7 +39,7 @@ mod statements;
 mod turn;
 mod warm_up;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
@@ -49,6 +49,7 @@ use dbduel_machine::host;
 use dbduel_machine::interrupt;
 use dbduel_record::event::{EndReason, Event, Notice, Severity};
 use dbduel_record::facts::Host;
+use dbduel_record::record_set::ResumeCommand;
 use dbduel_record::statements::ContenderStatements;
 use dbduel_record::store::HOST;
 use dbduel_record::{Plan, Record};
@@ -199,7 +200,7 @@ pub fn run_contest(config: &ContestConfig<'_>, referee: &dyn Referee) -> Result<
         Err(error) => {
             // The first error is the one to report, also when the record cannot be written any more.
             let _ = journal.event(Event::Noticed {
-                notice: failure(&error),
+                notice: failure(config.record, &error),
             });
             let _ = journal.event(Event::Ended {
                 reason: EndReason::Failed,
@@ -209,19 +210,16 @@ pub fn run_contest(config: &ContestConfig<'_>, referee: &dyn Referee) -> Result<
             if error.is::<Troubles>() || error.is::<ScriptFails>() {
                 return Err(error);
             }
-            Err(error.context(Stopped {
-                record: config.record.to_owned(),
-            }))
+            let command = ResumeCommand::of(config.record);
+            Err(error.context(Stopped(command)))
         }
     }
 }
 
 /// The contest could not continue; measured data are safe.
 #[derive(Debug, thiserror::Error)]
-#[error("the contest stopped; the record keeps all measured slices; resume with `dbduel run {}`", record.display())]
-struct Stopped {
-    record: PathBuf,
-}
+#[error("the contest stopped; the record keeps all measured slices; resume with `{0}`")]
+struct Stopped(ResumeCommand);
 
 /// The contest itself. Dropping the arena stops its servers on every return path.
 fn stage<'c>(
@@ -378,16 +376,19 @@ fn kept_statements(past: &Record) -> Vec<ContenderStatements> {
         .collect()
 }
 
-fn failure(error: &anyhow::Error) -> Notice {
+fn failure(record: &Path, error: &anyhow::Error) -> Notice {
     let remedy = match error.is::<ScriptFails>() {
-        true => "correct the script, then run the experiment again",
-        false => "fix the cause, then resume with `dbduel run` on this directory",
+        true => "correct the script, then run the experiment again".to_owned(),
+        false => format!(
+            "fix the cause, then resume with {}",
+            ResumeCommand::of(record).without_path(record)
+        ),
     };
     Notice::new(
         "run.failed",
         Severity::Doubt,
         &[],
         format!("the run ended early: {error:#}"),
-        remedy,
+        &remedy,
     )
 }

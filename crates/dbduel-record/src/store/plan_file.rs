@@ -9,7 +9,8 @@ use crate::bounds::{check_block, check_level, check_plan, check_time};
 use crate::design;
 use crate::event::{Event, Stamped};
 use crate::foreign::{self, DOCUMENT_BYTES_MAX};
-use crate::plan::{Block, FormatVersion, LoadLevel, Plan};
+use crate::plan::{Block, LoadLevel, Plan};
+use crate::record_set;
 use crate::variants;
 
 /// Why there is no plan in `dir`.
@@ -63,22 +64,8 @@ pub(super) fn read_plan(dir: &Path) -> Result<Plan, RecordError> {
             });
         }
     };
-    // The version first: a plan of another version need not have the fields of this one.
-    let value: serde_json::Value =
-        serde_json::from_slice(&bytes).map_err(|error| malformed(error.to_string()))?;
-    let format = value
-        .get("format")
-        .cloned()
-        .ok_or_else(|| malformed("it has no `format`".to_owned()))?;
-    let found: FormatVersion =
-        serde_json::from_value(format).map_err(|error| malformed(error.to_string()))?;
-    if !found.is_readable() {
-        return Err(RecordError::OtherFormat {
-            path: dir.to_owned(),
-            found,
-        });
-    }
-    let plan: Plan = serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
+    let document = serde_json::from_slice(&bytes).map_err(|error| malformed(error.to_string()))?;
+    let plan: Plan = record_set::of_this_format(document, dir, malformed)?;
     plan.check().map_err(malformed)?;
     Ok(plan)
 }

@@ -6,6 +6,7 @@ use dbduel_testkit::synthetic::bisection;
 
 use super::FORMATS;
 use crate::Options;
+use crate::published_schema::tests::{published, violations};
 
 fn rendered(name: &str, summary: &BisectSummary) -> String {
     let options = Options {
@@ -74,6 +75,23 @@ fn programs_get_the_place_and_its_probability() {
     assert_eq!(document["steps"][2]["answer"], "skipped");
     let markdown = rendered("markdown", &summary());
     assert!(markdown.contains("| step |"), "{markdown}");
+}
+
+#[test]
+fn the_report_for_programs_obeys_the_published_schema() {
+    let schema = published::<BisectSummary>("bisect.schema.json");
+    let document: serde_json::Value = serde_json::from_str(&rendered("json", &summary())).unwrap();
+    assert_eq!(violations(&schema, &document), Vec::<String>::new());
+    for (place, value) in [
+        ("/confidence", serde_json::json!("high")),
+        ("/steps/0/answer", serde_json::json!("faster")),
+        ("/parts/0/place/after", serde_json::json!(-1)),
+        ("/revisions", serde_json::json!({})),
+    ] {
+        let mut broken = document.clone();
+        *broken.pointer_mut(place).unwrap() = value;
+        assert!(!violations(&schema, &broken).is_empty(), "{place}");
+    }
 }
 
 #[test]

@@ -137,7 +137,13 @@ fn unfound(summary: &BisectSummary, part: &SearchedPart) -> String {
         .and_then(|&step| words::ratio_value(&summary.steps[step].ratio))
         .map_or_else(String::new, |value| format!(" ({value})"));
     match part.ends {
-        None => format!("{good} and {bad} are not compared yet."),
+        None => match part.steps.last().map(|&step| &summary.steps[step]) {
+            // A step of `git bisect run`, which takes the ends as given.
+            Some(step) if step.answer.is_some() => {
+                format!("{}: {}.", tested(summary, step), answer(step))
+            }
+            Some(_) | None => format!("{good} and {bad} are not compared yet."),
+        },
         Some(StepAnswer::Differ) => match &part.place {
             Some(place) => {
                 let [after, up_to] =
@@ -193,6 +199,9 @@ fn notes(summary: &BisectSummary) -> Vec<String> {
          within blocks",
         words::share(1.0 - summary.confidence)
     ));
+    if let Some(cell) = &summary.cell {
+        notes.push(format!("one workload of a suite: {cell}"));
+    }
     match &summary.source {
         RevisionSource::Versions => notes.push(
             "builds of different versions may differ in packager, compiler and flags; such a difference is part of what is found"
@@ -203,6 +212,12 @@ fn notes(summary: &BisectSummary) -> Vec<String> {
                 "every revision built by the same command, `{}`",
                 repository.build
             ));
+            if repository.builds_ahead {
+                notes.push(
+                    "builds ran beside the contests (`--jobs 2`): noise for all contenders of a block alike"
+                        .to_owned(),
+                );
+            }
             if repository.merges > 0 {
                 notes.push(format!(
                     "first parents only: {} among the revisions stand for all that they merged",
@@ -260,14 +275,6 @@ fn steps(summary: &BisectSummary) -> Table {
 }
 
 fn row(summary: &BisectSummary, step: &SummarisedStep, unit: RatioUnit) -> Row {
-    let name = |at: usize| {
-        let revision = step.revisions.get(at);
-        revision.map_or("", |&one| summary.revisions[one].name.as_str())
-    };
-    let tested = match step.role {
-        StepRole::Ends | StepRole::Change => format!("{} against {}", name(1), name(0)),
-        StepRole::Candidate => name(2).to_owned(),
-    };
     let has_record = step.answer != Some(StepAnswer::Skipped) || step.blocks > 0;
     let first = Cell {
         link: match has_record {
@@ -298,10 +305,22 @@ fn row(summary: &BisectSummary, step: &SummarisedStep, unit: RatioUnit) -> Row {
         label,
         ..Cell::from(value)
     });
-    [first, Cell::from(tested), answer]
+    [first, Cell::from(tested(summary, step)), answer]
         .into_iter()
         .chain(figures)
         .collect()
+}
+
+/// The revision under test, or the pair.
+fn tested(summary: &BisectSummary, step: &SummarisedStep) -> String {
+    let name = |at: usize| {
+        let revision = step.revisions.get(at);
+        revision.map_or("", |&one| summary.revisions[one].name.as_str())
+    };
+    match step.role {
+        StepRole::Ends | StepRole::Change => format!("{} against {}", name(1), name(0)),
+        StepRole::Candidate => name(2).to_owned(),
+    }
 }
 
 fn answer(step: &SummarisedStep) -> &'static str {

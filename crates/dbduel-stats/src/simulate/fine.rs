@@ -101,7 +101,7 @@ pub(super) struct FineSpeed {
 }
 
 impl FineSpeed {
-    fn new(fine: &FineNoise, random: &mut RandomStream) -> Self {
+    pub(super) fn new(fine: &FineNoise, random: &mut RandomStream) -> Self {
         let part = |octave: i32| {
             let memory_s = 0.05 * 4_f64.powi(octave);
             let process = Autoregressive {
@@ -147,8 +147,7 @@ impl FineDuel {
     /// A duel at a true log effect; one seed is one duel.
     #[must_use]
     pub fn new(fine: FineNoise, effect: f64, seed: u64) -> Self {
-        let mut machine = Machine::in_steps(fine.noise, fine.tick_s, seed);
-        machine.fine = Some(FineSpeed::new(&fine, &mut machine.random));
+        let mut machine = Machine::in_ticks(&fine, seed);
         let contenders = super::two_contenders(&fine.noise, effect, &mut machine);
         FineDuel {
             fine,

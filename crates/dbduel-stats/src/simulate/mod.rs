@@ -136,6 +136,14 @@ impl Machine {
         Machine::in_steps(noise, 1.0, seed)
     }
 
+    /// A machine at its first tick, in ticks as long as those of its noise; one seed is one machine.
+    #[must_use]
+    pub fn in_ticks(fine: &FineNoise, seed: u64) -> Self {
+        let mut machine = Machine::in_steps(fine.noise, fine.tick_s, seed);
+        machine.fine = Some(FineSpeed::new(fine, &mut machine.random));
+        machine
+    }
+
     /// The machine in steps of `step_s`.
     fn in_steps(noise: Noise, step_s: f64, seed: u64) -> Self {
         let mut random = RandomStream::new(seed, 1000);

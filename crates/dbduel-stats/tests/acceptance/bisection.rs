@@ -6,16 +6,16 @@ use dbduel_stats::bisection::{Answer, Bisection};
 use dbduel_stats::compare::{BlockSlices, SliceValue, block_differences};
 use dbduel_stats::random::RandomStream;
 use dbduel_stats::sequential::{Decider, SequentialPlan, Unit};
-use dbduel_stats::simulate::{Contender, DEFAULT_DESIGN, Design, Machine, Noise};
+use dbduel_stats::simulate::{Contender, DEFAULT_DESIGN, Design, FineNoise, Machine, Noise};
 
 /// Probability of a wrong result that the searches promise.
 pub const ALPHA: f64 = 0.05;
 
-/// Blocks of the contest between the ends, at most. That of a step has twice as many as this one took.
-const BLOCKS_MAX: usize = 400;
+/// Blocks of two contenders that the budget of the experiment has room for.
+const BUDGET_BLOCKS: usize = 1200;
 
-/// Blocks of the contest of a step, at least.
-const BLOCKS_MIN: usize = 24;
+/// Contests of one revision without an answer, after which it is not asked again, as in the product.
+const UNSURE_MAX: u32 = 3;
 
 /// Steps of a search, at most.
 const STEPS_MAX: usize = 60;
@@ -30,11 +30,64 @@ const DESIGN: Design = Design {
     ..DEFAULT_DESIGN
 };
 
+/// The noise of the machine of a search.
+#[derive(Debug, Clone, Copy)]
+pub enum MachineNoise {
+    /// By the second.
+    Seconds(Noise),
+    /// Below the second.
+    #[allow(
+        dead_code,
+        reason = "only the example's table has such a machine: it takes long"
+    )]
+    Ticks(FineNoise),
+}
+
+impl MachineNoise {
+    fn machine(&self, seed: u64) -> Machine {
+        match self {
+            Self::Seconds(noise) => Machine::new(*noise, seed),
+            Self::Ticks(fine) => Machine::in_ticks(fine, seed),
+        }
+    }
+
+    fn contenders(&self, levels: [f64; 3], machine: &mut Machine) -> [Contender; 3] {
+        let noise = match self {
+            Self::Seconds(noise) => noise,
+            Self::Ticks(fine) => &fine.noise,
+        };
+        levels.map(|level| Contender::new(noise, level, &mut machine.random))
+    }
+
+    /// Mean throughput of a contender over the machine's next seconds.
+    fn slice(&self, contender: &mut Contender, machine: &mut Machine, seconds: usize) -> f64 {
+        let Self::Ticks(fine) = self else {
+            return contender.slice(machine, DESIGN.guard, seconds);
+        };
+        let steps = (seconds as f64 / fine.tick_s).round() as usize;
+        let scatter = fine.white / (seconds as f64).sqrt() * machine.random.normal();
+        contender.slice(machine, DESIGN.guard, steps) * scatter.exp()
+    }
+}
+
+/// What a search found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FoundPlace {
+    /// The true one.
+    Right,
+    /// A range that holds it, around revisions that stayed without an answer.
+    Range,
+    /// Another one.
+    Wrong,
+    /// None within the steps.
+    Nothing,
+}
+
 /// A search that has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct Searched {
-    /// Whether the found place is the true one; `None` where it found none.
-    pub is_right: Option<bool>,
+    /// What it found.
+    pub found: FoundPlace,
     /// Contests.
     pub steps: usize,
     /// Time of the contests, seconds.
@@ -50,17 +103,19 @@ struct Step {
 }
 
 fn step(
-    noise: Noise,
+    noise: MachineNoise,
     levels: [f64; 3],
     error: f64,
     blocks_max: usize,
     seed: u64,
 ) -> Result<Step, StatsError> {
-    let mut machine = Machine::new(noise, seed);
-    let mut contenders = levels.map(|level| Contender::new(&noise, level, &mut machine.random));
+    let mut machine = noise.machine(seed);
+    let mut contenders = noise.contenders(levels, &mut machine);
     let plan = SequentialPlan::new(blocks_max as f64, error, 0.0, seed);
     // The revision against the first, and against the last one.
     let mut pairs = [Decider::new(plan)?, Decider::new(plan)?];
+    // Of the differences to the first, and to the last one.
+    let mut sums = [0.0_f64; 2];
     let mut order = [0, 1, 2];
     let mut seconds = OVERHEAD_S;
     for blocks in 1..=blocks_max {
@@ -70,7 +125,7 @@ fn step(
         let slices: Vec<SliceValue> = turns
             .map(|contender| SliceValue {
                 contender,
-                value: contenders[contender].slice(&mut machine, DESIGN.guard, length),
+                value: noise.slice(&mut contenders[contender], &mut machine, length),
             })
             .collect();
         seconds += (6 * (length + DESIGN.guard)) as f64;
@@ -78,16 +133,22 @@ fn step(
             length: length as f64,
             slices,
         }];
-        for (pair, other) in pairs.iter_mut().zip([0, 2]) {
+        let others = pairs.iter_mut().zip(&mut sums).zip([0, 2]);
+        for ((pair, sum), other) in others {
             let difference = block_differences(&block, 3, other)?[1][0];
             pair.push(Unit::new(difference, 1.0))?;
+            *sum += difference;
         }
-        let answer = match [pairs[0].has_verdict(), pairs[1].has_verdict()] {
-            [false, false] => continue,
-            [true, false] => Answer::Bad,
-            [false, true] => Answer::Good,
-            // Both at the same look: it differs from both.
-            [true, true] => Answer::Unsure,
+        // As in the product: one difference alone is an answer only where the other end is nearer.
+        let is_nearer_to_first = sums[0].abs() < sums[1].abs();
+        let answer = match (
+            pairs[0].has_verdict(),
+            pairs[1].has_verdict(),
+            is_nearer_to_first,
+        ) {
+            (_, true, true) => Answer::Good,
+            (true, _, false) => Answer::Bad,
+            (false, false, _) | (true, false, true) | (false, true, false) => continue,
         };
         return Ok(Step {
             answer,
@@ -105,7 +166,7 @@ fn step(
 /// Searches among `last` + 1 revisions for a change of `effect` (of the logarithm) at a random place. `None` for no change: a
 /// search that should not have been begun.
 pub fn search(
-    noise: Noise,
+    noise: MachineNoise,
     last: usize,
     effect: f64,
     seed: u64,
@@ -119,24 +180,40 @@ pub fn search(
         step(noise, levels, error, blocks_max, random.bits())
     };
     // The ends must differ: the last revision against the first, as a revision that is like the last.
-    let ends = contest(effect, BLOCKS_MAX)?;
+    let ends = contest(effect, BUDGET_BLOCKS)?;
     if ends.answer != Answer::Bad {
         return Ok(None);
     }
-    let blocks_max = (2 * ends.blocks).max(BLOCKS_MIN);
+    // Of three contenders the budget holds two thirds as many blocks. A step gets a quarter of it at least.
+    let (least, most) = (BUDGET_BLOCKS / 6, 2 * BUDGET_BLOCKS / 3);
     let mut seconds = ends.seconds;
     let mut steps = 1;
+    let mut unsure = vec![0; last + 1];
     while let Some(revision) = bisection.next()
         && steps < STEPS_MAX
     {
         let level = if revision >= first_bad { effect } else { 0.0 };
+        // Twice the blocks of the ends, and twice as many again after each contest without an answer.
+        let blocks_max = (2 * ends.blocks << unsure[revision]).clamp(least, most);
         let step = contest(level, blocks_max)?;
-        bisection.take(revision, step.answer);
+        unsure[revision] += u32::from(step.answer == Answer::Unsure);
+        bisection.take(
+            revision,
+            match unsure[revision] < UNSURE_MAX {
+                true => step.answer,
+                false => Answer::Skipped,
+            },
+        );
         steps += 1;
         seconds += step.seconds;
     }
     Ok(Some(Searched {
-        is_right: bisection.found().map(|place| place.up_to == first_bad),
+        found: match bisection.found() {
+            None => FoundPlace::Nothing,
+            Some(place) if first_bad <= place.after || place.up_to < first_bad => FoundPlace::Wrong,
+            Some(place) if place.up_to - place.after > 1 => FoundPlace::Range,
+            Some(_) => FoundPlace::Right,
+        },
         steps,
         seconds,
     }))
@@ -145,7 +222,7 @@ pub fn search(
 /// Ends of `count` searches among 129 revisions on the typical machine.
 #[cfg(test)]
 fn ends_of_searches(count: u64, effect: f64) -> Vec<Option<Searched>> {
-    let noise = dbduel_stats::simulate::TYPICAL;
+    let noise = MachineNoise::Seconds(dbduel_stats::simulate::TYPICAL);
     let searches = (0..count).map(|seed| search(noise, 128, effect, seed));
     searches.collect::<Result<_, _>>().unwrap()
 }
@@ -157,14 +234,14 @@ fn a_change_of_five_percent_is_found_as_often_as_promised() {
     let right = ends
         .iter()
         .flatten()
-        .filter(|end| end.is_right == Some(true));
+        .filter(|end| end.found == FoundPlace::Right);
     let right = right.count() as u64;
     // Of 100 at a true 95 %, fewer than 87 happen once in a thousand builds.
     assert!(right >= 87, "{right} of {searches}");
     let wrong = ends
         .iter()
         .flatten()
-        .filter(|end| end.is_right == Some(false));
+        .filter(|end| end.found == FoundPlace::Wrong);
     assert!(wrong.count() <= 13);
     let steps = ends.iter().flatten().map(|end| end.steps as f64);
     let mean = steps.sum::<f64>() / ends.len() as f64;

@@ -30,6 +30,7 @@ mod nats;
 pub mod pool;
 pub mod quickstart;
 pub mod record_reports;
+mod record_set;
 pub mod report;
 pub mod run;
 pub mod selftest;
@@ -75,6 +76,9 @@ pub struct CommandLine {
     verb: Verb,
 }
 
+/// The verb whose exit code `git bisect run` reads.
+pub const STEP_VERB: &str = "bisect-step";
+
 const EXIT_CODES: &str = "Exit codes:
   0    done; of a contest: every duel is decided
   1    the environment failed (a download, a server, a disk)
@@ -99,6 +103,9 @@ enum Verb {
     Attribute(run::AttributeArguments),
     /// Find the version or commit of a server that changed its throughput.
     Bisect(bisect::Arguments),
+    /// Answer `git bisect run` for the commit under test: 0 good, 1 bad, 125 cannot be tested, 128 failed, 129 undecided.
+    #[command(name = STEP_VERB)]
+    BisectStep(bisect::git_step::Arguments),
     /// Put load on a running server, without a contest.
     Load(Box<load::Arguments>),
     /// Cut the power under load, many times, and look for lost commits and corrupt data after each restart.
@@ -167,6 +174,12 @@ enum Verb {
 }
 
 impl CommandLine {
+    /// True when `git bisect` reads the exit code.
+    #[must_use]
+    pub fn is_of_git_bisect(&self) -> bool {
+        matches!(self.verb, Verb::BisectStep(_))
+    }
+
     /// Runs the verb.
     ///
     /// # Errors
@@ -179,6 +192,7 @@ impl CommandLine {
             Verb::Run(arguments) => run::run(home, &arguments, run::Purpose::Run),
             Verb::Attribute(arguments) => run::attribute(home, &arguments),
             Verb::Bisect(arguments) => bisect::bisect(home, &arguments),
+            Verb::BisectStep(arguments) => bisect::git_step::bisect_step(home, &arguments),
             Verb::Load(arguments) => load::load(&arguments),
             #[cfg(feature = "crash-test")]
             Verb::CrashTest(arguments) => crash_test::crash_test(home, &arguments),

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use clap::{Args, ValueEnum};
 use dbduel_audit::Finding;
 use dbduel_audit::disclosure::{Item, checklist};
@@ -116,6 +116,11 @@ pub fn report(arguments: &Arguments) -> Result<Exit> {
         };
     }
     if bisect::is_bisection(&arguments.record) {
+        ensure!(
+            arguments.fail_if.is_empty() && !arguments.disclosure,
+            "`{}` is a bisection, and --fail-if and --disclosure are about one contest; name one of its `steps`",
+            arguments.record.display()
+        );
         let is_colour_wanted = arguments.output.is_none() && console::is_colour_wanted();
         let name = arguments.format.name();
         return put(

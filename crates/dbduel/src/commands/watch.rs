@@ -17,18 +17,17 @@ use dbduel_machine::interrupt::{self, Urgency};
 use dbduel_machine::random::secret;
 use dbduel_record::Record;
 use dbduel_record::store::{EVENTS, PLAN};
-use dbduel_record::sweep::{SweepPlan, cell_dir};
 use dbduel_report as report;
 
 use super::http::{Loopback, Reply, Server};
-use super::sweep;
+use super::record_set::SetPlan;
 use crate::console;
 use crate::exit::Exit;
 
 /// Options of `dbduel watch`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The directory of a record or a sweep.
+    /// The directory of a record, a sweep or a bisection.
     pub record: PathBuf,
     /// Port on 127.0.0.1; 0 takes a free one.
     #[arg(long, default_value_t = 0)]
@@ -64,7 +63,7 @@ pub fn watch(arguments: &Arguments) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Serves the report of the record or the sweep in `dir` on a port of 127.0.0.1, 0 for a free one, until the process
+/// Serves the report of the record or the record set in `dir` on a port of 127.0.0.1, 0 for a free one, until the process
 /// ends; gives the address with its token.
 ///
 /// # Errors
@@ -78,11 +77,9 @@ pub fn serve(dir: &Path, port: u16) -> Result<String> {
     Ok(format!("http://{}/?token={token}", server.address()))
 }
 
-/// The pages of one record, or of a sweep and of the cells that have begun.
+/// The pages of one record, or of a record set and of its contests that have begun.
 struct Pages {
     dir: PathBuf,
-    /// Absent for a record.
-    sweep: Option<SweepPlan>,
     /// Pages by the directory that they are about.
     made: Mutex<BTreeMap<PathBuf, Page>>,
 }
@@ -96,13 +93,11 @@ struct Page {
 
 impl Pages {
     fn new(dir: &Path) -> Result<Self> {
-        let sweep = match sweep::is_sweep(dir) {
-            true => Some(SweepPlan::read(dir)?),
-            false => Record::open(dir).map(|_| None)?,
-        };
+        if SetPlan::at(dir)?.is_none() {
+            Record::open(dir)?;
+        }
         Ok(Self {
             dir: dir.to_owned(),
-            sweep,
             made: Mutex::default(),
         })
     }
@@ -127,34 +122,33 @@ impl Pages {
         }
     }
 
-    /// The record or sweep that a path is about, and the file that it asks for. A sweep's page links to those of its
-    /// cells.
+    /// The record or record set that a path is about, and the file that it asks for. The page of a set links to those of its
+    /// contests.
     fn subject<'p>(&self, path: &'p str) -> Option<(PathBuf, &'p str)> {
         let path = path.strip_prefix('/')?;
         let Some((folder, file)) = path.rsplit_once('/') else {
             return Some((self.dir.clone(), path));
         };
-        let mut cells = self.sweep.as_ref()?.cells.iter();
-        let found = cells.find_map(|cell| {
-            let record = cell_dir(&self.dir, cell);
+        let contests = self.set_at(&self.dir)?.contests(&self.dir);
+        let found = contests.into_iter().find_map(|(_, record)| {
             (record == self.dir.join(folder) && record.join(PLAN).is_file()).then_some(record)
         });
         found.map(|record| (record, file))
     }
 
-    /// The sweep, when `dir` is its directory and not that of a record.
-    fn sweep_at(&self, dir: &Path) -> Option<&SweepPlan> {
-        self.sweep.as_ref().filter(|_| dir == self.dir)
+    /// The plan of the set as it stands now, when `dir` is its directory and not that of a record.
+    fn set_at(&self, dir: &Path) -> Option<SetPlan> {
+        (dir == self.dir).then(|| SetPlan::at(dir).ok())??
     }
 
     /// Size of the journals behind a page, bytes.
     fn journal_bytes(&self, dir: &Path) -> u64 {
         let of_record =
             |record: &Path| fs::metadata(record.join(EVENTS)).map_or(0, |metadata| metadata.len());
-        match self.sweep_at(dir) {
-            Some(plan) => {
-                let cells = plan.cells.iter();
-                cells.map(|cell| of_record(&cell_dir(dir, cell))).sum()
+        match self.set_at(dir) {
+            Some(set) => {
+                let contests = set.contests(dir);
+                contests.iter().map(|(_, record)| of_record(record)).sum()
             }
             None => of_record(dir),
         }
@@ -172,8 +166,8 @@ impl Pages {
         {
             return Ok(page.html.clone());
         }
-        let html = match self.sweep_at(dir) {
-            Some(plan) => sweep::page(dir, plan)?,
+        let html = match self.set_at(dir) {
+            Some(set) => set.page(dir)?,
             None => page_of_record(dir)?,
         };
         let html = followed(&html, journal_bytes);
@@ -217,7 +211,9 @@ fn followed(html: &str, journal_bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dbduel_testkit::synthetic::{Scenario, write_sweep};
+    use dbduel_record::bisect::{BISECT, step_dir};
+    use dbduel_record::sweep::cell_dir;
+    use dbduel_testkit::synthetic::{Scenario, write_bisection, write_sweep};
     use std::io::{BufRead as _, BufReader, Read as _, Write as _};
     use std::net::TcpStream;
 
@@ -321,6 +317,37 @@ mod tests {
     #[test]
     fn a_record_that_grows_is_announced() {
         check_growth_is_announced(&lab(), "/events");
+    }
+
+    #[test]
+    fn a_bisection_has_a_page_that_gets_the_steps_begun_since() {
+        let dir = tempfile::tempdir().unwrap();
+        let bisection = dir.path().to_owned();
+        let whole = write_bisection(&bisection);
+        let write = |steps: usize| {
+            let mut plan = whole.clone();
+            plan.steps.truncate(steps);
+            fs::write(bisection.join(BISECT), serde_json::to_vec(&plan).unwrap()).unwrap();
+        };
+        write(1);
+        let first = step_dir(&bisection, &whole.steps[0]);
+        let lab = serving(dir, &bisection, first.join(EVENTS));
+        let get = |path: &str| {
+            answer(
+                &lab,
+                &format!("GET {path}?token=secret HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+            )
+        };
+        let page = get("/").replace("&#x2f;", "/");
+        assert!(
+            page.contains("href=\"steps/01/report.html\""),
+            "{page:.200}"
+        );
+        assert!(get("/steps/02/report.html").starts_with("HTTP/1.1 404"));
+        write(2);
+        let step = get("/steps/02/report.html");
+        assert!(step.starts_with("HTTP/1.1 200"), "{step:.200}");
+        check_growth_is_announced(&lab, "/events");
     }
 
     #[test]

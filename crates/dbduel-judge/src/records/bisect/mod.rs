@@ -26,6 +26,7 @@ pub fn summarise_bisection(plan: &BisectPlan, steps: Vec<SummarisedStep>) -> Bis
         planned_by: plan.dbduel.clone(),
         created: plan.created.clone(),
         question: plan.question.clone(),
+        cell: plan.cell.clone(),
         confidence: plan.confidence,
         horizon: plan.horizon,
         is_over: is_finished && next_step(plan, &steps).is_none(),

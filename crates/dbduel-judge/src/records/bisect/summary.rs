@@ -9,6 +9,7 @@ use crate::summary::Figure;
 
 /// A bisection in numbers: everything that its report shows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BisectSummary {
     /// Version of the summary as JSON.
     pub schema_version: u32,
@@ -20,6 +21,8 @@ pub struct BisectSummary {
     pub created: String,
     /// Question of the experiment.
     pub question: String,
+    /// The workload of the suite whose throughput is compared; absent without a suite.
+    pub cell: Option<String>,
     /// Probability that a found change is the right one, if there is exactly one.
     pub confidence: f64,
     /// Relative difference below which two revisions count as equal.
@@ -38,6 +41,7 @@ pub struct BisectSummary {
 
 /// A contest on the way.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SummarisedStep {
     /// Name of its directory.
     pub name: String,
@@ -63,6 +67,7 @@ pub struct SummarisedStep {
 
 /// What a step found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StepAnswer {
     /// Two revisions differ by more than the horizon.
@@ -90,6 +95,7 @@ pub enum StepAnswer {
 
 /// A part of the series that was searched, or was to be.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SearchedPart {
     /// Its first revision.
     pub good: usize,
@@ -112,6 +118,7 @@ pub struct SearchedPart {
 
 /// The place of a change.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SearchedPlace {
     /// The last revision that is like the good one.
     pub after: usize,

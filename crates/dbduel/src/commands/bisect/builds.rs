@@ -11,9 +11,11 @@ use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, Result};
+use dbduel_experiment::quantity::size;
 use dbduel_machine::interrupt::{self, Interrupted, Urgency};
 use dbduel_record::bisect::{Commit, Repository};
 use dbduel_server::{Home, create_folder, tree_size};
@@ -21,6 +23,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use super::repository::{git, output_of};
+use crate::commands::positive_duration;
 use crate::console;
 
 /// Stands for the directory of a build in the name of its server.
@@ -33,6 +36,17 @@ const POLL: Duration = Duration::from_millis(50);
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 /// Characters of a key.
 const KEY_CHARACTERS: usize = 32;
+
+/// Limits of builds.
+#[derive(Debug, clap::Args)]
+pub struct BuildLimits {
+    /// Time limit of a build.
+    #[arg(long, value_name = "TIME", default_value = "2 h", value_parser = positive_duration)]
+    pub build_limit: Duration,
+    /// Size of all kept builds; the oldest are removed.
+    #[arg(long, value_name = "SIZE", default_value = "20 GiB", value_parser = size)]
+    pub cache_size: u64,
+}
 
 /// A commit cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -97,14 +111,41 @@ impl<'b> Builds<'b> {
         // The time of its last use; without it an older build is removed first.
         let _ = in_use.set_modified(SystemTime::now());
         self.prune()?;
-        let output = place.join("out");
         Ok(Build {
-            server: self
-                .repository
-                .server
-                .replace(PLACEHOLDER, &output.display().to_string()),
+            server: self.server(commit),
             _in_use: in_use,
         })
+    }
+
+    /// Conducts a contest, and builds these commits one after the other meanwhile; after the contest it begins none. A build that fails
+    /// is made again when its commit is needed, and says then what failed.
+    pub(super) fn ahead<T>(
+        &self,
+        commits: &[&Commit],
+        logs: &Path,
+        contest: impl FnOnce() -> T,
+    ) -> T {
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for commit in commits {
+                    if is_over.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    let _ = self.build(commit, logs);
+                }
+            });
+            let ended = contest();
+            is_over.store(true, Ordering::Relaxed);
+            ended
+        })
+    }
+
+    /// Name of the server of a commit's build.
+    pub(super) fn server(&self, commit: &Commit) -> String {
+        let output = self.folder.join(self.key(commit)).join("out");
+        let output = output.display().to_string();
+        self.repository.server.replace(PLACEHOLDER, &output)
     }
 
     /// The name of a build: by its commit, its command and its repository.
@@ -286,29 +327,8 @@ impl GroupReaper {
 mod tests {
     use dbduel_test_attribute::needs_program;
 
+    use super::super::test_repository::test_repository;
     use super::*;
-
-    /// A repository whose commits have the file `speed` with these texts.
-    fn repository(folder: &Path, speeds: &[&str]) -> Vec<Commit> {
-        let git = |arguments: &[&str]| {
-            let mut command = git(folder);
-            command.args(["-c", "user.name=T", "-c", "user.email=t@example.org"]);
-            output_of(command.args(arguments)).unwrap()
-        };
-        git(&["init", "--quiet", "--initial-branch=main"]);
-        for speed in speeds {
-            fs::write(folder.join("speed"), speed).unwrap();
-            git(&["add", "speed"]);
-            git(&["commit", "--quiet", "-m", &format!("Speed {speed}")]);
-        }
-        let all = git(&["log", "--reverse", "--format=%H"]);
-        let commit = |hash: &str| Commit {
-            hash: hash.to_owned(),
-            subject: String::new(),
-            author_date: String::new(),
-        };
-        all.lines().map(commit).collect()
-    }
 
     fn source(path: &Path, build: &str, limit_s: f64, cache_bytes_max: u64) -> Repository {
         Repository {
@@ -317,6 +337,7 @@ mod tests {
             server: "path:{build}/server".to_owned(),
             build_limit_s: limit_s,
             cache_bytes_max,
+            builds_ahead: false,
             merges: 0,
         }
     }
@@ -344,7 +365,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let [repo, home, logs] = ["repo", "home", "logs"].map(|name| folder.path().join(name));
         fs::create_dir(&repo).unwrap();
-        let commits = repository(&repo, &["1", "2"]);
+        let commits = test_repository(&repo, &["1", "2"]);
         // A change that is not committed must neither be lost nor built.
         fs::write(repo.join("speed"), "own").unwrap();
         let before = files(&repo);
@@ -375,7 +396,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let [repo, home, logs] = ["repo", "home", "logs"].map(|name| folder.path().join(name));
         fs::create_dir(&repo).unwrap();
-        let commits = repository(&repo, &["1"]);
+        let commits = test_repository(&repo, &["1"]);
         let home = Home::new(&home);
         for (command, limit_s, part) in [
             ("echo no rule >&2; exit 2", 60.0, "exit status: 2"),
@@ -395,7 +416,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let [repo, home, logs] = ["repo", "home", "logs"].map(|name| folder.path().join(name));
         fs::create_dir(&repo).unwrap();
-        let commits = repository(&repo, &["1", "2", "3"]);
+        let commits = test_repository(&repo, &["1", "2", "3"]);
         let home = Home::new(&home);
         let repository = source(&repo, "cp speed \"$DBDUEL_BUILD/server\"", 60.0, 1);
         let builds = Builds::open(&home, &repository).unwrap();
@@ -409,28 +430,31 @@ mod tests {
 
     #[test]
     #[needs_program("git")]
-    fn the_commits_between_two_are_listed_by_first_parents() {
+    fn commits_are_built_while_a_contest_runs_and_their_failures_do_not_end_it() {
         let folder = tempfile::tempdir().unwrap();
-        let commits = repository(folder.path(), &["1", "2", "3", "4"]);
-        let listed = super::super::repository::revisions(folder.path(), &commits[1].hash, "HEAD");
-        let listed = listed.unwrap();
-        let hashes = listed.revisions.iter().flat_map(|one| &one.commit);
-        let found: Vec<(&str, &str)> = hashes
-            .map(|one| (one.hash.as_str(), one.subject.as_str()))
-            .collect();
-        let expected = commits[1..].iter().zip(["Speed 2", "Speed 3", "Speed 4"]);
-        let expected: Vec<(&str, &str)> = expected
-            .map(|(commit, subject)| (commit.hash.as_str(), subject))
-            .collect();
-        assert_eq!((found, listed.merges), (expected, 0));
-        for (good, bad, part) in [
-            ("nothing", "HEAD", "`nothing` is no commit"),
-            ("HEAD", "HEAD", "there is no commit after"),
-            ("HEAD", &commits[0].hash, "there is no commit after"),
-        ] {
-            let refused = super::super::repository::revisions(folder.path(), good, bad);
-            let refused = format!("{:#}", refused.unwrap_err());
-            assert!(refused.contains(part), "{refused}");
-        }
+        let [repo, home, logs] = ["repo", "home", "logs"].map(|name| folder.path().join(name));
+        fs::create_dir(&repo).unwrap();
+        let commits = test_repository(&repo, &["1", "2", "3"]);
+        let home = Home::new(&home);
+        let command = "test \"$(cat speed)\" != 1 && cp speed \"$DBDUEL_BUILD/server\"";
+        let repository = source(&repo, command, 60.0, 1 << 30);
+        let builds = Builds::open(&home, &repository).unwrap();
+        let is_built = |number: usize| {
+            let place = builds.folder.join(builds.key(&commits[number]));
+            place.join("complete").is_file()
+        };
+        let begun = Instant::now();
+        let answer = builds.ahead(&[&commits[0], &commits[1]], &logs, || {
+            while !is_built(1) {
+                assert!(
+                    begun.elapsed() < Duration::from_secs(120),
+                    "it is not built"
+                );
+                std::thread::sleep(POLL);
+            }
+            7
+        });
+        assert_eq!(answer, 7);
+        assert_eq!([0, 1, 2].map(is_built), [false, true, false]);
     }
 }

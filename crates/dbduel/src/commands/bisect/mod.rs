@@ -1,37 +1,34 @@
 //! `dbduel bisect`: finds the revision of a server that changed its throughput, by one contest after another.
 
 mod builds;
+pub mod git_step;
 mod reports;
 mod repository;
 mod steps;
+#[cfg(test)]
+pub(crate) mod test_repository;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, bail};
 use clap::Args;
 use dbduel_experiment::expand::Surroundings;
-use dbduel_experiment::quantity::size;
 use dbduel_experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
 use dbduel_record::FormatVersion;
-use dbduel_record::bisect::{BISECT, BisectPlan, Repository, Revision, RevisionSource, step_dir};
-use dbduel_record::files::LocalFiles;
-use dbduel_record::foreign::{read_text, read_text_below};
-use dbduel_record::manifest::MANIFEST;
-use dbduel_record::store::{EXPERIMENT, PLAN};
-use dbduel_record::whole::{remove_half_written, write_whole};
+use dbduel_record::bisect::{BISECT, BisectPlan, Repository, Revision, RevisionSource};
+use dbduel_record::foreign::read_text;
 use dbduel_server::{Home, ServerName};
 use dbduel_workloads::parameters::ScriptAccess;
 
-use super::positive_duration;
+use super::record_set;
 use super::run::{self, RunOptions, Unreadable};
+use crate::console;
 use crate::exit::Exit;
 use crate::home;
-pub use reports::report;
+use builds::BuildLimits;
+pub use reports::{document, page, report};
 use steps::Bisecting;
 
-/// Permission of the files beside the steps.
-const FILE_MODE: u32 = 0o644;
 /// Confidence of an experiment without one.
 const CONFIDENCE: f64 = 0.95;
 
@@ -69,15 +66,18 @@ pub struct Arguments {
     /// The server of a build, such as `path:{build}/bin/mariadbd`; `{build}` stands for `$DBDUEL_BUILD`.
     #[arg(long, value_name = "SERVER", requires = "repo")]
     pub server: Option<String>,
-    /// Time limit of a build.
-    #[arg(long, value_name = "TIME", default_value = "2 h", value_parser = positive_duration)]
-    pub build_limit: Duration,
-    /// Size of all kept builds; the oldest are removed.
-    #[arg(long, value_name = "SIZE", default_value = "20 GiB", value_parser = size)]
-    pub cache_size: u64,
+    #[command(flatten)]
+    pub limits: BuildLimits,
+    /// 2 builds the commits that may be asked next while a contest runs: less waiting, more noise.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=2), requires = "repo")]
+    pub jobs: u32,
     /// Number of changes to look for. After the first, the parts before and after it are searched if their ends differ.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
     pub changes: u32,
+    /// Of an experiment with a suite, the workload whose throughput is compared. Repeatable; each has a bisection of its own, which
+    /// ends with its first contest where the ends do not differ, and all share the builds. `all` stands for all of them.
+    #[arg(long, value_name = "NAME")]
+    pub cell: Vec<String>,
     /// Treat the revision under test as one that cannot be tested, when a bisection is resumed.
     #[arg(long)]
     pub skip: bool,
@@ -95,37 +95,6 @@ pub struct UnfitBisection(String);
 #[must_use]
 pub fn is_bisection(dir: &Path) -> bool {
     dir.join(BISECT).is_file()
-}
-
-/// The bisection of which `record` is a step.
-#[must_use]
-pub fn bisection_of(record: &Path) -> Option<PathBuf> {
-    let record = std::path::absolute(record).ok()?;
-    let dir = record.parent()?.parent()?;
-    is_bisection(dir).then(|| dir.to_owned())
-}
-
-/// Names and records of the steps that were begun.
-///
-/// # Errors
-/// When the bisection cannot be read, or no step was begun.
-pub fn begun_steps(dir: &Path) -> Result<Vec<(String, PathBuf)>> {
-    let steps = BisectPlan::read(dir)?.steps.into_iter().map(|step| {
-        let record = step_dir(dir, &step);
-        (step.name, record)
-    });
-    let is_begun = |record: &Path| {
-        [PLAN, MANIFEST]
-            .iter()
-            .any(|file| record.join(file).exists())
-    };
-    let begun: Vec<(String, PathBuf)> = steps.filter(|(_, record)| is_begun(record)).collect();
-    ensure!(
-        !begun.is_empty(),
-        "no step of `{0}` was begun; `dbduel bisect {0}` begins them",
-        dir.display()
-    );
-    Ok(begun)
 }
 
 /// Starts a bisection or resumes one.
@@ -167,13 +136,91 @@ pub fn bisect(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
     };
     let surroundings = run::surroundings(ScriptAccess::Full);
     let plan = planned(&file, &surroundings, revisions, source, arguments.changes);
-    start(
+    let plans = plans_of_cells(&file, &plan, &arguments.cell)?;
+    start_all(
         &home::find(home)?,
         &arguments.results,
         &file,
-        plan,
+        plans,
         &options,
     )
+}
+
+/// The plan once for each chosen workload of the experiment's suite; without one itself.
+///
+/// # Errors
+/// When there is no such workload, or none is chosen.
+pub fn plans_of_cells(
+    file: &ExperimentFile<'_>,
+    plan: &BisectPlan,
+    cells: &[String],
+) -> Result<Vec<BisectPlan>> {
+    let suite = file.experiment.suite.as_ref();
+    let names: Vec<String> = suite.map_or_else(Vec::new, |suite| {
+        let names = suite.workloads.iter();
+        names.map(|one| one.name.value.clone()).collect()
+    });
+    let unfit = |why: String| Err(UnfitBisection(why).into());
+    let chosen = match cells {
+        [] if names.is_empty() => return Ok(vec![plan.clone()]),
+        [] => {
+            let why = format!(
+                "`{}` has a suite: name workloads of it with --cell, or `all`: {}",
+                file.path.display(),
+                names.join(", ")
+            );
+            return unfit(why);
+        }
+        [all] if all == "all" && !names.is_empty() => names,
+        some => match some.iter().find(|cell| !names.contains(cell)) {
+            Some(unknown) if names.is_empty() => {
+                let path = file.path.display();
+                return unfit(format!("--cell {unknown}: `{path}` has no [suite]"));
+            }
+            Some(unknown) => {
+                let known = names.join(", ");
+                return unfit(format!("--cell {unknown}: the suite has only {known}"));
+            }
+            None => some.to_vec(),
+        },
+    };
+    let of_cell = |cell: String| BisectPlan {
+        question: format!("{} Workload {cell}.", plan.question),
+        cell: Some(cell),
+        ..plan.clone()
+    };
+    Ok(chosen.into_iter().map(of_cell).collect())
+}
+
+/// Conducts bisections of one experiment, one after the other; the exit code is the first that is not [`Exit::Done`]. An
+/// interrupted one is the last.
+///
+/// # Errors
+/// As [`start`].
+pub fn start_all(
+    home: &Home,
+    results: &Path,
+    file: &ExperimentFile<'_>,
+    plans: Vec<BisectPlan>,
+    options: &RunOptions<'_>,
+) -> Result<Exit> {
+    let mut worst = Exit::Done;
+    let mut coming = plans.into_iter();
+    while let Some(plan) = coming.next() {
+        let exit = start(home, results, file, plan, options)?;
+        if exit == Exit::Interrupted {
+            let rest = coming.filter_map(|plan| plan.cell);
+            let rest: Vec<String> = rest.map(|cell| format!("--cell {cell}")).collect();
+            if !rest.is_empty() {
+                console::status_line(&format!("not begun: {}", rest.join(" ")));
+            }
+            return Ok(exit);
+        }
+        if worst == Exit::Done {
+            worst = exit;
+        }
+    }
+    Ok(worst)
 }
 
 /// The revisions that the command line names, and their origin.
@@ -189,6 +236,21 @@ fn revisions_of(arguments: &Arguments) -> Result<(Vec<Revision>, RevisionSource)
     else {
         return Ok((versions(&arguments.versions)?, RevisionSource::Versions));
     };
+    let mut source = repository_source(repo.clone(), build, server, &arguments.limits)?;
+    let found = repository::revisions(repo, good, bad)?;
+    source.path = found.path.display().to_string();
+    source.merges = found.merges;
+    source.builds_ahead = arguments.jobs > 1;
+    Ok((found.revisions, RevisionSource::Repository(source)))
+}
+
+/// A repository whose commits are built.
+fn repository_source(
+    path: PathBuf,
+    build: &str,
+    server: &str,
+    limits: &BuildLimits,
+) -> Result<Repository> {
     if !server.contains(builds::PLACEHOLDER) {
         let why = format!(
             "--server `{server}` does not contain `{}`, so every revision would be the same server",
@@ -196,16 +258,15 @@ fn revisions_of(arguments: &Arguments) -> Result<(Vec<Revision>, RevisionSource)
         );
         return Err(UnfitBisection(why).into());
     }
-    let found = repository::revisions(repo, good, bad)?;
-    let source = Repository {
-        path: found.path.display().to_string(),
-        build: build.clone(),
-        server: server.clone(),
-        build_limit_s: arguments.build_limit.as_secs_f64(),
-        cache_bytes_max: arguments.cache_size,
-        merges: found.merges,
-    };
-    Ok((found.revisions, RevisionSource::Repository(source)))
+    Ok(Repository {
+        path: path.display().to_string(),
+        build: build.to_owned(),
+        server: server.to_owned(),
+        build_limit_s: limits.build_limit.as_secs_f64(),
+        cache_bytes_max: limits.cache_size,
+        builds_ahead: false,
+        merges: 0,
+    })
 }
 
 /// The revisions that --versions names.
@@ -255,6 +316,7 @@ pub fn planned(
         horizon: 0.0,
         budget_s: 0.0,
         changes_max,
+        cell: None,
         source,
         revisions,
         steps: Vec::new(),
@@ -273,11 +335,7 @@ pub fn start(
     options: &RunOptions<'_>,
 ) -> Result<Exit> {
     let plan = steps::checked(home, file, plan)?;
-    let dir = run::new_place(results, file.path)?;
-    write_whole(&dir.join(EXPERIMENT), file.text.as_bytes(), FILE_MODE)
-        // Written last: a directory with it can be resumed.
-        .and_then(|()| steps::write_plan(&dir, &plan))
-        .with_context(|| format!("could not begin the bisection `{}`", dir.display()))?;
+    let dir = begin(results, file, &plan)?;
     Bisecting {
         home,
         dir: &dir,
@@ -286,6 +344,13 @@ pub fn start(
         options,
     }
     .resume()
+}
+
+/// Begins the directory of a bisection below `results`.
+fn begin(results: &Path, file: &ExperimentFile<'_>, plan: &BisectPlan) -> Result<PathBuf> {
+    let dir = run::new_place(results, file.path)?;
+    record_set::begin(&dir, file.text, BISECT, plan)?;
+    Ok(dir)
 }
 
 /// Resumes a bisection where it stopped; with `is_skipping` without the revision under test.
@@ -307,11 +372,7 @@ pub fn resume(
             plan.dbduel
         );
     }
-    remove_half_written(&LocalFiles, dir)
-        .with_context(|| format!("could not clear half-written files of `{}`", dir.display()))?;
-    let copy = dir.join(EXPERIMENT);
-    let text = read_text_below(dir, EXPERIMENT, EXPERIMENT_BYTES_MAX)
-        .with_context(|| format!("could not read `{}`", copy.display()))?;
+    let text = record_set::experiment_text(dir)?;
     // Relative paths in it start where it was.
     let path = PathBuf::from(&plan.experiment);
     let experiment = Experiment::parse_single(&path, &text)?;

@@ -2,20 +2,15 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use dbduel_judge::records::bisect::{BisectSummary, judge_step, summarise_bisection};
 use dbduel_record::Record;
 use dbduel_record::bisect::{BisectPlan, step_dir};
 use dbduel_record::store::PLAN;
-use dbduel_record::whole::write_whole;
-use dbduel_report as report;
+use dbduel_report::bisect::FORMATS;
 
-use super::FILE_MODE;
-use crate::commands::record_reports;
+use crate::commands::{record_reports, record_set};
 use crate::console;
-
-/// The page that people look at, in the bisection's directory.
-pub(super) const PAGE: &str = "report.html";
 
 /// The report on a bisection in the format of this name. Also writes its reports in other formats and the missing reports
 /// of steps. No step's data are changed.
@@ -24,52 +19,45 @@ pub(super) const PAGE: &str = "report.html";
 /// When the bisection cannot be read or there is no such format.
 pub fn report(dir: &Path, format: &str, is_colour_wanted: bool) -> Result<String> {
     let plan = BisectPlan::read(dir)?;
-    let mut steps = Vec::new();
     for step in &plan.steps {
+        let place = step_dir(dir, step);
+        if place.join(PLAN).is_file() {
+            record_reports::write_missing(&place)?;
+        }
+    }
+    let summary = judged(dir, &plan)?;
+    if let Err(error) = record_set::write_reports(dir, FORMATS, &summary) {
+        console::status_line(&format!("not all reports could be written: {error:#}"));
+    }
+    record_set::rendered(FORMATS, format, &summary, is_colour_wanted)
+}
+
+/// The page of a bisection as it stands now; writes nothing.
+///
+/// # Errors
+/// When a record cannot be read.
+pub fn page(dir: &Path, plan: &BisectPlan) -> Result<String> {
+    record_set::rendered(FORMATS, "html", &judged(dir, plan)?, false)
+}
+
+/// The report for programs as it stands now; writes nothing.
+///
+/// # Errors
+/// When a record cannot be read.
+pub fn document(dir: &Path, plan: &BisectPlan) -> Result<String> {
+    record_set::rendered(FORMATS, "json", &judged(dir, plan)?, false)
+}
+
+fn judged(dir: &Path, plan: &BisectPlan) -> Result<BisectSummary> {
+    let steps = plan.steps.iter().map(|step| {
         let place = step_dir(dir, step);
         let record = match place.join(PLAN).is_file() {
             true => Some(Record::open(&place)?),
             false => None,
         };
-        if record.is_some() {
-            record_reports::write_missing(&place)?;
-        }
-        steps.push(judge_step(&plan, step, record.as_ref()));
-    }
-    let summary = summarise_bisection(&plan, steps);
-    if let Err(error) = write_reports(dir, &summary) {
-        console::status_line(&format!("not all reports could be written: {error:#}"));
-    }
-    rendered(format, &summary, is_colour_wanted)
-}
-
-pub(super) fn rendered(
-    format: &str,
-    summary: &BisectSummary,
-    is_colour_wanted: bool,
-) -> Result<String> {
-    let options = report::Options {
-        width: console::width(),
-        colour: is_colour_wanted,
-    };
-    let format = report::bisect::FORMATS
-        .iter()
-        .find(|known| known.name == format)
-        .with_context(|| format!("a bisection has no report as {format}; its steps have one"))?;
-    Ok(format.render(summary, &options))
-}
-
-/// Writes the reports on all steps beside them.
-pub(super) fn write_reports(dir: &Path, summary: &BisectSummary) -> Result<()> {
-    for format in report::bisect::FORMATS {
-        if let Some(name) = format.file_name {
-            let path = dir.join(name);
-            let text = rendered(format.name, summary, false)?;
-            write_whole(&path, text.as_bytes(), FILE_MODE)
-                .with_context(|| format!("could not write `{}`", path.display()))?;
-        }
-    }
-    Ok(())
+        Ok(judge_step(plan, step, record.as_ref()))
+    });
+    Ok(summarise_bisection(plan, steps.collect::<Result<_>>()?))
 }
 
 #[cfg(test)]
@@ -83,11 +71,15 @@ mod tests {
         let plan = write_bisection(folder.path());
         let text = report(folder.path(), "terminal", false).unwrap();
         assert!(text.contains("like the good one"), "{text}");
-        for format in report::bisect::FORMATS {
+        for format in FORMATS {
             let written = format.file_name.map(|name| folder.path().join(name));
             assert!(written.is_none_or(|path| path.is_file()));
         }
-        assert!(step_dir(folder.path(), &plan.steps[0]).join(PAGE).is_file());
+        assert!(
+            step_dir(folder.path(), &plan.steps[0])
+                .join(record_set::PAGE)
+                .is_file()
+        );
         assert!(report(folder.path(), "none", false).is_err());
     }
 }

@@ -1,8 +1,7 @@
 //! Conducts the steps of a bisection, one after the other. What was found is read from their records, so a bisection that was
 //! stopped or killed at any moment continues with the step that it was at.
 
-use std::fs;
-use std::io;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -15,23 +14,23 @@ use dbduel_judge::records::bisect::{
     judge_step, next_step, summarise_bisection,
 };
 use dbduel_lab::contest::{self, NotComparable};
+use dbduel_lab::snapshots::Snapshots;
 use dbduel_machine::interrupt::{self, Interrupted};
 use dbduel_record::bisect::{
-    BISECT, BisectPlan, BisectStep, RevisionSource, STEPS, Skipped, StepRole, step_dir,
+    BISECT, BisectPlan, BisectStep, Commit, RevisionSource, Skipped, StepRole, step_dir,
 };
 use dbduel_record::event::EndReason;
 use dbduel_record::seed::named_seed;
 use dbduel_record::store::PLAN;
-use dbduel_record::whole::write_whole;
 use dbduel_record::{Plan, Record};
-use dbduel_server::Home;
+use dbduel_report::bisect::FORMATS;
+use dbduel_server::{Home, ServerName};
 use dbduel_workloads::parameters::ScriptAccess;
 
+use super::UnfitBisection;
 use super::builds::{BuildFailed, Builds, PLACEHOLDER};
-use super::reports::{PAGE, rendered, write_reports};
-use super::{FILE_MODE, UnfitBisection};
-use crate::commands::record_reports;
 use crate::commands::run::{self, RunOptions};
+use crate::commands::{record_reports, record_set};
 use crate::console::{self, Console};
 use crate::exit::Exit;
 
@@ -53,17 +52,12 @@ pub(super) struct Bisecting<'b> {
 }
 
 /// How a step ended.
+#[derive(Debug, PartialEq, Eq)]
 enum StepEnd {
     Over,
     /// Its candidate cannot be tested.
     Skipped(String),
     Interrupted,
-}
-
-/// Writes the plan whole.
-pub(super) fn write_plan(dir: &Path, plan: &BisectPlan) -> io::Result<()> {
-    let text = serde_json::to_vec_pretty(plan)?;
-    write_whole(&dir.join(BISECT), &text, FILE_MODE)
 }
 
 /// Expands both kinds of contests with the whole budget, and refuses contests that are void by their file. The plan gets the
@@ -124,7 +118,7 @@ pub(super) fn checked(
 
 /// A contest as the experiment completes it.
 fn step_contest<'s>(
-    plan: &BisectPlan,
+    plan: &'s BisectPlan,
     role: StepRole,
     servers: &'s [String],
     budget_s: f64,
@@ -134,6 +128,7 @@ fn step_contest<'s>(
     Ok(StepContest {
         role,
         servers,
+        cell: plan.cell.as_deref(),
         budget_s,
         error,
         seed,
@@ -160,42 +155,57 @@ impl Bisecting<'_> {
                     Some(next) => self.begin(next, &judged)?,
                 },
             };
-            console::status_line(&self.announcement(number));
-            let ended = self.conduct(number).with_context(|| {
-                format!(
-                    "the bisection stopped at step {}; resume with `dbduel bisect {1}`, or with `dbduel bisect {1} --skip` \
-                     without the revision under test",
-                    self.plan.steps[number].name,
-                    self.dir.display()
-                )
-            });
-            if let Ok(StepEnd::Skipped(why)) = &ended {
-                self.skip(number, why.clone())?;
-            }
-            judged.truncate(number);
-            judged.push(self.judged(&self.plan.steps[number])?);
-            let summary = summarise_bisection(&self.plan, judged.clone());
-            let written = write_reports(self.dir, &summary);
-            match ended? {
-                StepEnd::Over | StepEnd::Skipped(_) => written?,
-                StepEnd::Interrupted => {
-                    console::status_line(&format!(
-                        "interrupted; resume with `dbduel bisect {}`",
-                        self.dir.display()
-                    ));
-                    return Ok(Exit::Interrupted);
-                }
+            if self.conducted(number, &mut judged)? == StepEnd::Interrupted {
+                return Ok(Exit::Interrupted);
             }
         }
         let summary = summarise_bisection(&self.plan, judged);
-        write_reports(self.dir, &summary)?;
-        console::print(&rendered(
-            "terminal",
-            &summary,
-            console::is_colour_wanted(),
-        )?)?;
-        console::print(&format!("\nreport: {}\n", self.dir.join(PAGE).display()))?;
+        record_set::write_reports(self.dir, FORMATS, &summary)?;
+        record_set::show(self.dir, FORMATS, &summary)?;
         Ok(exit_of(&summary))
+    }
+
+    /// Conducts the only step of the plan and shows its report; `None` when the user stopped it.
+    pub(super) fn only_step(&mut self) -> Result<Option<StepAnswer>> {
+        interrupt::install()
+            .context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
+        let mut judged = Vec::new();
+        if self.conducted(0, &mut judged)? == StepEnd::Interrupted {
+            return Ok(None);
+        }
+        let answer = judged.first().and_then(|step| step.answer);
+        let summary = summarise_bisection(&self.plan, judged);
+        record_set::show(self.dir, FORMATS, &summary)?;
+        Ok(answer)
+    }
+
+    /// Conducts a step, or the rest of it, and judges it as the last of these; writes the reports on all of them.
+    fn conducted(&mut self, number: usize, judged: &mut Vec<SummarisedStep>) -> Result<StepEnd> {
+        console::status_line(&self.announcement(number));
+        judged.truncate(number);
+        let ended = self.conduct(number, judged).with_context(|| {
+            format!(
+                "the bisection stopped at step {}; resume with `dbduel bisect {1}`, or with `dbduel bisect {1} --skip` \
+                 without the revision under test",
+                self.plan.steps[number].name,
+                self.dir.display()
+            )
+        });
+        if let Ok(StepEnd::Skipped(why)) = &ended {
+            self.skip(number, why.clone())?;
+        }
+        judged.push(self.judged(&self.plan.steps[number])?);
+        let summary = summarise_bisection(&self.plan, judged.clone());
+        let written = record_set::write_reports(self.dir, FORMATS, &summary);
+        let ended = ended?;
+        match ended {
+            StepEnd::Over | StepEnd::Skipped(_) => written?,
+            StepEnd::Interrupted => console::status_line(&format!(
+                "interrupted; resume with `dbduel bisect {}`",
+                self.dir.display()
+            )),
+        }
+        Ok(ended)
     }
 
     /// Marks the revision of the unfinished step as one that cannot be tested.
@@ -230,8 +240,7 @@ impl Bisecting<'_> {
     }
 
     fn write_plan(&self) -> Result<()> {
-        write_plan(self.dir, &self.plan)
-            .with_context(|| format!("could not write `{}`", self.dir.join(BISECT).display()))
+        record_set::write_plan(self.dir, BISECT, &self.plan)
     }
 
     fn judged(&self, step: &BisectStep) -> Result<SummarisedStep> {
@@ -246,12 +255,13 @@ impl Bisecting<'_> {
     /// Adds a step to the plan; returns its number.
     fn begin(&mut self, next: NextStep, judged: &[SummarisedStep]) -> Result<usize> {
         let number = self.plan.steps.len();
+        let budget_s = step_budget_s(&self.plan, judged, &next);
         let seed = named_seed(self.plan.seed, &format!("bisect/step/{number}"));
         self.plan.steps.push(BisectStep {
             name: format!("{:02}", number + 1),
             role: next.role,
             revisions: next.revisions,
-            budget_s: step_budget_s(&self.plan, judged),
+            budget_s,
             seed: seed >> (u64::BITS - SEED_BITS),
             skipped: None,
         });
@@ -278,7 +288,7 @@ impl Bisecting<'_> {
     }
 
     /// Conducts the contest of a step, or the rest of it.
-    fn conduct(&self, number: usize) -> Result<StepEnd> {
+    fn conduct(&self, number: usize, judged: &[SummarisedStep]) -> Result<StepEnd> {
         let step = self.plan.steps[number].clone();
         let is_candidate = step.role == StepRole::Candidate;
         let builds = match &self.plan.source {
@@ -311,9 +321,58 @@ impl Bisecting<'_> {
                 Err(error) => return Err(error),
             }
         }
-        let ended = self.run(&step, &servers);
+        let (Some(builds), RevisionSource::Repository(repository)) = (&builds, &self.plan.source)
+        else {
+            return self.run(&step, &servers);
+        };
+        let contest = || self.run(&step, &servers);
+        let ended = match repository.builds_ahead {
+            true => {
+                let coming = self.coming(&step, judged);
+                let commits = coming
+                    .iter()
+                    .flat_map(|&one| &self.plan.revisions[one].commit);
+                let commits: Vec<&Commit> = commits.collect();
+                builds.ahead(&commits, &self.dir.join("builds"), contest)
+            }
+            false => contest(),
+        };
         drop(kept);
+        self.prune_snapshots(builds, repository.cache_bytes_max)?;
         ended
+    }
+
+    /// Revisions that the step after this one may need, for each of its usual answers; without its own.
+    fn coming(&self, step: &BisectStep, judged: &[SummarisedStep]) -> Vec<usize> {
+        let answers: &[StepAnswer] = match step.role {
+            StepRole::Ends | StepRole::Change => &[StepAnswer::Differ],
+            StepRole::Candidate => &[StepAnswer::LikeBad, StepAnswer::LikeGood],
+        };
+        let mut coming = Vec::new();
+        for &answer in answers {
+            let answered = SummarisedStep {
+                answer: Some(answer),
+                ..judge_step(&self.plan, step, None)
+            };
+            let steps = [judged, &[answered]].concat();
+            let next = next_step(&self.plan, &steps).map_or_else(Vec::new, |next| next.revisions);
+            for revision in next {
+                if !step.revisions.contains(&revision) && !coming.contains(&revision) {
+                    coming.push(revision);
+                }
+            }
+        }
+        coming
+    }
+
+    /// Removes snapshots of the data of this bisection's builds beyond the quota of builds, those first that were not used for
+    /// the longest time: each build has snapshots of its own.
+    fn prune_snapshots(&self, builds: &Builds<'_>, keep: u64) -> Result<()> {
+        let commits = self.plan.revisions.iter().flat_map(|one| &one.commit);
+        let names = commits.map(|commit| ServerName::parse(&builds.server(commit)));
+        let own: BTreeSet<String> = names.flatten().map(|name| name.id()).collect();
+        Snapshots::new(self.home).prune_some(keep, |snapshot| own.contains(&snapshot.build))?;
+        Ok(())
     }
 
     fn run(&self, step: &BisectStep, servers: &[String]) -> Result<StepEnd> {
@@ -333,8 +392,7 @@ impl Bisecting<'_> {
                     false => Err(error),
                 };
             }
-            self.clear(&record)
-                .with_context(|| format!("could not clear `{}`", record.display()))?;
+            record_set::clear(self.dir, &record)?;
             run::create_at(self.home, &record, self.file.text, &fresh)?;
             fresh
         };
@@ -391,23 +449,6 @@ impl Bisecting<'_> {
         }
     }
 
-    /// Removes what is at the place of a record without a plan, which holds nothing that was measured; but nothing that a
-    /// link leads to.
-    fn clear(&self, record: &Path) -> Result<()> {
-        let steps = self.dir.join(STEPS);
-        fs::create_dir_all(&steps)?;
-        if record.symlink_metadata().is_err() {
-            return Ok(());
-        }
-        let real = fs::canonicalize(record)?;
-        ensure!(
-            fs::canonicalize(self.dir)?.join(record.strip_prefix(self.dir)?) == real,
-            "it leads by a link to `{}`; remove the link",
-            real.display()
-        );
-        Ok(fs::remove_dir_all(record)?)
-    }
-
     /// Why the candidate's server does not start by itself; `None` when it does, so that something else made its contest
     /// fail.
     fn does_not_start(&self, file: &ExperimentFile<'_>, plan: &Plan) -> Option<String> {
@@ -421,12 +462,17 @@ impl Bisecting<'_> {
     }
 }
 
-/// Budget of the next step: the experiment's for the first contest, then what its result makes likely to be enough.
-fn step_budget_s(plan: &BisectPlan, judged: &[SummarisedStep]) -> f64 {
-    let first = judged.first().map(|ends| BUDGET_FACTOR * ends.load_s);
-    first.map_or(plan.budget_s, |enough_s| {
-        enough_s.clamp(BUDGET_SHARE_MIN * plan.budget_s, plan.budget_s)
-    })
+/// Budget of the next step: the experiment's for the first contest, then what its result makes likely to be enough, and twice as
+/// much after each contest of the same revisions without an answer.
+fn step_budget_s(plan: &BisectPlan, judged: &[SummarisedStep], next: &NextStep) -> f64 {
+    let Some(ends) = judged.first() else {
+        return plan.budget_s;
+    };
+    let earlier = judged
+        .iter()
+        .filter(|step| step.revisions == next.revisions && step.answer == Some(StepAnswer::Unsure));
+    let enough_s = earlier.fold(BUDGET_FACTOR * ends.load_s, |budget_s, _| 2.0 * budget_s);
+    enough_s.clamp(BUDGET_SHARE_MIN * plan.budget_s, plan.budget_s)
 }
 
 /// Exit code of a finished bisection: done when a change is found among tested neighbours or a range of skipped
@@ -465,13 +511,85 @@ mod tests {
     fn the_budget_of_a_step_follows_from_the_contest_of_the_ends() {
         let (mut plan, _) = bisection();
         plan.budget_s = 1000.0;
-        assert!((step_budget_s(&plan, &[]) - 1000.0).abs() < 1e-9);
+        let next = NextStep {
+            role: StepRole::Candidate,
+            revisions: vec![0, 4, 2],
+        };
+        assert!((step_budget_s(&plan, &[], &next) - 1000.0).abs() < 1e-9);
         let mut ends = summary().steps.swap_remove(0);
-        for (load_s, budget_s) in [(10.0, 250.0), (200.0, 600.0), (900.0, 1000.0)] {
+        for (load_s, budget_s, again_s) in [
+            (10.0, 250.0, 250.0),
+            (150.0, 450.0, 900.0),
+            (200.0, 600.0, 1000.0),
+            (900.0, 1000.0, 1000.0),
+        ] {
             ends.load_s = load_s;
-            let found = step_budget_s(&plan, std::slice::from_ref(&ends));
+            let unsure = SummarisedStep {
+                role: next.role,
+                revisions: next.revisions.clone(),
+                answer: Some(StepAnswer::Unsure),
+                ..ends.clone()
+            };
+            let mut judged = vec![ends.clone()];
+            for expected in [budget_s, again_s] {
+                let found = step_budget_s(&plan, &judged, &next);
+                assert!((found - expected).abs() < 1e-9, "{load_s}: {found}");
+                judged.push(unsure.clone());
+            }
+            judged.pop();
+            // Of another revision nothing is known yet.
+            let other = NextStep {
+                revisions: vec![0, 4, 3],
+                ..next.clone()
+            };
+            let found = step_budget_s(&plan, &judged, &other);
             assert!((found - budget_s).abs() < 1e-9, "{load_s}: {found}");
         }
+    }
+
+    #[test]
+    fn the_revisions_of_both_answers_are_built_ahead() {
+        let (mut plan, _) = bisection();
+        let last = plan.last();
+        plan.steps.truncate(1);
+        let text =
+            "[contenders.server]\nserver = \"sqlite\"\n[workload]\nname = \"oltp-read-only\"\n";
+        let path = Path::new("bisect.toml");
+        let bisecting = |plan: &BisectPlan| {
+            Experiment::parse_single(path, text).map(|experiment| {
+                let judged = [SummarisedStep {
+                    answer: Some(StepAnswer::Differ),
+                    ..judge_step(plan, &plan.steps[0], None)
+                }];
+                let file = ExperimentFile {
+                    path,
+                    text,
+                    experiment: &experiment,
+                };
+                let whole = Bisecting {
+                    home: &Home::new("/home-of-a-test"),
+                    dir: path,
+                    file,
+                    plan: plan.clone(),
+                    options: &RunOptions::default(),
+                };
+                match plan.steps.get(1) {
+                    None => whole.coming(&plan.steps[0], &[]),
+                    Some(candidate) => whole.coming(candidate, &judged),
+                }
+            })
+        };
+        let first = bisecting(&plan).unwrap();
+        assert_eq!(first, [last / 2]);
+        plan.steps.push(BisectStep {
+            name: "02".to_owned(),
+            role: StepRole::Candidate,
+            revisions: vec![0, last, first[0]],
+            ..plan.steps[0].clone()
+        });
+        let mut coming = bisecting(&plan).unwrap();
+        coming.sort_unstable();
+        assert_eq!(coming, [first[0] - 1, first[0] + 1]);
     }
 
     #[test]

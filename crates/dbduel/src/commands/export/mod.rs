@@ -36,19 +36,20 @@ use dbduel_record::Record;
 use dbduel_report as report;
 use dbduel_server::create_folder;
 
+use super::bisect;
 #[cfg(not(feature = "parquet"))]
 use super::features::BuiltWithout;
-use super::sweep;
+use super::record_set::SetPlan;
 use crate::console;
 use crate::exit::Exit;
 
 /// Options of `dbduel export`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The directory of a record or a sweep.
+    /// The directory of a record, a sweep or a bisection.
     pub record: PathBuf,
-    /// Directory for the files; created if missing. Existing files are not overwritten. Of a sweep, each cell that was
-    /// begun gets a directory in it.
+    /// Directory for the files; created if missing. Existing files are not overwritten. Each begun cell of a sweep or step of a
+    /// bisection gets a directory in it.
     #[arg(long, short, value_name = "DIR")]
     pub output: PathBuf,
     /// Formats, separated by commas.
@@ -81,20 +82,31 @@ const KEPT_AS_CSV: [&str; 3] = ["ticks", "seconds", "statement_slices"];
 /// # Errors
 /// When the record cannot be read, or a file exists already or cannot be written.
 pub fn export(arguments: &Arguments) -> Result<Exit> {
-    if !sweep::is_sweep(&arguments.record) {
-        let files = files_of(&arguments.record, &arguments.formats, &arguments.output)?;
+    let dir = &arguments.record;
+    let Some(set) = SetPlan::at(dir)? else {
+        let files = files_of(dir, &arguments.formats, &arguments.output)?;
         write_all(&files)?;
         return Ok(Exit::Done);
-    }
-    let cells = sweep::begun_cells(&arguments.record)?;
+    };
+    let contests = set.begun(dir)?;
     let output = |name: &str| arguments.output.join(name);
-    for (name, _) in &cells {
+    for (name, _) in &contests {
         refuse_existing(&output(name))?;
     }
-    for (name, record) in &cells {
+    for (name, record) in &contests {
         files_of(record, &arguments.formats, &output(name))
             .and_then(|files| write_all(&files))
-            .with_context(|| format!("cannot export the cell `{name}`"))?;
+            .with_context(|| format!("cannot export the {} `{name}`", set.noun()))?;
+    }
+    if let SetPlan::Bisection(plan) = &set {
+        let document = bisect::document(dir, plan)?;
+        write_all(&[
+            (output("report.json"), document.into_bytes()),
+            (
+                output("bisect.schema.json"),
+                report::bisect::SCHEMA.as_bytes().to_vec(),
+            ),
+        ])?;
     }
     Ok(Exit::Done)
 }
@@ -197,7 +209,7 @@ mod tests {
     use super::tables::FIGURES;
     use super::*;
     use dbduel_testkit::synthetic::captured::captured_record;
-    use dbduel_testkit::synthetic::{Observation, Scenario, write_sweep};
+    use dbduel_testkit::synthetic::{Observation, Scenario, write_bisection, write_sweep};
 
     fn exported(scenario: &Scenario) -> (tempfile::TempDir, Arguments) {
         let dir = tempfile::tempdir().unwrap();
@@ -354,6 +366,28 @@ mod tests {
         );
         let slices = statements::slices(&record);
         assert_eq!(slices.rows.len(), record.statements.len());
+    }
+
+    #[test]
+    fn each_step_of_a_bisection_has_its_tables_beside_the_report_on_all() {
+        let dir = tempfile::tempdir().unwrap();
+        write_bisection(dir.path());
+        let arguments = Arguments {
+            record: dir.path().to_owned(),
+            output: dir.path().join("tables"),
+            formats: vec![ExportFormat::Csv],
+        };
+        export(&arguments).unwrap();
+        // The third was skipped and has no record.
+        for step in ["01", "02", "04"] {
+            let rows = read(&arguments.output.join(step).join("slices.csv"));
+            assert!(!rows.is_empty(), "{step}");
+        }
+        assert!(!arguments.output.join("03").exists());
+        let text = fs::read_to_string(arguments.output.join("report.json")).unwrap();
+        let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(document["steps"].as_array().unwrap().len(), 4);
+        assert!(arguments.output.join("bisect.schema.json").is_file());
     }
 
     #[test]

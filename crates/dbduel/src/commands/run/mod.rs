@@ -27,6 +27,7 @@ use dbduel_lab::interpreted;
 use dbduel_machine::interrupt;
 use dbduel_record::event::EndReason;
 use dbduel_record::foreign::read_text;
+use dbduel_record::record_set::bisection_of;
 use dbduel_record::store::{EXPERIMENT, PLAN};
 use dbduel_record::sweep::SWEEP;
 use dbduel_record::{Plan, Record};
@@ -40,7 +41,7 @@ use super::http::Loopback;
 use super::nats::OptionalNatsArguments;
 use super::positive_duration;
 use super::report::LengthArguments;
-use super::{bisect, metrics, sweep, watch};
+use super::{metrics, sweep, watch};
 use crate::console::{self, Console};
 use crate::exit::Exit;
 use crate::home;
@@ -206,7 +207,7 @@ fn resume_target(
         }
         return sweep::resume(&home::find(home)?, target, options);
     }
-    if let Some(bisection) = bisect::bisection_of(target) {
+    if let Some(bisection) = bisection_of(target) {
         bail!(
             "`{}` is a step of a bisection; resume that with `dbduel bisect {}`",
             target.display(),

@@ -1,6 +1,5 @@
 //! Runs the cells of a sweep: their order, the time of each, and the report on all.
 
-use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
@@ -12,15 +11,16 @@ use dbduel_record::Record;
 use dbduel_record::event::EndReason;
 use dbduel_record::store::PLAN;
 use dbduel_record::sweep::{SweepCell, SweepPlan, cell_dir};
+use dbduel_report::sweep::FORMATS;
 use dbduel_report::words;
 use dbduel_server::Home;
 use dbduel_workloads::parameters::ScriptAccess;
 
 use super::leftover_budget::{self, Standing};
-use super::reports::{PAGE, begun_record, rendered, write_reports};
+use super::reports::{begun_record, write_reports};
 use crate::commands::fail_if::FailIf;
 use crate::commands::run::{self, RunOptions};
-use crate::commands::{fail_if, record_reports};
+use crate::commands::{fail_if, record_reports, record_set};
 use crate::console;
 use crate::exit::Exit;
 
@@ -172,10 +172,7 @@ impl Sweep<'_> {
                 );
             }
             // A record has its plan last; what was begun without one holds nothing that was measured.
-            if record.exists() {
-                clear(self.dir, record)
-                    .with_context(|| format!("could not clear `{}`", record.display()))?;
-            }
+            record_set::clear(self.dir, record)?;
             run::create_at(self.home, record, self.file.text, &fresh)?;
             fresh
         };
@@ -189,12 +186,7 @@ impl Sweep<'_> {
     /// Writes and prints the report on all cells; the exit code is that of the worst cell.
     fn show(&self) -> Result<Exit> {
         let summary = write_reports(self.dir, self.plan)?.summary;
-        console::print(&rendered(
-            "terminal",
-            &summary,
-            console::is_colour_wanted(),
-        )?)?;
-        console::print(&format!("\nreport: {}\n", self.dir.join(PAGE).display()))?;
+        record_set::show(self.dir, FORMATS, &summary)?;
         worst_exit(self.dir, self.plan, self.options.fail_if)
     }
 }
@@ -222,60 +214,21 @@ pub(super) fn worst_exit(dir: &Path, plan: &SweepPlan, rules: &[FailIf]) -> Resu
     Ok(worst)
 }
 
-/// Removes what is at the place of a cell's record, but nothing that a link in the sweep's directory leads to.
-fn clear(sweep: &Path, record: &Path) -> Result<()> {
-    let real = fs::canonicalize(record)?;
-    if fs::canonicalize(sweep)?.join(record.strip_prefix(sweep)?) != real {
-        bail!(
-            "it leads by a link to `{}`; remove the link",
-            real.display()
-        );
-    }
-    Ok(fs::remove_dir_all(record)?)
-}
-
 /// Rank of an exit code: the highest of the cells is that of their sweep.
 fn weight(exit: Exit) -> u8 {
     match exit {
         Exit::Done => 0,
         Exit::Undecided => 1,
         Exit::RuleHit => 2,
-        Exit::Environment | Exit::Usage | Exit::Void | Exit::Interrupted | Exit::Sysbench(_) => 3,
+        Exit::Environment
+        | Exit::Usage
+        | Exit::Void
+        | Exit::Interrupted
+        | Exit::Sysbench(_)
+        | Exit::GitBisect(_) => 3,
     }
 }
 
 fn is_cell_over(record: &Path) -> Result<bool> {
     Ok(record.join(PLAN).is_file() && Record::open(record)?.is_over())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::symlink;
-
-    use super::*;
-
-    #[test]
-    fn only_what_is_really_in_the_sweep_is_cleared() {
-        let folder = tempfile::tempdir().unwrap();
-        let [sweep, elsewhere] = ["sweep", "elsewhere"].map(|name| folder.path().join(name));
-        let kept = elsewhere.join("01/kept");
-        fs::create_dir_all(kept.parent().unwrap()).unwrap();
-        fs::write(&kept, "x").unwrap();
-        fs::create_dir(&sweep).unwrap();
-        symlink(&elsewhere, sweep.join("cells")).unwrap();
-        assert!(clear(&sweep, &sweep.join("cells/01")).is_err());
-        fs::remove_file(sweep.join("cells")).unwrap();
-
-        fs::create_dir(sweep.join("cells")).unwrap();
-        symlink(elsewhere.join("01"), sweep.join("cells/01")).unwrap();
-        assert!(clear(&sweep, &sweep.join("cells/01")).is_err());
-        assert!(kept.is_file());
-
-        // The sweep itself may be named by a link.
-        fs::create_dir(sweep.join("cells/02")).unwrap();
-        let link = folder.path().join("link");
-        symlink(&sweep, &link).unwrap();
-        clear(&link, &link.join("cells/02")).unwrap();
-        assert!(!sweep.join("cells/02").exists());
-    }
 }

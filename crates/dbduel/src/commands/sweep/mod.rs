@@ -6,59 +6,30 @@ mod leftover_budget;
 mod reports;
 mod settings;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, bail};
 use dbduel_experiment::expand::expand_sweep;
-use dbduel_experiment::{EXPERIMENT_BYTES_MAX, Experiment, ExperimentFile};
+use dbduel_experiment::{Experiment, ExperimentFile};
 use dbduel_lab::busy_poll;
 use dbduel_record::Plan;
-use dbduel_record::files::LocalFiles;
-use dbduel_record::foreign::read_text_below;
-use dbduel_record::manifest::MANIFEST;
-use dbduel_record::store::{EXPERIMENT, PLAN};
-use dbduel_record::sweep::{SWEEP, SweepPlan, cell_dir};
-use dbduel_record::whole::{remove_half_written, write_whole};
+use dbduel_record::store::EXPERIMENT;
+use dbduel_record::sweep::{SWEEP, SweepPlan};
 use dbduel_server::Home;
 use dbduel_workloads::parameters::ScriptAccess;
 
 use super::fail_if::FailIf;
+use super::record_set;
 use super::run::{self, RunOptions};
 use crate::console;
 use crate::exit::Exit;
 use cells::Sweep;
 pub use reports::{page, report};
 
-/// Permission of the files beside the cells.
-const FILE_MODE: u32 = 0o644;
-
 /// True for the directory of a sweep.
 #[must_use]
 pub fn is_sweep(dir: &Path) -> bool {
     dir.join(SWEEP).is_file()
-}
-
-/// Names and records of the cells that were begun. One of which only the manifest is left is among them.
-///
-/// # Errors
-/// When the sweep cannot be read, or no cell was begun.
-pub fn begun_cells(dir: &Path) -> Result<Vec<(String, PathBuf)>> {
-    let cells = SweepPlan::read(dir)?.cells.into_iter().map(|cell| {
-        let record = cell_dir(dir, &cell);
-        (cell.name, record)
-    });
-    let is_begun = |record: &Path| {
-        [PLAN, MANIFEST, "events.jsonl", "slices.csv"]
-            .iter()
-            .any(|file| record.join(file).exists())
-    };
-    let begun: Vec<(String, PathBuf)> = cells.filter(|(_, record)| is_begun(record)).collect();
-    ensure!(
-        !begun.is_empty(),
-        "no cell of `{0}` was begun; `dbduel run {0}` begins them",
-        dir.display()
-    );
-    Ok(begun)
 }
 
 /// The plan of a sweep, and those of its cells if each took an equal share of the budget. Busy polling that leaves a
@@ -95,13 +66,7 @@ pub fn start(
     let (sweep, cells) = planned(file, ScriptAccess::Full)?;
     settings::check(home, file, &sweep, &cells)?;
     let dir = run::new_place(results, file.path)?;
-    write_whole(&dir.join(EXPERIMENT), file.text.as_bytes(), FILE_MODE)
-        .and_then(|()| {
-            // Written last: a directory with it can be resumed.
-            let plan = serde_json::to_vec_pretty(&sweep)?;
-            write_whole(&dir.join(SWEEP), &plan, FILE_MODE)
-        })
-        .with_context(|| format!("could not begin the sweep `{}`", dir.display()))?;
+    record_set::begin(&dir, file.text, SWEEP, &sweep)?;
     Sweep {
         home,
         dir: &dir,
@@ -126,18 +91,14 @@ pub fn exit(dir: &Path, rules: &[FailIf]) -> Result<Exit> {
 /// When it cannot be read or a contest cannot be conducted.
 pub fn resume(home: &Home, dir: &Path, options: &RunOptions<'_>) -> Result<Exit> {
     let plan = SweepPlan::read(dir)?;
-    remove_half_written(&LocalFiles, dir)
-        .with_context(|| format!("could not clear half-written files of `{}`", dir.display()))?;
-    let copy = dir.join(EXPERIMENT);
-    let text = read_text_below(dir, EXPERIMENT, EXPERIMENT_BYTES_MAX)
-        .with_context(|| format!("could not read `{}`", copy.display()))?;
+    let text = record_set::experiment_text(dir)?;
     // Relative paths in it start where it was.
     let path = Path::new(&plan.experiment);
     let experiment = Experiment::parse(path, &text)?;
     if experiment.sweep.len() != plan.factors.len() {
         bail!(
             "`{}` is not the experiment that `{SWEEP}` beside it was planned from",
-            copy.display()
+            dir.join(EXPERIMENT).display()
         );
     }
     Sweep {

@@ -2,20 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use dbduel_judge::records::sweep::{SweepSummary, summarise_sweep};
 use dbduel_record::Record;
 use dbduel_record::store::PLAN;
 use dbduel_record::sweep::{SweepCell, SweepPlan, cell_dir};
-use dbduel_record::whole::write_whole;
 use dbduel_report as report;
+use dbduel_report::sweep::FORMATS;
 
-use super::FILE_MODE;
-use crate::commands::record_reports;
+use crate::commands::{record_reports, record_set};
 use crate::console;
-
-/// The page that people look at, in the sweep's directory.
-pub(super) const PAGE: &str = "report.html";
 
 /// The report on a sweep in the format of this name. Also writes its reports in other formats and the missing reports
 /// of cells, and prints which, or why not. No cell's data are changed.
@@ -35,7 +31,7 @@ pub fn report(dir: &Path, format: &str, is_colour_wanted: bool) -> Result<String
             judged
         }
     };
-    rendered(format, &summary, is_colour_wanted)
+    record_set::rendered(FORMATS, format, &summary, is_colour_wanted)
 }
 
 /// The page of a sweep as it stands now; writes nothing.
@@ -43,23 +39,7 @@ pub fn report(dir: &Path, format: &str, is_colour_wanted: bool) -> Result<String
 /// # Errors
 /// When a record cannot be read.
 pub fn page(dir: &Path, plan: &SweepPlan) -> Result<String> {
-    rendered("html", &judged(dir, plan)?, false)
-}
-
-pub(super) fn rendered(
-    format: &str,
-    summary: &SweepSummary,
-    is_colour_wanted: bool,
-) -> Result<String> {
-    let options = report::Options {
-        width: console::width(),
-        colour: is_colour_wanted,
-    };
-    let format = report::sweep::FORMATS
-        .iter()
-        .find(|known| known.name == format)
-        .with_context(|| format!("a sweep has no report as {format}; its cells have one"))?;
-    Ok(format.render(summary, &options))
+    record_set::rendered(FORMATS, "html", &judged(dir, plan)?, false)
 }
 
 fn judged(dir: &Path, plan: &SweepPlan) -> Result<SweepSummary> {
@@ -90,7 +70,7 @@ pub(super) struct Written {
 
 /// Status line on the reports written for the sweep in `dir`.
 fn summary_line(dir: &Path, cells: usize) -> String {
-    let names = report::sweep::FORMATS
+    let names = FORMATS
         .iter()
         .filter_map(|format| format.file_name.map(str::to_owned));
     let names: Vec<String> = names.collect();
@@ -110,14 +90,7 @@ pub(super) fn write_reports(dir: &Path, plan: &SweepPlan) -> Result<Written> {
         cells += usize::from(record_reports::write_missing(&record)?);
     }
     let summary = judged(dir, plan)?;
-    for format in report::sweep::FORMATS {
-        if let Some(name) = format.file_name {
-            let path = dir.join(name);
-            let text = rendered(format.name, &summary, false)?;
-            write_whole(&path, text.as_bytes(), FILE_MODE)
-                .with_context(|| format!("could not write `{}`", path.display()))?;
-        }
-    }
+    record_set::write_reports(dir, FORMATS, &summary)?;
     Ok(Written { summary, cells })
 }
 

@@ -24,7 +24,8 @@ use dbduel_report as report;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{bisect, record_reports, sweep};
+use super::record_reports;
+use super::record_set::SetPlan;
 use crate::console;
 use crate::exit::Exit;
 
@@ -127,8 +128,8 @@ struct CellVerification {
 /// When there is no record, it is being written, or a file cannot be read.
 pub fn verify(arguments: &Arguments) -> Result<Exit> {
     let dir = &arguments.record;
-    let found = if let Some(parts) = parts_of(dir)? {
-        let cells = examine_parts(parts)?;
+    let found = if let Some(set) = SetPlan::at(dir)? {
+        let cells = examine_parts(set.begun(dir)?)?;
         if arguments.json {
             console::print_json(&cells)?;
         } else {
@@ -154,17 +155,6 @@ pub fn verify(arguments: &Arguments) -> Result<Exit> {
     } else {
         Exit::Done
     })
-}
-
-/// Names and records of the cells of a sweep or the steps of a bisection; `None` for a single record.
-fn parts_of(dir: &Path) -> Result<Option<Vec<(String, PathBuf)>>> {
-    if sweep::is_sweep(dir) {
-        return Ok(Some(sweep::begun_cells(dir)?));
-    }
-    match bisect::is_bisection(dir) {
-        true => Ok(Some(bisect::begun_steps(dir)?)),
-        false => Ok(None),
-    }
 }
 
 /// Verifies records, each with its name.

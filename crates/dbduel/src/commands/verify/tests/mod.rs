@@ -394,7 +394,7 @@ fn cells_of_a_sweep_that_hold_nothing_yet_are_left_out() {
     let dir = directory.path();
     let plan = write_sweep(dir, &[1_000, 2_000], &[1.0, 1.5]);
     let names = |dir: &Path| -> Vec<String> {
-        let parts = parts_of(dir).unwrap().unwrap();
+        let parts = SetPlan::at(dir).unwrap().unwrap().begun(dir).unwrap();
         let cells = examine_parts(parts).unwrap().into_iter();
         cells.map(|one| one.cell).collect()
     };
@@ -411,7 +411,7 @@ fn the_steps_of_a_bisection_are_verified_one_by_one() {
     let directory = tempfile::tempdir().unwrap();
     let dir = directory.path();
     write_bisection(dir);
-    let parts = parts_of(dir).unwrap().unwrap();
+    let parts = SetPlan::at(dir).unwrap().unwrap().begun(dir).unwrap();
     let steps = examine_parts(parts).unwrap().into_iter();
     // The third was skipped and has no record.
     let names: Vec<String> = steps.map(|one| one.cell).collect();
