@@ -194,7 +194,7 @@ pub fn search(
     {
         let level = if revision >= first_bad { effect } else { 0.0 };
         // Twice the blocks of the ends, and twice as many again after each contest without an answer.
-        let blocks_max = (2 * ends.blocks << unsure[revision]).clamp(least, most);
+        let blocks_max = ((2 * ends.blocks) << unsure[revision]).clamp(least, most);
         let step = contest(level, blocks_max)?;
         unsure[revision] += u32::from(step.answer == Answer::Unsure);
         bisection.take(

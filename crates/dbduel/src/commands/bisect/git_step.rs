@@ -112,7 +112,7 @@ fn revisions_of(arguments: &Arguments) -> Result<(Vec<Revision>, RevisionSource,
     }
     revisions.insert(1, tested);
     let count = repository::count_between(&path, &arguments.good, &arguments.bad)?;
-    let source = repository_source(path, build, &arguments.server, &arguments.limits)?;
+    let source = repository_source(&path, build, &arguments.server, &arguments.limits)?;
     Ok((revisions, RevisionSource::Repository(source), count))
 }
 

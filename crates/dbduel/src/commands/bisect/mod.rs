@@ -246,7 +246,7 @@ fn revisions_of(arguments: &Arguments) -> Result<(Vec<Revision>, RevisionSource)
 
 /// A repository whose commits are built.
 fn repository_source(
-    path: PathBuf,
+    path: &Path,
     build: &str,
     server: &str,
     limits: &BuildLimits,

@@ -69,7 +69,7 @@ fn an_index_that_is_missing_on_one_side_shows_in_the_plans(server: &Server) {
     let plans = databases.each_ref().map(|database| {
         let options = ConnectOptions {
             database: Some(database.name.clone()),
-            session: SessionStart::Measured,
+            session: SessionStart::Captured,
             ..ConnectOptions::default()
         };
         explained(&questions, &mut || {
