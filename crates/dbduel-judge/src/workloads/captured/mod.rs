@@ -102,6 +102,13 @@ pub struct CapturedFigures {
     pub unchanged_percent: Option<f64>,
 }
 
+impl CapturedFigures {
+    /// True for a class that holds [`SHARE_MIN_PERCENT`] of the capture: of its time where the log has durations, else of its statements.
+    fn is_large(&self) -> bool {
+        self.time_share_percent.unwrap_or(self.share_percent) >= SHARE_MIN_PERCENT
+    }
+}
+
 /// The statements of one class on one contender.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -171,8 +178,8 @@ pub fn of(evidence: &Evidence<'_>) -> Vec<StatementLevel> {
     levels.filter(|level| !level.classes.is_empty()).collect()
 }
 
-/// Compared classes of a level that no verdict is possible on before more blocks are measured: an error probability that classes share
-/// needs more blocks than that of the whole.
+/// Large classes of a level that no verdict is possible on before more blocks are measured: an error probability that classes share
+/// needs more blocks than that of the whole. Small ones, whose part of it is smaller still, are not waited for.
 #[must_use]
 pub fn classes_short_of_blocks(record: &Record, level: usize) -> usize {
     if record.statements.is_empty() {
@@ -192,7 +199,8 @@ pub fn classes_short_of_blocks(record: &Record, level: usize) -> usize {
         let question = Question::with_alpha(plan, pair, comparison.alpha, String::new());
         Some(n < question.first_possible_decision(level)?)
     };
-    let short = figures.compared().filter(|class| {
+    let large = figures.compared().filter(|class| class.captured.is_large());
+    let short = large.filter(|class| {
         let mut cells = class.contenders.iter().enumerate();
         cells.any(|cell| is_short(cell) == Some(true))
     });
@@ -348,11 +356,8 @@ impl Family {
         family
     }
 
-    /// True for a class that holds [`SHARE_MIN_PERCENT`] of the capture: of its time where the log has durations, else of its statements.
     fn is_large(&self, class: &StatementClass) -> bool {
-        let figures = self.whole.figures(class);
-        let share = figures.time_share_percent.unwrap_or(figures.share_percent);
-        share >= SHARE_MIN_PERCENT
+        self.whole.figures(class).is_large()
     }
 
     fn part(&self, class: &StatementClass) -> f64 {
