@@ -236,7 +236,7 @@ fn revisions_of(arguments: &Arguments) -> Result<(Vec<Revision>, RevisionSource)
     else {
         return Ok((versions(&arguments.versions)?, RevisionSource::Versions));
     };
-    let mut source = repository_source(repo.clone(), build, server, &arguments.limits)?;
+    let mut source = repository_source(repo, build, server, &arguments.limits)?;
     let found = repository::revisions(repo, good, bad)?;
     source.path = found.path.display().to_string();
     source.merges = found.merges;
