@@ -253,7 +253,7 @@ mod tests {
                 "-> Filter: (t.mail = 'ada')  (cost=0.35 rows=1)",
                 "-> Filter: (t.mail = ?)  (cost=? rows=?)",
             ),
-            (Syntax::MYSQL, "x = \"ada\" /* ada */ and y", "x = ?  and y"),
+            (Syntax::MYSQL, "x = \"ada\" /* ada */ and y", "x = ? and y"),
         ] {
             assert_eq!(without_values(text.as_bytes(), syntax), expected);
         }

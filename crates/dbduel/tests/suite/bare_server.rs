@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{Read as _, Seek as _, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -291,12 +291,14 @@ impl Tree {
             true => "--enforce-storage-engine=",
             false => "--default-storage-engine=MyISAM",
         };
+        // A file: it has room for whatever the server says while its statements are written.
+        let mut said = tempfile::tempfile().unwrap();
         let mut child = self
             .command(data)
             .args(["--bootstrap", "--max-allowed-packet=8M", engine])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(said.try_clone().unwrap())
             .spawn()
             .unwrap();
         child
@@ -305,6 +307,10 @@ impl Tree {
             .unwrap()
             .write_all(sql.as_bytes())
             .unwrap();
-        assert!(child.wait().unwrap().success());
+        let status = child.wait().unwrap();
+        let mut text = String::new();
+        said.rewind().unwrap();
+        said.read_to_string(&mut text).unwrap();
+        assert!(status.success(), "{status}: {text}");
     }
 }
