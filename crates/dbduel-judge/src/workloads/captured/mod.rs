@@ -1,7 +1,7 @@
 //! Captured statements by class: counts, shares of time, latencies, what writes changed, and each class against the baseline.
 //!
 //! Only slices of complete blocks count, as everywhere. Compared are the classes that hold at least [`SHARE_MIN_PERCENT`] of the capture, and
-//! others that hold as much of the time of a contender. The error probability of each class follows from the capture alone ([`Family`]), so
+//! others that hold as much of the time of a contender. The error probability of each class follows from the capture alone (`Family`), so
 //! it holds whichever classes the measured times bring into the table. The mean latency of a class in a block is the sum of its latencies over their number, so the ratio of
 //! two contenders is paired within blocks, and under "no difference" its sign is a fair coin toss as that of throughput. A block
 //! in which one of the two has no statement of the class is left out: a loss of precision that is symmetric in the two.
