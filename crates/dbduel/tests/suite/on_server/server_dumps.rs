@@ -168,7 +168,7 @@ fn a_database_that_cannot_be_dumped_ends_the_run_before_its_record(server: &Serv
     let none = folder.path().join("empty").display().to_string();
     let without = run(&format!("server = \"{address}/mysql\""), Some(&none));
     assert!(without.contains("mariadb-client"), "{without}");
-    // The plan asks nobody.
+    // The plan asks no server.
     let lab = Lab::new(&experiment(
         folder.path(),
         "server = \"tcp://db.invalid/shop\"",
