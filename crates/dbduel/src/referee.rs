@@ -9,7 +9,7 @@ use dbduel_record::{Plan, Record, Verdict};
 use dbduel_judge::continuity::{DEPARTURE_MIN, departure};
 use dbduel_judge::levels::search;
 use dbduel_judge::records::bisect::{StepAnswer, answer_of_candidate};
-use dbduel_judge::workloads::captured::classes_short_of_blocks;
+use dbduel_judge::workloads::captured::undecided_classes;
 use dbduel_judge::{self as judge, Limit};
 use dbduel_lab::contest::{ComparisonStanding, DepartureStanding, LevelStanding, Referee};
 use dbduel_text::counts;
@@ -68,10 +68,16 @@ impl Referee for Judge {
     fn open_questions(&self, record: &Record, level: usize) -> Vec<String> {
         let limits = judge::open_limits(record, level, &self.limits).into_iter();
         let limits = limits.map(|limit| format!("the limit of {} is open", limit.name()));
-        let classes = Some(classes_short_of_blocks(record, level)).filter(|short| *short > 0);
-        let classes = classes.map(|short| {
-            let short = counts::things(short as u64, "class");
-            format!("too few blocks for a verdict on {short} of statements")
+        // A bisection asks about the whole only.
+        let classes = if self.is_of_candidate {
+            0
+        } else {
+            undecided_classes(record, level)
+        };
+        let classes = Some(classes).filter(|undecided| *undecided > 0);
+        let classes = classes.map(|undecided| {
+            let undecided = counts::things(undecided as u64, "class");
+            format!("{undecided} of statements undecided")
         });
         limits.chain(classes).collect()
     }

@@ -323,22 +323,14 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// The block of a level after which a decision is possible; `None` where the planned ones allow none.
-    pub(crate) fn first_possible_decision(&self, level: usize) -> Option<usize> {
-        self.first_of(&self.sequential_plan(level), level)
-    }
-
-    fn first_of(&self, test: &SequentialPlan, level: usize) -> Option<usize> {
-        let planned = self.plan.blocks.iter().filter(|block| block.level == level);
-        let weights = planned.map(Block::weight).chain(std::iter::repeat(1.0));
-        test.first_possible_decision(weights)
-    }
-
     /// Why `blocks` leave an interval open at both ends.
     fn open_interval(&self, blocks: &[CompleteBlock<'_>], test: &SequentialPlan) -> String {
         let (n, level) = (blocks.len(), level_of(blocks));
         let confidence = percent::of(1.0 - test.alpha);
-        match self.first_of(test, level) {
+        let planned = self.plan.blocks.iter().filter(|block| block.level == level);
+        let weights = planned.map(Block::weight).chain(std::iter::repeat(1.0));
+        let first = test.first_possible_decision(weights);
+        match first {
             Some(first) if n >= first => {
                 format!(
                     "too much scatter: an interval of {confidence} confidence is open at both ends"

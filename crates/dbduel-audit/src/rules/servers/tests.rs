@@ -117,6 +117,29 @@ fn commits_are_held_against_the_syncs_of_the_tables_own_engine() {
 }
 
 #[test]
+fn updates_that_change_no_row_need_no_sync() {
+    let mut case = two("mysql-8.0.33", &[], &[]);
+    case.clients = Some(1);
+    let mut syncs_are_missing = |updated: &str| {
+        let after = [
+            ("com_update", "10000"),
+            ("innodb_data_fsyncs", "900"),
+            ("innodb_rows_inserted", "0"),
+            ("innodb_rows_updated", updated),
+            ("innodb_rows_deleted", "0"),
+        ];
+        for contender in &mut case.contenders {
+            contender.schema = Some("CREATE TABLE `t` (`id` int) ENGINE=InnoDB;".to_owned());
+            contender.status_before = counters(&after.map(|(name, _)| (name, "0")));
+            contender.status_after = counters(&after);
+        }
+        says(&audit(&case), "R16")
+    };
+    assert!(!syncs_are_missing("1000"));
+    assert!(syncs_are_missing("10000"));
+}
+
+#[test]
 fn a_few_waits_on_one_side_are_told_and_no_bias() {
     let mut case = two("mysql-8.0.33", &[], &[]);
     for (contender, waits) in case.contenders.iter_mut().zip(["0", "7"]) {

@@ -178,10 +178,10 @@ pub fn of(evidence: &Evidence<'_>) -> Vec<StatementLevel> {
     levels.filter(|level| !level.classes.is_empty()).collect()
 }
 
-/// Large classes of a level that no verdict is possible on before more blocks are measured: an error probability that classes share
-/// needs more blocks than that of the whole. Small ones, whose part of it is smaller still, are not waited for.
+/// Classes of a level that hold enough of the capture to be waited for, and are not decided on every contender. Small classes,
+/// whose part of the error probability is smaller still, are not waited for.
 #[must_use]
-pub fn classes_short_of_blocks(record: &Record, level: usize) -> usize {
+pub fn undecided_classes(record: &Record, level: usize) -> usize {
     if record.statements.is_empty() {
         return 0;
     }
@@ -189,22 +189,17 @@ pub fn classes_short_of_blocks(record: &Record, level: usize) -> usize {
     let evidence = Evidence::of(judged.as_ref().unwrap_or(record));
     let rows = Rows::of(&evidence.record.statements);
     let figures = level_of(&evidence, &rows, level);
-    let is_short = |(contender, cell): (usize, &StatementCell)| {
-        let comparison = cell.against_baseline.as_ref()?;
-        let Figure::Bare { n, .. } = comparison.ratio else {
-            return None;
-        };
-        let plan = evidence.plan();
-        let pair = [contender, plan.baseline];
-        let question = Question::with_alpha(plan, pair, comparison.alpha, String::new());
-        Some(n < question.first_possible_decision(level)?)
-    };
     let large = figures.compared().filter(|class| class.captured.is_large());
-    let short = large.filter(|class| {
-        let mut cells = class.contenders.iter().enumerate();
-        cells.any(|cell| is_short(cell) == Some(true))
+    let undecided = large.filter(|class| {
+        let comparisons = class
+            .contenders
+            .iter()
+            .filter_map(|cell| cell.against_baseline.as_ref());
+        comparisons
+            .into_iter()
+            .any(|one| one.change == Change::Undecided)
     });
-    short.count()
+    undecided.count()
 }
 
 /// Takes away the verdicts on classes of contenders whose verdict as a whole is void.
