@@ -115,6 +115,46 @@ fn a_dump_of_mysql_fits_mysql_with_little_and_mariadb_with_more() {
 }
 
 #[test]
+fn a_trigger_loses_the_database_before_its_name() {
+    let dump = |names: &str, body: &str| {
+        format!(
+            "DELIMITER ;;\n/*!50003 CREATE*/ /*!50017 DEFINER=`a`@`b`*/ /*!50003 TRIGGER {names} FOR EACH ROW {body} */;;\nDELIMITER ;\n"
+        )
+    };
+    for (names, rules) in [
+        (
+            "`shop`.`kept` BEFORE UPDATE ON `shop`.`item`",
+            vec!["definer", "trigger-database"],
+        ),
+        (
+            "shop.`kept` BEFORE UPDATE ON `item`",
+            vec!["definer", "trigger-database"],
+        ),
+        ("`kept` BEFORE UPDATE ON `item`", vec!["definer"]),
+    ] {
+        let (statements, applied) = loaded(&dump(names, "SET NEW.a = other.b"), "8.0.33");
+        let [trigger] = statements.as_slice() else {
+            panic!("{statements:?}");
+        };
+        assert!(
+            trigger.contains("TRIGGER `kept` BEFORE UPDATE ON `item` FOR EACH ROW SET NEW.a ="),
+            "{trigger}"
+        );
+        let applied: Vec<&str> = applied.iter().map(|(name, ..)| *name).collect();
+        assert_eq!(applied, rules);
+    }
+    let names = "`shop`.`kept` BEFORE UPDATE ON `item`";
+    let why = refused(
+        &dump(names, "INSERT INTO `shop`.`log` VALUES (1)"),
+        "8.0.33",
+    );
+    assert!(
+        why.contains("line 2") && why.contains("remove the name of the database"),
+        "{why}"
+    );
+}
+
+#[test]
 fn a_dump_of_mariadb_fits_mysql_with_other_collations() {
     let (_, rules) = loaded(MARIADB, "11.8.2-MariaDB");
     assert_eq!(rules, [("sandbox", 1, 1), ("definer", 1, 22)]);
