@@ -178,6 +178,13 @@ pub fn of(evidence: &Evidence<'_>) -> Vec<StatementLevel> {
     levels.filter(|level| !level.classes.is_empty()).collect()
 }
 
+/// The classes of single statements at one level; empty where they were not measured.
+#[must_use]
+pub fn at(evidence: &Evidence<'_>, level: usize) -> StatementLevel {
+    let rows = Rows::of(&evidence.record.statements);
+    level_of(evidence, &rows, level)
+}
+
 /// Large classes of a level that no verdict is possible on before more blocks are measured: an error probability that classes share
 /// needs more blocks than that of the whole. Small ones, whose part of it is smaller still, are not waited for.
 #[must_use]
@@ -187,8 +194,7 @@ pub fn classes_short_of_blocks(record: &Record, level: usize) -> usize {
     }
     let judged = champions::judged_record(record);
     let evidence = Evidence::of(judged.as_ref().unwrap_or(record));
-    let rows = Rows::of(&evidence.record.statements);
-    let figures = level_of(&evidence, &rows, level);
+    let figures = at(&evidence, level);
     let is_short = |(contender, cell): (usize, &StatementCell)| {
         let comparison = cell.against_baseline.as_ref()?;
         let Figure::Bare { n, .. } = comparison.ratio else {

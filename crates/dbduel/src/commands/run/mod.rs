@@ -84,7 +84,7 @@ pub struct Arguments {
     /// Exit with 5 when the rule matches: `slower than 3 %` when the whole interval is beyond 3 %, `possibly slower
     /// than 3 %` when part of it is. The contest continues until each interval lies on one side of its limit; if the
     /// budget ends first, exit with 3. Quantities: throughput by default, or `p99 higher than 10 %` (p50, p95, p99,
-    /// cpu, written). Repeatable.
+    /// cpu, written; class: the mean latency of each compared class of captured statements). Repeatable.
     #[arg(long, value_name = "RULE")]
     pub fail_if: Vec<FailIf>,
     /// Serve the state of the running contest as OpenMetrics text at http://ADDRESS/metrics. Loopback addresses only;
