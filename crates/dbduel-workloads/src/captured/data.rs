@@ -86,7 +86,7 @@ impl OwnData for Captured {
 /// Refuses another dump than the plan was made for.
 fn check_digest(path: &Path, planned: &str) -> Result<(), FillError> {
     if path.as_os_str().is_empty() {
-        let why = "there is none yet: only `dbduel run` and `dbduel bisect` dump the `server` of [data]; name a `dump`";
+        let why = "there is none yet: `dbduel run`, `attribute` and `bisect` dump the `server` of [data]; name a `dump`";
         return Err(FillError::Dump(DumpError::Format {
             path: path.to_owned(),
             why: why.to_owned(),
