@@ -18,7 +18,7 @@ use dbduel_replay::{
 };
 
 use super::parameters::{Default, Kind, ParameterError, ParameterSpec, Resolved, check_all};
-use super::{OwnData, Table, Workload};
+use super::{Effect, OwnData, Table, Workload};
 
 /// The parameter that names the dump.
 pub const DUMP: &str = "dump";
@@ -186,6 +186,15 @@ impl Workload for Captured {
 
     fn statement_classes(&self, parameters: &Parameters) -> Vec<String> {
         dbduel_replay::statement_class_names(parameters)
+    }
+
+    /// By the classes of its statements: writes of a capture insert and delete as its application did.
+    fn effect(&self, parameters: &Parameters) -> Effect {
+        match dbduel_replay::statement_classes(parameters) {
+            Ok(classes) if classes.iter().any(|class| class.writes) => Effect::ChangesRowCount,
+            Ok(_) => Effect::Reads,
+            Err(_) => Effect::Unknown,
+        }
     }
 
     fn has_fixed_work(&self, parameters: &Parameters) -> bool {
