@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use dbduel_driver::{Dialect, ErrorClass, QueryError, ServerError};
 
-use crate::{Action, DumpError, Loaded, Refusal, Target, load_into};
+use crate::{Action, DumpError, Loaded, Refusal, Target, define, load_into};
 
 /// Keeps statements, and rows of COPY after theirs.
 #[derive(Default)]
@@ -152,6 +152,47 @@ fn a_trigger_loses_the_database_before_its_name() {
         why.contains("line 2") && why.contains("remove the name of the database"),
         "{why}"
     );
+}
+
+#[test]
+fn definitions_of_one_contender_change_how_tables_are_stored_and_nothing_else() {
+    let defined = |ddl: &str, greeting: &str| {
+        let mut kept = Kept::default();
+        let outcome = define(ddl, &target(greeting), &mut kept, &mut || true);
+        (outcome.map_err(|error| error.to_string()), kept.statements)
+    };
+    for greeting in ["8.0.33", "11.8.2-MariaDB", "PostgreSQL 17.4"] {
+        for end in ["", ";", ";\n-- the end\n"] {
+            let ddl = format!(
+                "CREATE INDEX named ON item (name);\n-- no more\nDROP INDEX priced ON item{end}"
+            );
+            let (outcome, statements) = defined(&ddl, greeting);
+            assert_eq!(outcome.unwrap().statements, 2, "{greeting}");
+            assert!(
+                statements[1].contains("DROP INDEX priced ON item"),
+                "{statements:?}"
+            );
+        }
+        for (ddl, part) in [
+            (
+                "INSERT INTO item VALUES (1)",
+                "`ddl`:1:1: only CREATE INDEX",
+            ),
+            (
+                "CREATE INDEX a ON item (b);\nCREATE TABLE c (d int)",
+                "`ddl`:2:1: only CREATE INDEX",
+            ),
+            ("DROP TABLE item", "only CREATE INDEX"),
+            ("SET foreign_key_checks = 0", "only CREATE INDEX"),
+            ("-- nothing", "no statement"),
+        ] {
+            let (outcome, _) = defined(ddl, greeting);
+            let why = outcome.unwrap_err();
+            assert!(why.contains(part), "{greeting}, {ddl}: {why}");
+        }
+    }
+    let (outcome, _) = defined("ALTER TABLE item ENGINE = FEDERATED", "8.0.33");
+    assert!(outcome.unwrap_err().contains("[engine]"));
 }
 
 #[test]

@@ -3,17 +3,21 @@
 use std::path::Path;
 
 use dbduel_record::captured::{MODE, NAME, TRACE, is_trace};
+use dbduel_record::foreign::read_text;
 use dbduel_record::plan::{Contender, LoadLevel, Parameters, SuiteWorkload, Workload};
 use dbduel_replay::{
     CAPTURE, DRAW, LOCK_TIMEOUT, PACE, SPEED, TRANSACTIONS_PER_SLICE, longest_quantum_s,
 };
 use dbduel_server::{Meaning, ServerName};
-use dbduel_workloads::captured::DUMP;
+use dbduel_workloads::captured::{DDL, DUMP};
 use serde_json::Value;
 
 use super::contenders::beside;
 use crate::experiment::document::{Located, Report};
 use crate::experiment::{self, ArrivalKind, DataSource, Experiment, normalised_name, quantity};
+
+/// Largest file of definitions, bytes.
+const DDL_BYTES_MAX: u64 = 1 << 16;
 
 /// True for the workload `captured`.
 pub(super) fn is_captured(written: &experiment::Workload) -> bool {
@@ -101,8 +105,13 @@ pub(super) fn complete_captured(
         let Value::String(text) = &value.value else {
             continue;
         };
-        if normalised_name(&key.value) != LOCK_TIMEOUT {
-            continue;
+        match normalised_name(&key.value).as_str() {
+            LOCK_TIMEOUT => {}
+            DDL => {
+                given.insert(key.value.clone(), with_ddl(report, path, value));
+                continue;
+            }
+            _ => continue,
         }
         match quantity::duration(text) {
             Ok(timeout) => {
@@ -112,6 +121,23 @@ pub(super) fn complete_captured(
                 given.remove(&key.value);
                 report.add(&value.span, message);
             }
+        }
+    }
+}
+
+/// The value of `ddl`: statements as they are written, and those of a file beside the experiment.
+pub(super) fn with_ddl(report: &Report<'_>, path: &Path, written: &Located<Value>) -> Value {
+    let file = written.value.as_str().filter(|text| text.ends_with(".sql"));
+    let Some(file) = file else {
+        return written.value.clone();
+    };
+    let file = beside(path, file);
+    match read_text(Path::new(&file), DDL_BYTES_MAX) {
+        Ok(text) => text.into(),
+        Err(error) => {
+            let message = format!("`{DDL}`: could not read `{file}`: {error}");
+            report.add(&written.span, message);
+            Value::from("")
         }
     }
 }

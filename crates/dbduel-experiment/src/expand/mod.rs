@@ -128,7 +128,9 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
     let contenders: Vec<Contender> = contenders
         .into_iter()
         .zip(&experiment.contenders)
-        .map(|(contender, written)| with_tables(&report, experiment, &workload, contender, written))
+        .map(|(contender, written)| {
+            with_tables(&report, path, experiment, &workload, contender, written)
+        })
         .collect();
     let search = complete_search(&report, experiment);
     // All levels have the same threads, so the one with the fewest clients says how many.

@@ -277,6 +277,64 @@ fn the_difference_on_captured_statements_is_divided_among_settings() {
 }
 
 #[test(needs = &["mariadb-10.11"])]
+fn an_index_of_one_contender_is_the_declared_difference() {
+    let text = duel("").replace(
+        "like = \"first\"\n",
+        "like = \"first\"\ntables = { ddl = \"index.sql\" }\n",
+    );
+    let lab = shop(&text);
+    let index = "-- Names are looked up.\nCREATE INDEX named ON item (name);\n";
+    fs::write(lab.path().join("index.sql"), index).unwrap();
+    lab.run_to_the_end();
+    let record = lab.record();
+    assert_eq!(record.complaints, []);
+    assert_eq!(record.plan.contenders[1].tables["ddl"], index);
+    let data = data_of(&record);
+    assert_eq!(data.len(), 1, "the rows are equal: {data:?}");
+    let report = &published(&lab.record_dir());
+    let classes = report["summary"]["duels"][0]["statements"]
+        .as_array()
+        .unwrap();
+    let by_name = classes
+        .iter()
+        .find(|class| class["class"].as_str().unwrap().contains("where name ="));
+    let plans = by_name.unwrap()["plans"].as_array().unwrap();
+    let steps: Vec<&str> = plans
+        .iter()
+        .map(|plan| plan["steps"][0].as_str().unwrap())
+        .collect();
+    assert!(
+        steps[0].starts_with("item: ALL") && steps[1].starts_with("item: ref named"),
+        "{steps:?}"
+    );
+    let findings = report["findings"].as_array().unwrap();
+    let changed = findings.iter().filter(|one| one["rule"] == "plan.changed");
+    assert_eq!(changed.count(), 1);
+    assert_verified(&lab.record_dir());
+}
+
+#[test]
+fn definitions_other_than_of_storage_are_refused_before_anything_is_measured() {
+    let refused = |tables: &str, part: &str| {
+        let text = duel("").replace(
+            "like = \"first\"\n",
+            &format!("like = \"first\"\n{tables}\n"),
+        );
+        let output = plan_of(&shop(&text).experiment());
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        assert!(said(&output).contains(part), "{}", said(&output));
+    };
+    refused(
+        "tables = { ddl = \"none.sql\" }",
+        "duel.toml:9:18: `ddl`: could not read",
+    );
+    refused(
+        "tables = { capture = \"b.cap\" }",
+        "a contender may set `ddl`",
+    );
+}
+
+#[test(needs = &["mariadb-10.11"])]
 fn captured_statements_are_swept_and_each_cell_has_its_classes() {
     let text = duel("").replace("\"6 s\"", "\"9 s\"");
     let lab = shop(&format!(
