@@ -19,7 +19,7 @@ mod tokens;
 
 pub use error::DumpError;
 pub use format::Format;
-pub use load::{Destination, Loaded, Progress, Refusal, load, load_into};
+pub use load::{Destination, Loaded, Progress, Refusal, define, load, load_into};
 pub use rules::{Action, Applied, Rule};
 pub use target::{Product, Target};
 

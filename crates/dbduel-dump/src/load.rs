@@ -10,7 +10,7 @@ use crate::input::open;
 use crate::reader::{CopyRows, Piece, Reader};
 use crate::rules::{
     Applications, Applied, CLIENT_COMMAND, DATABASE, NAMES_OF_DATABASES, RESTRICT, Refused,
-    SANDBOX, Verdict, head, judge,
+    SANDBOX, Verdict, head, judge, refuse_other_than_storage,
 };
 use crate::{DumpError, Format, Product, Target};
 
@@ -181,27 +181,68 @@ pub fn load_into(
             bytes_total,
         })
     };
+    run_all(&mut reader, target, destination, &mut report, None)
+}
+
+/// Runs statements that change how the tables of a loaded dump are stored: `CREATE INDEX`, `DROP INDEX` and `ALTER TABLE`, by the rules
+/// for dumps. Messages call the text `ddl`.
+///
+/// # Errors
+/// [`DumpError`], also for any other statement. What ran until then stays.
+pub fn define(
+    ddl: &str,
+    target: &Target,
+    destination: &mut dyn Destination,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<Loaded, DumpError> {
+    // The last statement need not be ended.
+    let text = format!("{ddl}\n;\n");
+    let mut reader = Reader::new(Path::new("ddl"), Box::new(text.as_bytes()), target.syntax());
+    run_all(
+        &mut reader,
+        target,
+        destination,
+        &mut |_| go_on(),
+        Some(refuse_other_than_storage),
+    )
+}
+
+/// Refuses some statements beyond what the rules refuse.
+type Objection = fn(&[u8], &Target) -> Result<(), Refused>;
+
+/// Runs all statements of a reader. `report` gets the rows so far and stops the load where it returns false.
+fn run_all(
+    reader: &mut Reader<'_>,
+    target: &Target,
+    destination: &mut dyn Destination,
+    report: &mut dyn FnMut(u64) -> bool,
+    objection: Option<Objection>,
+) -> Result<Loaded, DumpError> {
     let mut load = Load {
         target,
         request_bytes_max: destination
             .request_bytes_max()
-            .map_err(|refusal| failed(refusal, path, (1, 1), ""))?,
+            .map_err(|refusal| failed(refusal, reader.path(), (1, 1), ""))?,
         destination,
-        report: &mut report,
+        report,
         applications: Applications::default(),
         database: None,
         rows: 0,
         statements: 0,
     };
     while let Some(piece) = reader.advance()? {
-        load.piece(piece, &mut reader)?;
+        if let Some(objection) = objection {
+            objection(reader.text(), target)
+                .map_err(|Refused { rule, why }| reader.unfit(rule, &why))?;
+        }
+        load.piece(piece, reader)?;
         if !(load.report)(load.rows) {
             return Err(DumpError::Cancelled);
         }
     }
     if load.statements == 0 {
         return Err(DumpError::Format {
-            path: path.to_owned(),
+            path: reader.path().to_owned(),
             why: "it has no statement that is loaded".to_owned(),
         });
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use dbduel_driver::{Dialect, ErrorClass, QueryError, ServerError};
 
-use crate::{Action, DumpError, Loaded, Refusal, Target, load_into};
+use crate::{Action, DumpError, Loaded, Refusal, Target, define, load_into};
 
 /// Keeps statements, and rows of COPY after theirs.
 #[derive(Default)]
@@ -112,6 +112,87 @@ fn a_dump_of_mysql_fits_mysql_with_little_and_mariadb_with_more() {
         trigger.contains("SET NEW.note = 'it''s; done'; END"),
         "{trigger}"
     );
+}
+
+#[test]
+fn a_trigger_loses_the_database_before_its_name() {
+    let dump = |names: &str, body: &str| {
+        format!(
+            "DELIMITER ;;\n/*!50003 CREATE*/ /*!50017 DEFINER=`a`@`b`*/ /*!50003 TRIGGER {names} FOR EACH ROW {body} */;;\nDELIMITER ;\n"
+        )
+    };
+    for (names, rules) in [
+        (
+            "`shop`.`kept` BEFORE UPDATE ON `shop`.`item`",
+            vec!["definer", "trigger-database"],
+        ),
+        (
+            "shop.`kept` BEFORE UPDATE ON `item`",
+            vec!["definer", "trigger-database"],
+        ),
+        ("`kept` BEFORE UPDATE ON `item`", vec!["definer"]),
+    ] {
+        let (statements, applied) = loaded(&dump(names, "SET NEW.a = other.b"), "8.0.33");
+        let [trigger] = statements.as_slice() else {
+            panic!("{statements:?}");
+        };
+        assert!(
+            trigger.contains("TRIGGER `kept` BEFORE UPDATE ON `item` FOR EACH ROW SET NEW.a ="),
+            "{trigger}"
+        );
+        let applied: Vec<&str> = applied.iter().map(|(name, ..)| *name).collect();
+        assert_eq!(applied, rules);
+    }
+    let names = "`shop`.`kept` BEFORE UPDATE ON `item`";
+    let why = refused(
+        &dump(names, "INSERT INTO `shop`.`log` VALUES (1)"),
+        "8.0.33",
+    );
+    assert!(
+        why.contains("line 2") && why.contains("remove the name of the database"),
+        "{why}"
+    );
+}
+
+#[test]
+fn definitions_of_one_contender_change_how_tables_are_stored_and_nothing_else() {
+    let defined = |ddl: &str, greeting: &str| {
+        let mut kept = Kept::default();
+        let outcome = define(ddl, &target(greeting), &mut kept, &mut || true);
+        (outcome.map_err(|error| error.to_string()), kept.statements)
+    };
+    for greeting in ["8.0.33", "11.8.2-MariaDB", "PostgreSQL 17.4"] {
+        for end in ["", ";", ";\n-- the end\n"] {
+            let ddl = format!(
+                "CREATE INDEX named ON item (name);\n-- no more\nDROP INDEX priced ON item{end}"
+            );
+            let (outcome, statements) = defined(&ddl, greeting);
+            assert_eq!(outcome.unwrap().statements, 2, "{greeting}");
+            assert!(
+                statements[1].contains("DROP INDEX priced ON item"),
+                "{statements:?}"
+            );
+        }
+        for (ddl, part) in [
+            (
+                "INSERT INTO item VALUES (1)",
+                "`ddl`:1:1: only CREATE INDEX",
+            ),
+            (
+                "CREATE INDEX a ON item (b);\nCREATE TABLE c (d int)",
+                "`ddl`:2:1: only CREATE INDEX",
+            ),
+            ("DROP TABLE item", "only CREATE INDEX"),
+            ("SET foreign_key_checks = 0", "only CREATE INDEX"),
+            ("-- nothing", "no statement"),
+        ] {
+            let (outcome, _) = defined(ddl, greeting);
+            let why = outcome.unwrap_err();
+            assert!(why.contains(part), "{greeting}, {ddl}: {why}");
+        }
+    }
+    let (outcome, _) = defined("ALTER TABLE item ENGINE = FEDERATED", "8.0.33");
+    assert!(outcome.unwrap_err().contains("[engine]"));
 }
 
 #[test]

@@ -32,7 +32,7 @@ use dbduel_audit::{Audit, Case, Finding};
 use dbduel_record::Record;
 
 pub use duel::decide::decide_level;
-pub use duel::limit::{Limit, Standing, open_limits};
+pub use duel::limit::{Limit, Limited, LimitedRatio, Standing, open_limits};
 pub use judged::doubts;
 pub use summary::Summary;
 

@@ -33,7 +33,7 @@ fn parameters_of(plan: &Plan, resident: &ContenderServer) -> Parameters {
     )
 }
 
-/// Names of the workload's tables; all existing tables for a workload that creates its own.
+/// Names of the workload's tables; all existing tables for a workload that creates its own, and where a dump is loaded beside them.
 ///
 /// # Errors
 /// When the server does not answer.
@@ -42,7 +42,7 @@ pub fn tables(
     workload: &dyn Workload,
     connection: &mut Connection,
 ) -> Result<Vec<String>> {
-    if workload.own_data().is_none() {
+    if workload.own_data().is_none() && plan.dump_beside().is_none() {
         let tables = workload.tables(connection.dialect(), &plan.workload.parameters);
         return Ok(tables.into_iter().map(|table| table.name).collect());
     }
@@ -107,26 +107,64 @@ pub fn is_absent(
     Ok(tables.iter().all(|table| !present.contains(table)))
 }
 
-/// Loads the workload's tables over parallel connections; returns the load time.
+/// Loads the workload's tables over parallel connections, and the dump of captured statements beside them; returns the load time.
 ///
 /// # Errors
-/// When a statement fails, the time limit passes, or the user interrupts.
+/// When a statement fails, a table of the workload is in the dump, the time limit passes, or the user interrupts.
 pub fn fill(
     plan: &Plan,
     workload: &'static dyn Workload,
     resident: &mut ContenderServer,
     progress: &dyn Progress,
 ) -> Result<LoadTime> {
+    let parameters = parameters_of(plan, resident);
+    let Some(beside) = plan.dump_beside() else {
+        return fill_one(plan, workload, &parameters, resident, progress);
+    };
+    // First, as a dump replaces tables of its names, and other workloads refuse them.
+    let captured = dbduel_workloads::find(&beside.name)?;
+    let dump = fill_one(plan, captured, &beside.parameters, resident, progress)?;
+    let own = fill_one(plan, workload, &parameters, resident, progress).map_err(|error| {
+        match error.downcast_ref() {
+            Some(FillError::Exists { table, .. }) => {
+                let message = format!(
+                    "the dump of [data] has a table `{table}`, and so has `{}`: make the captured statements a duel of their own, or \
+                     leave `{}` out",
+                    workload.name(),
+                    workload.name()
+                );
+                error.context(message)
+            }
+            _ => error,
+        }
+    })?;
+    Ok(LoadTime {
+        rows: dump.rows + own.rows,
+        connections: own.connections,
+        rows_s: dump.rows_s + own.rows_s,
+        finish_s: dump.finish_s + own.finish_s,
+        cpu_s: dump.cpu_s + own.cpu_s,
+        remarks: [dump.remarks, own.remarks].concat(),
+    })
+}
+
+/// Loads the tables of one workload.
+fn fill_one(
+    plan: &Plan,
+    workload: &'static dyn Workload,
+    parameters: &Parameters,
+    resident: &mut ContenderServer,
+    progress: &dyn Progress,
+) -> Result<LoadTime> {
     let name = resident.name.clone();
     let what = format!("{name}: loading");
-    let parameters = parameters_of(plan, resident);
     let report = watched(plan, resident, progress, &what, |place, watch| {
-        let loaders = workload.loaders(&parameters).unwrap_or(CONNECTIONS);
+        let loaders = workload.loaders(parameters).unwrap_or(CONNECTIONS);
         let place = Place {
             connections: loaders,
             ..*place
         };
-        fill::fill(workload, &parameters, &place, plan.dataset_seed, watch)
+        fill::fill(workload, parameters, &place, plan.dataset_seed, watch)
     })
     .with_context(|| format!("could not load the data of `{name}`"))?;
     Ok(LoadTime {
@@ -158,7 +196,7 @@ pub fn clear(
     .with_context(|| format!("could not drop the tables of `{name}`"))
 }
 
-/// Row count and content digest of the workload's tables.
+/// Row count and content digest of the workload's tables, with those of a dump beside them.
 ///
 /// # Errors
 /// When the server does not answer, the time limit passes, or the user interrupts.
@@ -170,7 +208,13 @@ pub fn digest(
 ) -> Result<Digest> {
     let name = resident.name.clone();
     let what = format!("{name}: reading the digest of its data");
-    let parameters = parameters_of(plan, resident);
+    let (workload, parameters) = match plan.dump_beside() {
+        Some(beside) => (
+            dbduel_workloads::find(&beside.name)?,
+            beside.parameters.clone(),
+        ),
+        None => (workload, parameters_of(plan, resident)),
+    };
     watched(plan, resident, progress, &what, |place, watch| {
         fill::digest(workload, &parameters, place, watch)
     })

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use dbduel_machine::clock;
 use dbduel_record::Plan;
 use dbduel_record::event::LoadTime;
-use dbduel_record::plan::{Contender, Parameters, Setting};
+use dbduel_record::plan::{Contender, Parameters, Setting, Workload as PlannedWorkload};
 use dbduel_server::{Home, Progress, clear_unfinished, copy_tree, tree_size, unfinished};
 use dbduel_workloads::Workload;
 use serde::{Deserialize, Serialize};
@@ -150,22 +150,30 @@ pub fn key(build: &str, program_digest: &str, contender: &Contender, plan: &Plan
         .iter()
         .filter(|setting| !leaves_data_alone(setting))
         .collect();
-    let mut workload = plan.workload_of(contender);
-    let known = dbduel_workloads::find(&workload.name).ok();
-    if let Some(names) = known.and_then(Workload::data_parameters) {
-        workload
-            .parameters
-            .retain(|name, _| names.contains(&name.as_str()));
-    }
-    let parts = serde_json::json!({
+    let workload = data_of(plan.workload_of(contender));
+    let mut parts = serde_json::json!({
         "content": CONTENT_VERSION,
         "daemon": program_digest,
         "settings": settings,
         "workload": workload,
         "seed": plan.dataset_seed,
     });
+    if let Some(beside) = plan.dump_beside() {
+        parts["beside"] = serde_json::json!(data_of(beside.clone()));
+    }
     let digest = blake3::hash(parts.to_string().as_bytes()).to_hex();
     format!("{build}-{}-{}", plan.workload.name, &digest[..12])
+}
+
+/// A workload with the parameters that decide its data.
+fn data_of(mut workload: PlannedWorkload) -> PlannedWorkload {
+    let known = dbduel_workloads::find(&workload.name).ok();
+    if let Some(names) = known.and_then(Workload::data_parameters) {
+        workload
+            .parameters
+            .retain(|name, _| names.contains(&name.as_str()));
+    }
+    workload
 }
 
 impl Snapshots {

@@ -154,6 +154,20 @@ pub fn note_record(home: &Home, run: &str, record: &Path) -> io::Result<()> {
     )
 }
 
+/// The record of a run, as far as its folder names one.
+fn record_of(run: &Path) -> Option<PathBuf> {
+    let bytes = fs::read(run.join(RECORD)).ok()?;
+    Some(PathBuf::from(OsString::from_vec(bytes)))
+}
+
+/// Records of runs that have sandboxes in this home: running or interrupted ones, which can be resumed.
+#[must_use]
+pub fn resumable_records(home: &Home) -> Vec<PathBuf> {
+    let runs = folders(&home.sandboxes());
+    let records = runs.iter().filter_map(|run| record_of(run));
+    records.filter(|record| record.exists()).collect()
+}
+
 /// Removes the folder of a run without sandboxes.
 pub(super) fn remove_empty_run(files: &dyn FileSystem, run: &Path) {
     if folders(run).is_empty() {
@@ -165,13 +179,10 @@ pub(super) fn remove_empty_run(files: &dyn FileSystem, run: &Path) {
 /// Removes the sandboxes of interrupted runs whose record is gone: they cannot be resumed. Returns their folders.
 pub fn remove_leftovers(home: &Home) -> Vec<PathBuf> {
     let is_left = |run: &PathBuf| {
-        let record = fs::read(run.join(RECORD))
-            .ok()
-            .map(|bytes| PathBuf::from(OsString::from_vec(bytes)));
         let is_in_use = folders(run)
             .iter()
             .any(|sandbox| Owner::load(sandbox).is_some_and(|owner| owner.dbduel.is_alive()));
-        record.is_some_and(|record| !record.exists()) && !is_in_use
+        record_of(run).is_some_and(|record| !record.exists()) && !is_in_use
     };
     let left: Vec<PathBuf> = folders(&home.sandboxes())
         .into_iter()

@@ -16,6 +16,7 @@ use dbduel_sql::{Class, Syntax};
 use dbduel_text::{shortened, visible};
 
 use crate::{Product, Target};
+use definition::Definition;
 pub use table::RULES;
 pub(crate) use table::{CLIENT_COMMAND, DATABASE, NAMES_OF_DATABASES, RESTRICT, SANDBOX};
 
@@ -228,6 +229,26 @@ pub(crate) fn judge(text: &[u8], target: &Target) -> Result<Verdict, Refused> {
     match target.product {
         Product::PostgreSql => postgresql::judge(text, target),
         Product::MySql | Product::MariaDb => mysql::judge(text, target),
+    }
+}
+
+/// Refuses a statement that does more than change how a table is stored.
+pub(crate) fn refuse_other_than_storage(text: &[u8], target: &Target) -> Result<(), Refused> {
+    let definition = Definition::of(text, target)?;
+    let (object, _) = definition.object(&["UNIQUE", "FULLTEXT", "SPATIAL", "ONLINE", "OFFLINE"]);
+    let verb = definition.at(0);
+    let is_of_storage = match object.as_str() {
+        "INDEX" => verb.is_any(&["CREATE", "DROP"]),
+        "TABLE" => verb.is("ALTER"),
+        _ => false,
+    };
+    match is_of_storage || definition.items.is_empty() {
+        true => Ok(()),
+        false => Err(Refused {
+            rule: "ddl",
+            why: "only CREATE INDEX, DROP INDEX and ALTER TABLE belong in `ddl`; change anything else in the dump, for all contenders"
+                .to_owned(),
+        }),
     }
 }
 

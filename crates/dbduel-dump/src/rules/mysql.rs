@@ -8,6 +8,7 @@ use super::table::{
     ACCOUNTS, ALTER_DATABASE, COLLATION_0900, COLLATION_0900_OTHER, COLLATION_UCA1400,
     COLLATION_UCA1400_OTHER, DATABASE, DEFINER, ENGINE, EVENT, FUNCTIONAL_KEY, INVISIBLE, JSON,
     LANGUAGE, NO_AUTO_CREATE_USER, OF_MARIADB, REPLICATION, ROCKSDB, SQL_MODE_QUOTES, SRID,
+    TRIGGER_BODY, TRIGGER_DATABASE,
 };
 use super::{Refused, Verdict};
 use crate::{Product, Target};
@@ -232,6 +233,9 @@ fn define(all: &Definition<'_>, target: &Target) -> Result<Verdict, Refused> {
         let end = all.account(place + 2).0.end;
         verdict.replace(&DEFINER, all.at(place).start..end, b"");
     }
+    if object == "TRIGGER" {
+        without_database(all, after, &mut verdict)?;
+    }
     let is_routine = matches!(object.as_str(), "FUNCTION" | "PROCEDURE");
     if is_routine && has_foreign_language(all, after) {
         return Err(Refused::by(&LANGUAGE));
@@ -245,6 +249,37 @@ fn define(all: &Definition<'_>, target: &Target) -> Result<Verdict, Refused> {
     collations(all, target, &mut verdict)?;
     verdict.edits.sort_by_key(|(range, _)| range.start);
     Ok(verdict)
+}
+
+/// Removes the database before the names of a trigger and of its table.
+fn without_database(
+    all: &Definition<'_>,
+    after: usize,
+    verdict: &mut Verdict,
+) -> Result<(), Refused> {
+    let (_, end) = all.name(after);
+    let on = (end..all.items.len()).find(|&place| all.at(place).is("ON"));
+    let ends = [Some(end), on.map(|on| all.name(on + 1).1)];
+    let mut databases: Vec<&[u8]> = Vec::new();
+    for end in ends.into_iter().flatten() {
+        // The name, a point, and the database before it.
+        if let Some(database) = end.checked_sub(3)
+            && all.at(end - 2).is_sign(b'.')
+        {
+            let range = all.at(database).start..all.at(end - 1).start;
+            verdict.replace(&TRIGGER_DATABASE, range, b"");
+            databases.push(all.at(database).text);
+        }
+    }
+    let body = ends.into_iter().flatten().max().unwrap_or(end);
+    let is_of_dump = |place: usize| {
+        let item = all.at(place);
+        item.is_name() && all.at(place + 1).is_sign(b'.') && databases.contains(&item.text)
+    };
+    match (body..all.items.len()).any(is_of_dump) {
+        true => Err(Refused::by(&TRIGGER_BODY)),
+        false => Ok(()),
+    }
 }
 
 /// True when a routine has the clause LANGUAGE with another language than SQL. In its body it is a name.

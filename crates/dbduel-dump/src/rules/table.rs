@@ -84,6 +84,14 @@ rules! {
         "definer", "DEFINER", MYSQL_FAMILY, Action::Rewritten,
         "the account is missing on this server; without the clause the account that loads the dump is the definer",
     );
+    TRIGGER_DATABASE = (
+        "trigger-database", "database before the name of a trigger or its table", MYSQL_FAMILY, Action::Rewritten,
+        "servers repeat the statement that made the trigger, and the contender's database has another name",
+    );
+    TRIGGER_BODY = (
+        "trigger-body", "trigger whose statements name the database of the dump", MYSQL_FAMILY, Action::Refused,
+        "the contender's database has another name; remove the name of the database from the trigger and dump again",
+    );
     NO_AUTO_CREATE_USER = (
         "no-auto-create-user", "NO_AUTO_CREATE_USER in sql_mode", "MySQL 8.0 and newer", Action::Rewritten,
         "the server lacks this mode, which concerns accounts only; the word is removed",

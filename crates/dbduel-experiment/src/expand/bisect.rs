@@ -6,6 +6,7 @@ use std::time::Duration;
 use dbduel_record::Plan;
 use dbduel_record::bisect::StepRole;
 
+use super::captured::is_captured;
 use super::{Surroundings, expand};
 use crate::experiment::document::{Located, Report, Troubles};
 use crate::experiment::{Experiment, ExperimentFile, Rates};
@@ -70,9 +71,13 @@ fn experiment_of(experiment: &Experiment, step: &StepContest<'_>) -> Experiment 
             span: template.name.span.clone(),
         });
     }
-    // Its tables stay those of the whole suite.
+    // Its tables stay those that it shares with the other ones.
     if let (Some(suite), Some(cell)) = (&mut own.suite, step.cell) {
         suite.workloads.retain(|one| one.name.value == cell);
+        let mut chosen = suite.workloads.iter().map(|one| &one.workload);
+        if !chosen.any(is_captured) {
+            own.data = None;
+        }
     }
     // What the two or one others have of the error probability.
     own.confidence = Some(1.0 - step.error * (names.len() - 1) as f64);

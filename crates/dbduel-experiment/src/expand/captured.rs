@@ -3,38 +3,54 @@
 use std::path::Path;
 
 use dbduel_record::captured::{MODE, NAME, TRACE, is_trace};
-use dbduel_record::plan::{Contender, Parameters, Workload};
+use dbduel_record::foreign::read_text;
+use dbduel_record::plan::{Contender, LoadLevel, Parameters, SuiteWorkload, Workload};
 use dbduel_replay::{
     CAPTURE, DRAW, LOCK_TIMEOUT, PACE, SPEED, TRANSACTIONS_PER_SLICE, longest_quantum_s,
 };
 use dbduel_server::{Meaning, ServerName};
-use dbduel_workloads::captured::DUMP;
+use dbduel_workloads::captured::{DDL, DUMP};
 use serde_json::Value;
 
 use super::contenders::beside;
 use crate::experiment::document::{Located, Report};
 use crate::experiment::{self, ArrivalKind, DataSource, Experiment, normalised_name, quantity};
 
-fn is_captured(written: &experiment::Workload) -> bool {
+/// Largest file of definitions, bytes.
+const DDL_BYTES_MAX: u64 = 1 << 16;
+
+/// True for the workload `captured`.
+pub(super) fn is_captured(written: &experiment::Workload) -> bool {
     written.name.value == NAME
 }
 
-/// The workload with the dump of `[data]` among its parameters; `None` for a workload that has none. The dump of a server is empty until
-/// it was taken. Refuses a dump that is missing, or that no workload uses.
+/// Refuses a dump that no workload uses.
+pub(super) fn check_data(report: &Report<'_>, experiment: &Experiment) {
+    let Some(data) = &experiment.data else {
+        return;
+    };
+    let message = match &experiment.suite {
+        Some(suite) if suite.workloads.iter().any(|one| is_captured(&one.workload)) => return,
+        Some(_) => format!(
+            "[data] goes with the workload `{NAME}`, which is not in this suite: remove [data]"
+        ),
+        None if is_captured(&experiment.workload) => return,
+        None => format!(
+            "[data] goes with the workload `{NAME}`; `{}` makes its tables itself: remove [data]",
+            experiment.workload.name.value
+        ),
+    };
+    report.add(&data.span, message);
+}
+
+/// A workload with the dump of `[data]` among its parameters; `None` for a workload that has none. The dump of a server is empty until
+/// it was taken. Refuses a dump that is missing.
 pub(super) fn with_dump(
     report: &Report<'_>,
     experiment: &Experiment,
+    written: &experiment::Workload,
 ) -> Option<experiment::Workload> {
-    let written = &experiment.workload;
-    let data = experiment.data.as_ref();
     if !is_captured(written) {
-        if let Some(data) = data {
-            let message = format!(
-                "[data] goes with the workload `{NAME}`; `{}` makes its tables itself: remove [data]",
-                written.name.value
-            );
-            report.add(&data.span, message);
-        }
         return None;
     }
     let in_workload = written.parameters.iter().map(|(key, _)| key);
@@ -45,7 +61,7 @@ pub(super) fn with_dump(
         report.add(&key.span, "`dump` belongs in [data]");
         return None;
     }
-    let Some(data) = data else {
+    let Some(data) = &experiment.data else {
         let message = format!(
             "`{NAME}` needs the tables of its statements: dump them where the capture begins (mysqldump --single-transaction, pg_dump) \
              and name the file as `dump` in [data], or the server that has them as `server`"
@@ -89,8 +105,13 @@ pub(super) fn complete_captured(
         let Value::String(text) = &value.value else {
             continue;
         };
-        if normalised_name(&key.value) != LOCK_TIMEOUT {
-            continue;
+        match normalised_name(&key.value).as_str() {
+            LOCK_TIMEOUT => {}
+            DDL => {
+                given.insert(key.value.clone(), with_ddl(report, path, value));
+                continue;
+            }
+            _ => continue,
         }
         match quantity::duration(text) {
             Ok(timeout) => {
@@ -100,6 +121,23 @@ pub(super) fn complete_captured(
                 given.remove(&key.value);
                 report.add(&value.span, message);
             }
+        }
+    }
+}
+
+/// The value of `ddl`: statements as they are written, and those of a file beside the experiment.
+pub(super) fn with_ddl(report: &Report<'_>, path: &Path, written: &Located<Value>) -> Value {
+    let file = written.value.as_str().filter(|text| text.ends_with(".sql"));
+    let Some(file) = file else {
+        return written.value.clone();
+    };
+    let file = beside(path, file);
+    match read_text(Path::new(&file), DDL_BYTES_MAX) {
+        Ok(text) => text.into(),
+        Err(error) => {
+            let message = format!("`{DDL}`: could not read `{file}`: {error}");
+            report.add(&written.span, message);
+            Value::from("")
         }
     }
 }
@@ -170,8 +208,11 @@ pub(super) fn check_contenders(
     experiment: &Experiment,
     contenders: &[Contender],
     workload: &Workload,
+    levels: &[LoadLevel],
 ) {
-    if workload.name != NAME {
+    let of_cells = levels.iter().filter_map(|level| level.cell.as_ref());
+    let mut all = of_cells.map(|cell| &cell.workload).chain([workload]);
+    if !all.any(|one| one.name == NAME) {
         return;
     }
     for (contender, written) in contenders.iter().zip(&experiment.contenders) {
@@ -191,15 +232,52 @@ pub(super) fn check_contenders(
     }
 }
 
-/// Refuses a suite with captured statements or with `[data]`.
-pub(super) fn check_suite(report: &Report<'_>, experiment: &Experiment, suite: &experiment::Suite) {
-    let of_suite = suite.workloads.iter().map(|one| &one.workload);
-    let mut all = of_suite.chain([&experiment.workload]);
-    if let Some(captured) = all.find(|workload| is_captured(workload)) {
-        let message = format!("a suite cannot have the workload `{NAME}`; make a duel of it");
-        report.add(&captured.name.span, message);
+/// Refuses a suite whose tables are to be those of a dump alone, and captured workloads that its contenders cannot have side by side.
+pub(super) fn check_suite(
+    report: &Report<'_>,
+    experiment: &Experiment,
+    suite: &experiment::Suite,
+    levels: &[LoadLevel],
+) {
+    if is_captured(&experiment.workload) {
+        let message = format!(
+            "[workload] of a suite names the workload whose tables the others share; put `{NAME}` into [[suite.workload]], where its \
+             parameters may come from a [workload] without `name`"
+        );
+        report.add(&experiment.workload.name.span, message);
     }
-    if let Some(data) = &experiment.data {
-        report.add(&data.span, "a suite has no [data]; remove it");
+    let cells = levels.iter().filter_map(|level| level.cell.as_ref());
+    let captured = suite.workloads.iter().zip(cells);
+    let captured = captured.filter(|(_, cell)| cell.workload.name == NAME);
+    let mut first: Option<&SuiteWorkload> = None;
+    for (written, cell) in captured {
+        let (span, parameters) = (&written.name.span, &cell.workload.parameters);
+        if is_trace(parameters) {
+            let message = format!(
+                "`{}` is a trace, which restores the tables of all workloads where it ends; make it a duel of its own, or use a mix",
+                cell.name
+            );
+            report.add(span, message);
+        }
+        let Some(first) = first else {
+            first = Some(cell);
+            continue;
+        };
+        let others = &first.workload.parameters;
+        let different = parameters
+            .iter()
+            .filter(|(name, value)| others.get(*name) != Some(value));
+        let names: Vec<&str> = different.map(|(name, _)| name.as_str()).collect();
+        // Parameters that were refused differ in nothing.
+        if !(names.is_empty() || others.is_empty()) {
+            let message = format!(
+                "`{}` and `{}` differ in `{}`; a suite asks for answers and classes of one replay, so its captured workloads may differ in \
+                 `clients`, `slice`, `phase` and `group` only",
+                first.name,
+                cell.name,
+                names.join("`, `")
+            );
+            report.add(span, message);
+        }
     }
 }

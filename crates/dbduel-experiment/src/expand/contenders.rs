@@ -5,8 +5,9 @@ use std::path::Path;
 use dbduel_driver::{SettingError, check_setting};
 use dbduel_record::plan::{Contender, LoadLevel, Parameters, Setting, Workload};
 use dbduel_server::{Meaning, ServerName, runs_in_process};
-use dbduel_workloads::parameters;
+use dbduel_workloads::{captured, parameters};
 
+use super::captured::with_ddl;
 use super::hosts::server_host;
 use crate::experiment::document::Report;
 use crate::experiment::{self, Experiment, normalised_name};
@@ -114,6 +115,7 @@ pub(super) fn check_exclusive(
 /// Adds the contender's own parameters of the workload.
 pub(super) fn with_tables(
     report: &Report<'_>,
+    path: &Path,
     experiment: &Experiment,
     workload: &Workload,
     contender: Contender,
@@ -127,7 +129,11 @@ pub(super) fn with_tables(
     for (key, value) in &own.tables {
         let name = normalised_name(&key.value);
         if known.own_parameters().contains(&name.as_str()) {
-            tables.insert(name, value.value.clone());
+            let value = match (known.name(), name.as_str()) {
+                (captured::NAME, captured::DDL) => with_ddl(report, path, value),
+                _ => value.value.clone(),
+            };
+            tables.insert(name, value);
             continue;
         }
         let names = known.own_parameters().join("`, `");
@@ -143,7 +149,8 @@ pub(super) fn with_tables(
         };
         report.add(&key.span, message);
     }
-    if tables.is_empty() {
+    // Parameters that were refused say nothing about those of a contender.
+    if tables.is_empty() || workload.parameters.is_empty() {
         return contender;
     }
     let complete = Contender {

@@ -120,17 +120,17 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
             .position(|contender| contender.name == name.value)
             .unwrap_or(0)
     });
+    captured::check_data(&report, experiment);
     let (workload, levels) = match &experiment.suite {
-        Some(suite) => {
-            captured::check_suite(&report, experiment, suite);
-            complete_suite(&report, path, experiment, suite, surroundings.scripts)
-        }
+        Some(suite) => complete_suite(&report, path, experiment, suite, surroundings.scripts),
         None => complete_duel(&report, path, experiment, surroundings.scripts),
     };
     let contenders: Vec<Contender> = contenders
         .into_iter()
         .zip(&experiment.contenders)
-        .map(|(contender, written)| with_tables(&report, experiment, &workload, contender, written))
+        .map(|(contender, written)| {
+            with_tables(&report, path, experiment, &workload, contender, written)
+        })
         .collect();
     let search = complete_search(&report, experiment);
     // All levels have the same threads, so the one with the fewest clients says how many.
@@ -147,7 +147,7 @@ pub fn expand(file: &ExperimentFile<'_>, surroundings: &Surroundings) -> Result<
     };
     check_exclusive(&report, experiment, &contenders, &levels);
     check_confinement(&report, experiment, &contenders);
-    captured::check_contenders(&report, experiment, &contenders, &workload);
+    captured::check_contenders(&report, experiment, &contenders, &workload, &levels);
     captured::check_trace(&report, experiment, &workload);
     hosts::check_server_hosts(&report, experiment, &contenders, &workload, &levels);
     let hosts = hosts::complete_hosts(&report, experiment, &contenders, &workload, &levels);
@@ -276,7 +276,7 @@ fn complete_duel(
     let clients = experiment.load.clients.as_ref();
     let most = clients.and_then(|clients| clients.value.iter().copied().max());
     let most = most.unwrap_or(CLIENTS);
-    let with_dump = captured::with_dump(report, experiment);
+    let with_dump = captured::with_dump(report, experiment, &experiment.workload);
     let written = with_dump.as_ref().unwrap_or(&experiment.workload);
     let (workload, asked) = complete_workload(report, path, written, most, access);
     let levels = complete_levels(report, &experiment.load, &asked, first_rate(experiment));
@@ -411,8 +411,8 @@ mod tests {
         check_refused(&sqlite, "`captured` does not run on SQLite");
         let suite = "[suite]\n[[suite.workload]]\nname = \"x\"\nworkload = \"oltp-point-select\"\n";
         let suite = format!("{with_data}{suite}");
-        check_refused(&suite, "a suite cannot have the workload `captured`");
-        check_refused(&suite, "a suite has no [data]");
+        check_refused(&suite, "put `captured` into [[suite.workload]]");
+        check_refused(&suite, "`captured`, which is not in this suite: remove [data]");
     }
 
     #[test]

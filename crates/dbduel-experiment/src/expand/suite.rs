@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use dbduel_driver::Dialect;
-use dbduel_record::plan::{Arrival, LoadLevel, SuitePhase, SuiteWorkload, Workload};
+use dbduel_record::plan::{Arrival, LoadLevel, Parameters, SuitePhase, SuiteWorkload, Workload};
 use dbduel_workloads::parameters::ScriptAccess;
 use dbduel_workloads::{Effect, script};
 
+use super::captured::{check_suite, is_captured, with_dump};
 use super::levels::{CLIENTS, LEVELS_MAX, think_ms};
 use super::suite_scripts::script_of;
 use super::workload::{check_clients, complete_workload, script_file};
@@ -21,10 +22,10 @@ pub(super) fn complete_suite(
     suite: &experiment::Suite,
     access: ScriptAccess,
 ) -> (Workload, Vec<LoadLevel>) {
-    let filling = filling(path, access, experiment, suite);
     let most = suite.workloads.iter().map(|one| clients(experiment, one));
     let most = most.max().unwrap_or(CLIENTS);
-    let (data, _) = complete_workload(report, path, &filling, most, access);
+    let filling = filling(path, access, experiment, suite);
+    let filling = filling.map(|filling| complete_workload(report, path, &filling, most, access).0);
     check_shared(report, path, access, experiment, suite);
     if suite.workloads.len() > LEVELS_MAX {
         let message = format!(
@@ -37,8 +38,12 @@ pub(super) fn complete_suite(
         let clients = clients(experiment, written);
         let shared = &experiment.workload;
         let whole = with_shared(path, access, shared, &written.workload);
+        let with_dump = with_dump(report, experiment, &whole);
+        let whole = with_dump.unwrap_or(whole);
         let (workload, _) = complete_workload(report, path, &whole, clients, access);
-        check_tables(report, written, &workload, &data);
+        if let Some(data) = &filling {
+            check_tables(report, written, &workload, data);
+        }
         let level = LoadLevel {
             clients,
             arrival: Arrival::Closed {
@@ -69,7 +74,13 @@ pub(super) fn complete_suite(
         }
     };
     let written = suite.workloads.iter().take(LEVELS_MAX);
-    let levels = written.map(complete).collect();
+    let levels: Vec<LoadLevel> = written.map(complete).collect();
+    check_suite(report, experiment, suite, &levels);
+    let of_first = || Some(levels.first()?.cell.as_ref()?.workload.clone());
+    let data = filling.or_else(of_first).unwrap_or_else(|| Workload {
+        name: String::new(),
+        parameters: Parameters::new(),
+    });
     (data, levels)
 }
 
@@ -80,18 +91,20 @@ fn clients(experiment: &Experiment, written: &experiment::SuiteWorkload) -> u32 
 }
 
 /// The workload that fills the tables: the one of `[workload]`, or the first of the suite with only the shared
-/// parameters. A script fills them with the options of its first workload.
+/// parameters. A script fills them with the options of its first workload. `None` where all workloads are captured: their dump has all
+/// tables.
 fn filling(
     path: &Path,
     access: ScriptAccess,
     experiment: &Experiment,
     suite: &experiment::Suite,
-) -> experiment::Workload {
+) -> Option<experiment::Workload> {
     let shared = &experiment.workload;
-    if !shared.name.value.is_empty() {
-        return shared.clone();
+    if !(shared.name.value.is_empty() || is_captured(shared)) {
+        return Some(shared.clone());
     }
-    let mut all = suite.workloads.iter().map(|written| &written.workload);
+    let all = suite.workloads.iter().map(|written| &written.workload);
+    let mut all = all.filter(|one| !is_captured(one));
     let native = all.clone().find(|one| one.name.value != script::NAME);
     match (native, all.next()) {
         (Some(native), _) => {
@@ -99,10 +112,10 @@ fn filling(
                 name: native.name.clone(),
                 parameters: Vec::new(),
             };
-            with_shared(path, access, shared, &without_own)
+            Some(with_shared(path, access, shared, &without_own))
         }
-        (None, Some(script)) => with_shared(path, access, shared, script),
-        (None, None) => shared.clone(),
+        (None, Some(script)) => Some(with_shared(path, access, shared, script)),
+        (None, None) => None,
     }
 }
 
@@ -237,6 +250,10 @@ fn phase(
 ) -> SuitePhase {
     if let Some(phase) = written.phase {
         return phase;
+    }
+    // Parameters that were refused say nothing of the effect.
+    if workload.parameters.is_empty() {
+        return SuitePhase::Write;
     }
     let known = dbduel_workloads::find(&workload.name);
     match known.map(|known| known.effect(&workload.parameters)) {

@@ -12,16 +12,37 @@ use super::quantities;
 use crate::champions;
 use crate::evidence::Evidence;
 use crate::summary::{Comparison, Figure, Quantity};
+use crate::workloads::captured::{self, StatementLevel};
 
 /// A user's limit on the relative difference from the baseline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limit {
-    /// The limited quantity; throughput when absent.
-    pub quantity: Option<Quantity>,
+    /// What is limited.
+    pub of: Limited,
     /// True when values above the limit are beyond it, false when values below it are.
     pub is_about_more: bool,
     /// The relative difference.
     pub share: f64,
+}
+
+/// What a limit is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limited {
+    /// Throughput.
+    Throughput,
+    /// A quantity beside it.
+    Quantity(Quantity),
+    /// The mean latency of each compared class of captured statements.
+    ClassLatency,
+}
+
+/// A ratio that a limit is about.
+#[derive(Debug, Clone, Copy)]
+pub struct LimitedRatio<'s> {
+    /// The class of captured statements; absent where the limit is about all transactions.
+    pub class: Option<&'s str>,
+    /// The ratio; absent where it is not measured.
+    pub ratio: Option<&'s Figure>,
 }
 
 /// Position of an interval relative to a limit.
@@ -41,26 +62,49 @@ impl Limit {
     /// Label of the limited quantity.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        self.quantity.map_or("throughput", Quantity::label)
+        match self.of {
+            Limited::Throughput => "throughput",
+            Limited::Quantity(quantity) => quantity.label(),
+            Limited::ClassLatency => "class latency",
+        }
     }
 
     /// Transactions that each slice must have for the ratio to be measured; 0 where any number will do.
     #[must_use]
     pub fn transactions_needed(&self) -> f64 {
-        let needed = self.quantity.and_then(quantities::transactions_needed);
-        needed.unwrap_or(0.0)
+        match self.of {
+            Limited::Quantity(quantity) => quantities::transactions_needed(quantity).unwrap_or(0.0),
+            Limited::Throughput | Limited::ClassLatency => 0.0,
+        }
     }
 
-    /// The ratio that the limit is about.
+    /// The ratios that the limit is about, of a comparison and of the classes of statements at its level.
     #[must_use]
-    pub fn ratio_of<'c>(&self, comparison: &'c Comparison) -> Option<&'c Figure> {
-        let Some(quantity) = self.quantity else {
-            return Some(&comparison.ratio);
-        };
-        let mut quantities = comparison.quantities.iter();
-        quantities
-            .find(|one| one.quantity == quantity)
-            .map(|one| &one.ratio)
+    pub fn ratios<'s>(
+        &self,
+        comparison: &'s Comparison,
+        classes: Option<&'s StatementLevel>,
+    ) -> Vec<LimitedRatio<'s>> {
+        let of_all = |ratio| vec![LimitedRatio { class: None, ratio }];
+        match self.of {
+            Limited::Throughput => of_all(Some(&comparison.ratio)),
+            Limited::Quantity(quantity) => {
+                let mut quantities = comparison.quantities.iter();
+                let found = quantities.find(|one| one.quantity == quantity);
+                of_all(found.map(|one| &one.ratio))
+            }
+            Limited::ClassLatency => {
+                let classes = classes.into_iter().flat_map(StatementLevel::compared);
+                let own = classes
+                    .flat_map(|class| class.contenders.iter().map(move |cell| (class, cell)));
+                let own = own.filter(|(_, cell)| cell.contender == comparison.contender);
+                own.map(|(class, cell)| LimitedRatio {
+                    class: Some(class.id.as_str()),
+                    ratio: cell.against_baseline.as_ref().map(|one| &one.ratio),
+                })
+                .collect()
+            }
+        }
     }
 
     /// The ratio at which it lies.
@@ -110,7 +154,7 @@ pub fn open_limits<'l>(record: &Record, level: usize, limits: &'l [Limit]) -> Ve
             let question = Question::against_baseline(plan, contender, level);
             let asked = Quantity::ALL.into_iter().filter(|quantity| {
                 let mut limits = limits.iter();
-                limits.any(|limit| limit.quantity == Some(*quantity))
+                limits.any(|limit| limit.of == Limited::Quantity(*quantity))
             });
             comparison.quantities = asked
                 .map(|quantity| {
@@ -121,10 +165,13 @@ pub fn open_limits<'l>(record: &Record, level: usize, limits: &'l [Limit]) -> Ve
             comparison
         })
         .collect();
+    let has_classes = limits.iter().any(|one| one.of == Limited::ClassLatency);
+    let classes = has_classes.then(|| captured::at(&evidence, level));
     let is_open = |limit: &&Limit| {
-        let mut standings = compared
+        let ratios = compared
             .iter()
-            .map(|comparison| limit.standing(limit.ratio_of(comparison)));
+            .flat_map(|comparison| limit.ratios(comparison, classes.as_ref()));
+        let mut standings = ratios.map(|one| limit.standing(one.ratio));
         standings.any(|standing| standing == Standing::Open)
     };
     limits.iter().filter(is_open).collect()
@@ -136,6 +183,7 @@ mod tests {
     use crate::summarise;
     use crate::summary::How;
     use dbduel_testkit::synthetic::Scenario;
+    use dbduel_testkit::synthetic::captured::captured_record;
 
     fn figure(low: f64, high: Option<f64>) -> Figure {
         Figure::Estimated {
@@ -151,7 +199,7 @@ mod tests {
     #[test]
     fn an_interval_is_beyond_a_limit_within_it_or_open() {
         let more = |share| Limit {
-            quantity: None,
+            of: Limited::Throughput,
             is_about_more: true,
             share,
         };
@@ -189,13 +237,13 @@ mod tests {
     fn limits_are_open_exactly_where_the_summary_has_no_answer() {
         let record = Scenario::duel().record();
         let (summary, _) = summarise(&record);
-        let quantities = Quantity::ALL.map(Some);
+        let quantities = Quantity::ALL.map(Limited::Quantity);
         let mut limits = Vec::new();
-        for quantity in quantities.into_iter().chain([None]) {
+        for of in quantities.into_iter().chain([Limited::Throughput]) {
             for share in [0.0, 0.005, 0.02, 0.05, 0.1, 0.3] {
                 for is_about_more in [true, false] {
                     limits.push(Limit {
-                        quantity,
+                        of,
                         is_about_more,
                         share,
                     });
@@ -206,13 +254,45 @@ mod tests {
         for duel in &summary.duels {
             let open = open_limits(&record, duel.level, &limits);
             for limit in &limits {
-                let mut comparisons = duel.comparisons.iter();
-                let expected =
-                    comparisons.any(|one| limit.standing(limit.ratio_of(one)) == Standing::Open);
+                let comparisons = duel.comparisons.iter();
+                let mut ratios = comparisons.flat_map(|one| limit.ratios(one, None));
+                let expected = ratios.any(|one| limit.standing(one.ratio) == Standing::Open);
                 assert_eq!(open.contains(&limit), expected, "{limit:?}");
                 seen[usize::from(expected)] += 1;
             }
         }
         assert!(seen.iter().all(|&count| count > 5), "{seen:?}");
+    }
+
+    #[test]
+    fn limits_of_classes_are_open_where_an_interval_of_one_holds_them() {
+        let record = captured_record();
+        let (summary, _) = summarise(&record);
+        let limit = |share| Limit {
+            of: Limited::ClassLatency,
+            is_about_more: true,
+            share,
+        };
+        let ratios = limit(0.1).ratios(
+            &summary.duels[0].comparisons[0],
+            summary.statement_classes.first(),
+        );
+        let standings = |limit: Limit| {
+            let own = ratios.iter();
+            own.map(|one| (one.class.unwrap_or_default(), limit.standing(one.ratio)))
+                .collect::<Vec<_>>()
+        };
+        // One class is three times slower, three are equal, and one is too small to be compared.
+        assert_eq!(
+            standings(limit(0.1)),
+            [
+                ("a1a1a1a1", Standing::Within),
+                ("b2b2b2b2", Standing::Beyond),
+                ("c3c3c3c3", Standing::Within),
+                ("d4d4d4d4", Standing::Within)
+            ]
+        );
+        let limits = [limit(0.1), limit(2.0)];
+        assert_eq!(open_limits(&record, 0, &limits), [&limits[1]]);
     }
 }

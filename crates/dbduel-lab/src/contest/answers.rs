@@ -12,12 +12,12 @@ use dbduel_driver::{ConnectOptions, Connection, SessionStart};
 use dbduel_machine::clock;
 use dbduel_machine::interrupt;
 use dbduel_machine::random;
-use dbduel_record::Record;
 use dbduel_record::answers::Answers;
 use dbduel_record::event::Event;
 use dbduel_record::plan::Parameters;
-use dbduel_record::statements::ContenderStatements;
+use dbduel_record::statements::{ContenderStatements, ExplainedStatement, LevelStatements};
 use dbduel_record::store::{ANSWERS, STATEMENTS};
+use dbduel_record::{Plan, Record};
 use dbduel_replay::answers;
 use dbduel_text::counts;
 use dbduel_workloads::OwnData;
@@ -28,8 +28,8 @@ use super::arena::Arena;
 use super::backend::ContenderServer;
 use super::journal::Journal;
 
-/// Asks every contender for answers, unless the plan skips that, and for plans; neither where the record has them, or a load may have
-/// changed the data.
+/// Asks every contender for answers, unless the plan skips that, and for plans, which it adds to `statements`; neither where the record
+/// has them, or a load may have changed the data.
 ///
 /// # Errors
 /// When a server cannot be frozen or thawed, the record cannot be written, or the user interrupts.
@@ -38,6 +38,7 @@ pub(super) fn compare(
     past: &Record,
     arena: &mut Arena,
     journal: &mut Journal<'_>,
+    statements: &mut [ContenderStatements],
 ) -> Result<()> {
     let plan = &config.plan;
     let Some(planned) = plan.workloads().find(|one| one.name == captured::NAME) else {
@@ -47,9 +48,11 @@ pub(super) fn compare(
         .parameters
         .get(captured::ANSWERS)
         .is_some_and(|word| word == "skip");
+    let levels = explained_levels(plan);
+    let has_plans = |own: &ContenderStatements| levels.iter().any(|&level| own.at(level).is_some());
     let wanted = Wanted {
         answers: !is_skipped && past.answers.is_none(),
-        plans: past.contenders.iter().all(|own| own.statements.is_none()),
+        plans: !statements.iter().any(has_plans),
     };
     if !(wanted.answers || wanted.plans) || is_loaded(past) {
         return Ok(());
@@ -70,10 +73,26 @@ pub(super) fn compare(
         let bytes = serde_json::to_vec_pretty(&answers)?;
         writer.replace(Path::new(ANSWERS), &bytes)?;
     }
-    for (contender, plans) in plan.contenders.iter().zip(&plans) {
-        writer.contender_json(&contender.name, STATEMENTS, plans)?;
+    for ((contender, own), plans) in plan.contenders.iter().zip(statements).zip(plans) {
+        own.levels
+            .extend(levels.iter().map(|&level| LevelStatements {
+                level,
+                statements: plans.clone(),
+                because: None,
+            }));
+        writer.contender_json(&contender.name, STATEMENTS, own)?;
     }
     Ok(())
+}
+
+/// The levels that have the plans of captured statements: those of a suite with such statements, and otherwise the first one.
+fn explained_levels(plan: &Plan) -> Vec<usize> {
+    let levels = 0..plan.levels.len();
+    let captured = levels.filter(|&level| plan.workload_of_level(level).name == captured::NAME);
+    match plan.suite {
+        Some(_) => captured.collect(),
+        None => captured.take(1).collect(),
+    }
 }
 
 /// What contenders are asked for.
@@ -99,7 +118,7 @@ fn ask_all(
     parameters: &Parameters,
     arena: &mut Arena,
     wanted: Wanted,
-) -> Result<(Option<Answers>, Vec<ContenderStatements>)> {
+) -> Result<(Option<Answers>, Vec<Vec<ExplainedStatement>>)> {
     let questions = answers::Questions::of(parameters).map_err(anyhow::Error::msg)?;
     let own_data = dbduel_workloads::find(captured::NAME)?.own_data();
     let own_data = own_data.context("the workload has no account of its own")?;

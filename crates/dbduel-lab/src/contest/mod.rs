@@ -284,7 +284,8 @@ fn stage<'c>(
     }
     let mut arena = Arena::empty();
     let mut evidence = prepare::prepare(config, &hosts, past, &mut arena, journal)?;
-    answers::compare(config, past, &mut arena, journal)?;
+    let mut statements = kept_statements(past);
+    answers::compare(config, past, &mut arena, journal, &mut statements)?;
     let mut contest = Contest {
         config: config.clone(),
         referee,
@@ -295,7 +296,7 @@ fn stage<'c>(
         observers,
         warm: Vec::new(),
         round_trip_s,
-        statements: kept_statements(past),
+        statements,
     };
     let sessions = contest.connect_clients()?;
     prepare::keep_sessions(sessions, &mut evidence, contest.journal)?;

@@ -10,6 +10,7 @@ use dbduel_driver::Connection;
 use dbduel_driver::introspection;
 use dbduel_load::order::SliceOrder;
 use dbduel_machine::interrupt;
+use dbduel_record::captured;
 use dbduel_record::plan::Arrival;
 use dbduel_record::seed::named_seed;
 use dbduel_record::statements::{ExplainedStatement, LevelStatements, StatementExample};
@@ -36,8 +37,13 @@ impl Contest<'_, '_> {
         let parameters = plan
             .workload_at(level, &plan.contenders[contender])
             .parameters;
-        // Of those that must have done equal work a sample would be another part.
-        if plan.suite.is_none() || is_kept || workload.depends_on_past_work(&parameters) {
+        // Of those that must have done equal work a sample would be another part. Captured statements are explained before the load,
+        // without their values.
+        if plan.suite.is_none()
+            || is_kept
+            || workload.depends_on_past_work(&parameters)
+            || workload.name() == captured::NAME
+        {
             return Ok(());
         }
         let name = plan.contenders[contender].name.clone();

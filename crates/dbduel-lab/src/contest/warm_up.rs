@@ -211,9 +211,7 @@ impl Contest<'_, '_> {
 
 /// The workload of a level.
 pub(super) fn workload_at(plan: &Plan, level: usize) -> Result<&'static dyn Workload> {
-    let cell = plan.levels.get(level).and_then(|level| level.cell.as_ref());
-    let workload = cell.map_or(&plan.workload, |cell| &cell.workload);
-    Ok(dbduel_workloads::find(&workload.name)?)
+    Ok(dbduel_workloads::find(&plan.workload_of_level(level).name)?)
 }
 
 /// The detector's rule in ticks of the plan.

@@ -13,6 +13,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::captured;
 use crate::design::Design;
 use crate::variants::Variants;
 
@@ -69,7 +70,7 @@ pub struct Plan {
     pub contenders: Vec<Contender>,
     /// Index into `contenders`: the one that the others are compared with.
     pub baseline: usize,
-    /// The clients' workload. In a suite, the one whose tables all its workloads share.
+    /// The clients' workload. In a suite, the one whose tables its workloads share; captured statements have those of a dump.
     pub workload: Workload,
     /// The load levels; each is a duel of its own. In a suite, one for each of its workloads.
     pub levels: Vec<LoadLevel>,
@@ -256,9 +257,7 @@ impl Plan {
     /// The workload of a level with a contender's own parameters.
     #[must_use]
     pub fn workload_at(&self, level: usize, contender: &Contender) -> Workload {
-        let own = self.levels.get(level).and_then(|level| level.cell.as_ref());
-        let workload = own.map_or(&self.workload, |cell| &cell.workload);
-        workload.with_tables_of(contender)
+        self.workload_of_level(level).with_tables_of(contender)
     }
 
     /// Connections to each server for the clients of a level. Levels of one workload share theirs.
@@ -269,6 +268,22 @@ impl Plan {
             Some(_) => self.levels.get(level).map_or(0, |level| level.clients),
             None => of_all().unwrap_or(0),
         }
+    }
+
+    /// The workload of a level, without contenders' own parameters.
+    #[must_use]
+    pub fn workload_of_level(&self, level: usize) -> &Workload {
+        let own = self.levels.get(level).and_then(|level| level.cell.as_ref());
+        own.map_or(&self.workload, |cell| &cell.workload)
+    }
+
+    /// The captured workload of a suite whose dump is loaded beside the tables of [`Plan::workload`]; `None` where no workload of a
+    /// suite is one, and where the dump has all tables.
+    #[must_use]
+    pub fn dump_beside(&self) -> Option<&Workload> {
+        let is_captured = |one: &&Workload| one.name == captured::NAME;
+        let found = self.workloads().find(is_captured);
+        found.filter(|_| !is_captured(&&self.workload))
     }
 
     /// Every workload that clients run: the one of all levels, or those of a suite.

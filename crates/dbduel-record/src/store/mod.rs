@@ -27,6 +27,7 @@ mod write;
 use std::path::{Path, PathBuf};
 
 pub use ends::{TornEnd, torn_ends};
+pub use plan_file::read_plan;
 pub use read::{ContenderFiles, Record, Stint};
 pub use write::{Held, RecordWriter, SliceResult};
 

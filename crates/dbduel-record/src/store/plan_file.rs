@@ -41,11 +41,11 @@ fn not_a_record(dir: &Path) -> RecordError {
     }
 }
 
-/// Reads the plan of a record.
+/// Reads the plan of a record, without the additions in its journal.
 ///
 /// # Errors
 /// When there is none, or none that this version can read.
-pub(super) fn read_plan(dir: &Path) -> Result<Plan, RecordError> {
+pub fn read_plan(dir: &Path) -> Result<Plan, RecordError> {
     let path = dir.join(PLAN);
     let malformed = |why: String| RecordError::Malformed {
         path: path.clone(),

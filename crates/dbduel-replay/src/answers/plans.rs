@@ -6,9 +6,7 @@
 
 use dbduel_driver::introspection::explain_verb;
 use dbduel_driver::{Column, Dialect, QueryError, Row, Sink};
-use dbduel_record::statements::{
-    ContenderStatements, ExplainedStatement, LevelStatements, StatementExample,
-};
+use dbduel_record::statements::{ExplainedStatement, StatementExample};
 use dbduel_sql::{Kind, Lexer, Syntax, TokenKind, kind_of};
 
 use super::ask::{Access, Asking, LATE, NO_STATE, Unreached, refusal};
@@ -59,7 +57,10 @@ pub fn explain(questions: &Questions, access: &mut Access<'_>) -> ContenderPlans
 /// What the record keeps of each contender: a statement per class, the same one of all. It is the first one that most contenders explain
 /// with a table, as an answer known to be empty has no plan.
 #[must_use]
-pub fn plans_of(questions: &Questions, contenders: &[ContenderPlans]) -> Vec<ContenderStatements> {
+pub fn plans_of(
+    questions: &Questions,
+    contenders: &[ContenderPlans],
+) -> Vec<Vec<ExplainedStatement>> {
     let chosen: Vec<Option<usize>> = (0..questions.classes.len())
         .map(|place| choose(questions, place, contenders))
         .collect();
@@ -80,13 +81,7 @@ pub fn plans_of(questions: &Questions, contenders: &[ContenderPlans]) -> Vec<Con
                 because: explained.because,
             })
         });
-        ContenderStatements {
-            levels: vec![LevelStatements {
-                level: 0,
-                statements: statements.collect(),
-                because: None,
-            }],
-        }
+        statements.collect()
     };
     contenders.iter().map(of_contender).collect()
 }

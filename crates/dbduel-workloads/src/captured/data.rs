@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use dbduel_driver::{Connection, Credentials, Dialect, QueryError};
-use dbduel_dump::{DumpError, account};
+use dbduel_dump::{Applied, DumpError, Target, account, define};
 use dbduel_record::plan::Parameters;
 
-use super::{Captured, DUMP, DUMP_DIGEST, file_digest};
+use super::{Captured, DDL, DUMP, DUMP_DIGEST, file_digest};
 use crate::OwnData;
 use crate::fill::{FillError, FillReport, FillWatch, Place, WorkerPool, thread_cpu};
 use crate::parameters::Resolved;
@@ -47,8 +47,23 @@ impl OwnData for Captured {
             !is_late && !watch.cancel.is_set()
         };
         let loaded = dbduel_dump::load(path, &mut pool.connect()?, &mut observe);
-        let loaded = match loaded {
-            Err(DumpError::Cancelled) if is_late => {
+        let loaded = loaded.map_err(FillError::from);
+        let rows_s = began.elapsed().as_secs_f64();
+        let ddl = Resolved(parameters).text(DDL);
+        let defined = loaded.and_then(|loaded| {
+            let mut applied = loaded.applied;
+            let mut connection = pool.connect()?;
+            if let Some(target) = Target::of(&connection).filter(|_| !ddl.is_empty()) {
+                let mut go_on = || {
+                    is_late = Instant::now() >= pool.deadline();
+                    !is_late && !watch.cancel.is_set()
+                };
+                applied.extend(define(ddl, &target, &mut connection, &mut go_on)?.applied);
+            }
+            Ok((loaded.rows, applied))
+        });
+        let (rows, applied) = match defined {
+            Err(FillError::Dump(DumpError::Cancelled)) if is_late => {
                 return Err(FillError::TimeUp {
                     seconds: place.deadline.as_secs_f64(),
                 });
@@ -56,15 +71,15 @@ impl OwnData for Captured {
             outcome => outcome?,
         };
         let seconds = began.elapsed().as_secs_f64();
-        let remarks = loaded.applied.iter().map(dbduel_dump::Applied::sentence);
+        let remarks = applied.iter().map(Applied::sentence);
         Ok(FillReport {
-            rows: loaded.rows,
+            rows,
             rows_before: 0,
             // A dump is in order: indexes and keys come after their rows.
             connections: 1,
             seconds,
-            rows_s: seconds,
-            finish_s: 0.0,
+            rows_s,
+            finish_s: (seconds - rows_s).max(0.0),
             cpu_s: thread_cpu().saturating_sub(cpu_before).as_secs_f64(),
             method: None,
             remarks: remarks.collect(),
@@ -86,7 +101,7 @@ impl OwnData for Captured {
 /// Refuses another dump than the plan was made for.
 fn check_digest(path: &Path, planned: &str) -> Result<(), FillError> {
     if path.as_os_str().is_empty() {
-        let why = "there is none yet: only `dbduel run` and `dbduel bisect` dump the `server` of [data]; name a `dump`";
+        let why = "there is none yet: `dbduel run`, `attribute` and `bisect` dump the `server` of [data]; name a `dump`";
         return Err(FillError::Dump(DumpError::Format {
             path: path.to_owned(),
             why: why.to_owned(),

@@ -18,10 +18,12 @@ use dbduel_replay::{
 };
 
 use super::parameters::{Default, Kind, ParameterError, ParameterSpec, Resolved, check_all};
-use super::{OwnData, Table, Workload};
+use super::{Effect, OwnData, Table, Workload};
 
 /// The parameter that names the dump.
 pub const DUMP: &str = "dump";
+/// Definitions that run after the dump was loaded; contenders may have their own.
+pub const DDL: &str = "ddl";
 /// Whether answers are compared before the load: `compare` or `skip`.
 pub const ANSWERS: &str = "answers";
 
@@ -63,6 +65,10 @@ impl Workload for Captured {
                 "The dump of the tables: `dump` in [data], or that of its `server`.",
             ),
             text(DUMP_DIGEST, "BLAKE3 of the dump."),
+            text(
+                DDL,
+                "CREATE INDEX, DROP INDEX and ALTER TABLE that run after the dump was loaded, or a file `*.sql` with them.",
+            ),
             choice(
                 MODE,
                 &[MIX, TRACE],
@@ -188,6 +194,15 @@ impl Workload for Captured {
         dbduel_replay::statement_class_names(parameters)
     }
 
+    /// By the classes of its statements: writes of a capture insert and delete as its application did.
+    fn effect(&self, parameters: &Parameters) -> Effect {
+        match dbduel_replay::statement_classes(parameters) {
+            Ok(classes) if classes.iter().any(|class| class.writes) => Effect::ChangesRowCount,
+            Ok(_) => Effect::Reads,
+            Err(_) => Effect::Unknown,
+        }
+    }
+
     fn has_fixed_work(&self, parameters: &Parameters) -> bool {
         is_trace(parameters)
     }
@@ -208,8 +223,12 @@ impl Workload for Captured {
         self.clients_max(parameters)
     }
 
+    fn own_parameters(&self) -> &'static [&'static str] {
+        &[DDL]
+    }
+
     fn data_parameters(&self) -> Option<&'static [&'static str]> {
-        Some(&[DUMP_DIGEST])
+        Some(&[DUMP_DIGEST, DDL])
     }
 
     fn own_data(&self) -> Option<&dyn OwnData> {

@@ -10,7 +10,8 @@ use std::str::FromStr;
 
 use dbduel_experiment::quantity::share;
 use dbduel_judge::summary::{Figure, Quantity};
-use dbduel_judge::{Limit, Standing, Summary};
+use dbduel_judge::workloads::captured::StatementLevel;
+use dbduel_judge::{Limit, Limited, LimitedRatio, Standing, Summary};
 use dbduel_record::Verdict;
 use dbduel_report::words;
 
@@ -40,7 +41,7 @@ enum Answer {
 
 const EXPECTED: &str = "expected a rule such as `slower than 3 %`, `possibly slower than 3 %`, \
                         `p99 higher than 10 %`; quantities beside throughput: p50, p95, p99, cpu, \
-                        written";
+                        written, and class, the mean latency of each class of captured statements";
 
 impl FromStr for FailIf {
     type Err = String;
@@ -59,22 +60,30 @@ impl FromStr for FailIf {
         if is_possibility_enough {
             words.remove(0);
         }
-        let (quantity, is_about_more) = match words.as_slice() {
-            ["slower"] => (None, false),
-            ["faster"] => (None, true),
-            [name, "higher"] => (Some(quantity_named(name).ok_or_else(refused)?), true),
-            [name, "lower"] => (Some(quantity_named(name).ok_or_else(refused)?), false),
+        let (of, is_about_more) = match words.as_slice() {
+            ["slower"] => (Limited::Throughput, false),
+            ["faster"] => (Limited::Throughput, true),
+            [name, "higher"] => (limited(name).ok_or_else(refused)?, true),
+            [name, "lower"] => (limited(name).ok_or_else(refused)?, false),
             _ => return Err(refused()),
         };
         Ok(Self {
             text: text.to_owned(),
             is_possibility_enough,
             limit: Limit {
-                quantity,
+                of,
                 is_about_more,
                 share,
             },
         })
+    }
+}
+
+/// What is called `name` in a rule.
+fn limited(name: &str) -> Option<Limited> {
+    match name {
+        "class" => Some(Limited::ClassLatency),
+        _ => quantity_named(name).map(Limited::Quantity),
     }
 }
 
@@ -102,9 +111,15 @@ impl FailIf {
     fn answer(&self, summary: &Summary) -> (Answer, Vec<String>) {
         let mut answers = Vec::new();
         for duel in &summary.duels {
-            for comparison in &duel.comparisons {
-                let ratio = self.limit.ratio_of(comparison);
+            let asked = duel.comparisons.iter().flat_map(|comparison| {
+                let ratios = self
+                    .limit
+                    .ratios(comparison, classes_at(summary, duel.level));
+                ratios.into_iter().map(move |one| (comparison, one))
+            });
+            for (comparison, LimitedRatio { class, ratio }) in asked {
                 let mut place = format!("{} at {}", comparison.contender, duel.label);
+                place += &class.map_or_else(String::new, |id| format!(", class {id}"));
                 place += &ratio.map_or_else(String::new, described);
                 if self.limit.standing(ratio) == Standing::Open {
                     place += match ratio.and_then(Figure::interval) {
@@ -147,6 +162,12 @@ impl FailIf {
     }
 }
 
+/// The classes of captured statements at a level.
+fn classes_at(summary: &Summary, level: usize) -> Option<&StatementLevel> {
+    let mut levels = summary.statement_classes.iter();
+    levels.find(|one| one.level == level)
+}
+
 fn described(ratio: &Figure) -> String {
     let value = words::ratio_value(ratio).unwrap_or_else(|| words::NOT_MEASURED.to_owned());
     match ratio {
@@ -175,12 +196,19 @@ pub fn exit(summary: &Summary, rules: &[FailIf]) -> Exit {
 /// True when more blocks may decide a rule.
 #[must_use]
 pub fn has_open(summary: &Summary, rules: &[FailIf]) -> bool {
-    let comparisons = summary.duels.iter().flat_map(|duel| &duel.comparisons);
-    let mut asked =
-        comparisons.flat_map(|comparison| rules.iter().map(move |rule| (rule, comparison)));
-    asked.any(|(FailIf { limit, .. }, comparison)| {
-        comparison.verdict != Verdict::Void
-            && limit.standing(limit.ratio_of(comparison)) == Standing::Open
+    let comparisons = summary
+        .duels
+        .iter()
+        .flat_map(|duel| duel.comparisons.iter().map(move |one| (duel, one)));
+    let mut open = comparisons.filter(|(_, comparison)| comparison.verdict != Verdict::Void);
+    open.any(|(duel, comparison)| {
+        let classes = classes_at(summary, duel.level);
+        let mut limits = rules.iter().map(|rule| rule.limit);
+        limits.any(|limit| {
+            let ratios = limit.ratios(comparison, classes);
+            let mut standings = ratios.iter().map(|one| limit.standing(one.ratio));
+            standings.any(|standing| standing == Standing::Open)
+        })
     })
 }
 
@@ -205,6 +233,7 @@ mod tests {
     use dbduel_judge::summarise;
     use dbduel_judge::summary::How;
     use dbduel_testkit::synthetic::Scenario;
+    use dbduel_testkit::synthetic::captured::captured_record;
     use dbduel_testkit::synthetic::continuity::rehearsed;
 
     #[track_caller]
@@ -301,6 +330,26 @@ mod tests {
         let (void, _) = summarise(&scenario.record());
         assert_eq!(exit(&void, &rule("faster than 3 %")), Exit::Void);
         assert!(good.duels[0].comparisons[0].verdict == Verdict::Faster);
+    }
+
+    #[test]
+    fn a_rule_about_classes_names_those_that_it_matches() {
+        let (summary, _) = summarise(&captured_record());
+        let rule: FailIf = "class higher than 10 %".parse().unwrap();
+        let (answer, places) = rule.answer(&summary);
+        assert_eq!((answer, places.len()), (Answer::Is, 1));
+        assert!(
+            places[0].contains("at 4 clients, class b2b2b2b2: 3"),
+            "{places:?}"
+        );
+        let rule: FailIf = "class higher than 99 %".parse().unwrap();
+        assert_eq!(rule.answer(&summary).0, Answer::Is);
+        let lower: FailIf = "class lower than 20 %".parse().unwrap();
+        assert_eq!(lower.answer(&summary).0, Answer::IsNot);
+        // Without captured statements nothing is shown.
+        let (other, _) = summarise(&Scenario::duel().record());
+        assert_eq!(rule.answer(&other).0, Answer::Undecided);
+        assert!(!has_open(&other, &[rule]));
     }
 
     #[test]

@@ -115,14 +115,20 @@ pub fn failures(run: &RunEvidence<'_>) -> Vec<Finding> {
                 counts::of(outcomes.failed),
                 counts::of(outcomes.ok + outcomes.failed)
             );
-            Finding::new(severity, &[name], claim, &remedy_of_failures(run)).at(duel.level)
+            Finding::new(
+                severity,
+                &[name],
+                claim,
+                &remedy_of_failures(run, duel.level),
+            )
+            .at(duel.level)
         })
         .collect()
 }
 
 /// What to do about failed transactions: those of a replay have causes in the capture.
-fn remedy_of_failures(run: &RunEvidence<'_>) -> String {
-    let workload = &run.evidence.plan().workload;
+fn remedy_of_failures(run: &RunEvidence<'_>, level: usize) -> String {
+    let workload = run.evidence.plan().workload_of_level(level);
     if workload.name != captured::NAME {
         return "Remove the cause of the failures on all sides, or use a workload that all contenders can run.".to_owned();
     }

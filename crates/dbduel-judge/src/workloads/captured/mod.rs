@@ -178,6 +178,13 @@ pub fn of(evidence: &Evidence<'_>) -> Vec<StatementLevel> {
     levels.filter(|level| !level.classes.is_empty()).collect()
 }
 
+/// The classes of single statements at one level; empty where they were not measured.
+#[must_use]
+pub fn at(evidence: &Evidence<'_>, level: usize) -> StatementLevel {
+    let rows = Rows::of(&evidence.record.statements);
+    level_of(evidence, &rows, level)
+}
+
 /// Classes of a level that hold enough of the capture to be waited for, and are not decided on every contender. Small classes,
 /// whose part of the error probability is smaller still, are not waited for.
 #[must_use]
@@ -187,17 +194,14 @@ pub fn undecided_classes(record: &Record, level: usize) -> usize {
     }
     let judged = champions::judged_record(record);
     let evidence = Evidence::of(judged.as_ref().unwrap_or(record));
-    let rows = Rows::of(&evidence.record.statements);
-    let figures = level_of(&evidence, &rows, level);
+    let figures = at(&evidence, level);
     let large = figures.compared().filter(|class| class.captured.is_large());
     let undecided = large.filter(|class| {
         let comparisons = class
             .contenders
             .iter()
             .filter_map(|cell| cell.against_baseline.as_ref());
-        comparisons
-            .into_iter()
-            .any(|one| one.change == Change::Undecided)
+        comparisons.into_iter().any(|one| one.change == Change::Undecided)
     });
     undecided.count()
 }

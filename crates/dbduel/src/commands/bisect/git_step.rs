@@ -72,6 +72,10 @@ pub fn bisect_step(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit>
         text: &text,
         experiment: &Experiment::parse_single(path, &text)?,
     };
+    run::server_dump::refuse(
+        &file,
+        "`git bisect run` calls `dbduel bisect-step` for each commit, and each call would take a dump of its own",
+    )?;
     let (revisions, source, count) = revisions_of(arguments)?;
     let surroundings = run::surroundings(ScriptAccess::Full);
     let plan = step_plan(&file, &surroundings, revisions, source, count);

@@ -125,8 +125,13 @@ pub fn bisect(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> {
         .map_err(|source| Unreadable::new(target.clone(), source))?;
     let mut experiment = Experiment::parse_single(target, &text)?;
     let (revisions, source) = revisions_of(arguments)?;
-    if let Some(server) = run::server_dump::server_of(&experiment) {
-        text = run::server_dump::with_dump(&home::find(home.clone())?, (target, &text), server)?;
+    let file = ExperimentFile {
+        path: target,
+        text: &text,
+        experiment: &experiment,
+    };
+    if let Some(dumped) = run::server_dump::dumped(&home::find(home.clone())?, &file)? {
+        text = dumped;
         experiment = Experiment::parse_single(target, &text)?;
     }
     let file = ExperimentFile {

@@ -84,7 +84,7 @@ pub struct Arguments {
     /// Exit with 5 when the rule matches: `slower than 3 %` when the whole interval is beyond 3 %, `possibly slower
     /// than 3 %` when part of it is. The contest continues until each interval lies on one side of its limit; if the
     /// budget ends first, exit with 3. Quantities: throughput by default, or `p99 higher than 10 %` (p50, p95, p99,
-    /// cpu, written). Repeatable.
+    /// cpu, written; class: the mean latency of each compared class of captured statements). Repeatable.
     #[arg(long, value_name = "RULE")]
     pub fail_if: Vec<FailIf>,
     /// Serve the state of the running contest as OpenMetrics text at http://ADDRESS/metrics. Loopback addresses only;
@@ -249,24 +249,24 @@ fn begin(
         }
         experiment.attribute.get_or_insert_default();
     }
-    if let (Some(server), false) = (server_dump::server_of(&experiment), arguments.plan) {
-        // All that can be wrong without asking the server comes first.
-        let (planned, plan) = plan_of(path, text, scripts)?;
-        let file = ExperimentFile {
-            path,
-            text,
-            experiment: &planned,
-        };
-        let found = home::find(home.clone())?;
-        refuse_void(&found, &file, &plan)?;
-        let dumped = server_dump::with_dump(&found, (path, text), server)?;
-        return begin(home, arguments, (path, &dumped), purpose, options);
-    }
     let file = ExperimentFile {
         path,
         text,
         experiment: &experiment,
     };
+    if !arguments.plan && server_dump::server_of(&experiment).is_some() {
+        // All that can be wrong without asking the server comes first.
+        let (planned, plan) = plan_of(path, text, scripts)?;
+        let found = home::find(home.clone())?;
+        let whole = ExperimentFile {
+            experiment: &planned,
+            ..file
+        };
+        refuse_void(&found, &whole, &plan)?;
+        if let Some(dumped) = server_dump::dumped(&found, &file)? {
+            return begin(home, arguments, (path, &dumped), purpose, options);
+        }
+    }
     if !experiment.sweep.is_empty() {
         if arguments.plan {
             let (sweep, cells) = sweep::planned(&file, scripts)?;

@@ -279,7 +279,11 @@ fn stored(home: &Home, plan: &Plan) -> Result<Vec<(&'static str, String)>> {
         _ => ", for each contender; snapshots of equal data are reused",
     };
     let data = sentence(extent, &plan.workload.parameters);
-    let mut parts = vec![("Data", format!("{data}{each}"))];
+    let beside = match plan.dump_beside() {
+        Some(_) => ", and the dump of [data], whose size is not known before it is loaded",
+        None => "",
+    };
+    let mut parts = vec![("Data", format!("{data}{each}{beside}"))];
     let place = existing(home.root());
     let copies = copies_with_snapshot(place);
     let mut need = Need::default();

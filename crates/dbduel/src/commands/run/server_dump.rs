@@ -1,6 +1,7 @@
 //! `[data] server`: the dump of a running server's database, taken before the contest is planned. From then on the experiment names the
 //! dump, so a record never asks the server again.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,13 +10,18 @@ use dbduel_driver::address::ServerAddress;
 use dbduel_driver::{ConnectOptions, Credentials};
 use dbduel_dump::Target;
 use dbduel_dump::from_server::{self, DumpClient, ServerDumpError, Source};
-use dbduel_experiment::{DataServer, DataSource, Experiment};
+use dbduel_experiment::document::{Trouble, Troubles};
+use dbduel_experiment::{DataServer, DataSource, Experiment, ExperimentFile};
 use dbduel_inspect::login::{self, PasswordSource};
 use dbduel_machine::interrupt;
 use dbduel_record::names::file_name;
+use dbduel_record::store::read_plan;
 use dbduel_server::{
-    Home, Progress as _, ProgressUnit, clear_unfinished, create_private_dir, unfinished,
+    Home, Progress as _, ProgressUnit, clear_unfinished, create_private_dir, orphans, tree_size,
+    unfinished,
 };
+use dbduel_workloads::captured::DUMP;
+use serde_json::Value;
 use toml_edit::{DocumentMut, Item, value};
 
 use crate::console::{self, Console};
@@ -26,6 +32,84 @@ const DUMPS: &str = "dumps";
 const PASSWORD_OF: &str = "data";
 /// Keys of `[data]` that `dump` replaces.
 const OF_SERVER: [&str; 3] = ["server", "database", "password_file"];
+
+/// A dump in the home.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptDump {
+    /// Its folder below the home, by which `dbduel datasets` names it.
+    pub id: String,
+    /// The dump.
+    pub path: PathBuf,
+    /// Allocated on the device, bytes.
+    pub bytes: u64,
+}
+
+/// A dump that a contest needs.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the dump `{id}` is needed by `{}`, which is not finished: finish it with `dbduel run`, or remove that record first", record.display()
+)]
+struct Needed {
+    id: String,
+    record: PathBuf,
+}
+
+/// The dumps in a home, by name.
+///
+/// # Errors
+/// When their folder cannot be read.
+pub fn kept(home: &Home) -> Result<Vec<KeptDump>> {
+    let dumps = home.root().join(DUMPS);
+    clear_unfinished(&dumps);
+    let entries = match fs::read_dir(&dumps) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => {
+            return Err(error).with_context(|| format!("could not read `{}`", dumps.display()));
+        }
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let folder = entry?.path();
+        let Some(name) = folder.file_name().and_then(OsStr::to_str) else {
+            continue;
+        };
+        let file = fs::read_dir(&folder)
+            .ok()
+            .and_then(|mut files| files.next());
+        // The folder of a dump that is being taken begins with a point.
+        if let (Some(Ok(file)), false) = (file, name.starts_with('.')) {
+            found.push(KeptDump {
+                id: format!("{DUMPS}/{name}"),
+                path: file.path(),
+                bytes: tree_size(&folder)?.allocated_bytes,
+            });
+        }
+    }
+    found.sort_by(|one, other| one.id.cmp(&other.id));
+    Ok(found)
+}
+
+/// Removes a dump from its home.
+///
+/// # Errors
+/// When a contest that is not finished needs it, or it cannot be removed.
+pub fn remove(home: &Home, dump: &KeptDump) -> Result<()> {
+    let needs = |record: &PathBuf| {
+        let plan = read_plan(record).ok();
+        plan.is_some_and(|plan| {
+            let mut all = plan.workloads();
+            all.any(|one| one.parameters.get(DUMP).and_then(Value::as_str) == dump.path.to_str())
+        })
+    };
+    let records = orphans::resumable_records(home);
+    if let Some(record) = records.into_iter().find(needs) {
+        let id = dump.id.clone();
+        return Err(Needed { id, record }.into());
+    }
+    let folder = home.root().join(&dump.id);
+    fs::remove_dir_all(&folder).with_context(|| format!("could not remove `{}`", folder.display()))
+}
 
 /// The server that an experiment's tables are dumped from.
 pub fn server_of(experiment: &Experiment) -> Option<&DataServer> {
@@ -39,25 +123,61 @@ pub fn server_of(experiment: &Experiment) -> Option<&DataServer> {
 pub fn step(home: &Home, server: &DataServer) -> String {
     format!(
         "First `dbduel run` dumps the database `{}` of `{}` into a folder of `{}` with the server's own dump client. Reading all rows in one \
-         transaction loads that server and delays its purge or vacuum. The rows are planned, loaded and digested then.",
+         transaction loads that server and delays its purge or vacuum. The rows are planned, loaded and digested then. The dump stays: \
+         `dbduel datasets list` has it, `dbduel datasets remove` removes it.",
         server.database,
         server.written.value,
         home.root().join(DUMPS).display()
     )
 }
 
-/// The text of the experiment at `path` with a dump, taken now, in place of the server.
+/// The text of an experiment with a dump, taken now, in place of the server that its tables are on; `None` where they are on none.
 ///
 /// # Errors
 /// When no client is installed, the server refuses the login or has no such database, the client fails, or the user interrupts.
-pub fn with_dump(home: &Home, (path, text): (&Path, &str), server: &DataServer) -> Result<String> {
+pub fn dumped(
+    home: &Home,
+    ExperimentFile {
+        path,
+        text,
+        experiment,
+    }: &ExperimentFile<'_>,
+) -> Result<Option<String>> {
+    let Some(server) = server_of(experiment) else {
+        return Ok(None);
+    };
     let dump = taken(home, path, server).with_context(|| {
         format!(
             "could not dump the database `{}` of `{}`, which [data] names",
             server.database, server.written.value
         )
     })?;
-    replaced(text, &dump)
+    replaced(text, &dump).map(Some)
+}
+
+/// Refuses an experiment whose tables are on a running server, for a verb that would dump it again and again.
+///
+/// # Errors
+/// With the place of the server.
+pub fn refuse(
+    ExperimentFile {
+        path,
+        text,
+        experiment,
+    }: &ExperimentFile<'_>,
+    why: &str,
+) -> Result<(), Troubles> {
+    let Some(server) = server_of(experiment) else {
+        return Ok(());
+    };
+    let message = format!(
+        "{why}; dump `{}` once, with mysqldump, mariadb-dump or pg_dump, and name the file as `dump`",
+        server.database
+    );
+    Err(Troubles {
+        path: path.to_path_buf(),
+        list: vec![Trouble::at(text, server.written.span.start, message)],
+    })
 }
 
 /// Dumps the database into a new folder of the home.
@@ -116,7 +236,7 @@ fn taken(home: &Home, path: &Path, server: &DataServer) -> Result<PathBuf> {
         .with_context(|| format!("could not rename `{}`", unfinished.display()))?;
     let dump = folder.join(file);
     console::status_line(&format!(
-        "dumped `{}` of `{}` with {}: `{}`. It holds the data; delete it when no contest needs it",
+        "dumped `{}` of `{}` with {}: `{}`. It holds the data; `dbduel datasets remove {DUMPS}/{name}` removes it when no contest needs it",
         server.database,
         server.written.value,
         client.name(),

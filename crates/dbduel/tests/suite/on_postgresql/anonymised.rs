@@ -43,7 +43,7 @@ fn plans(
 ) -> BTreeMap<String, Vec<Vec<Option<String>>>> {
     let questions = Questions::of(parameters).unwrap();
     let kept = plans_of(&questions, &[explained(&questions, connect)]);
-    let statements = kept[0].levels[0].statements.clone();
+    let statements = kept[0].clone();
     let plans = statements.into_iter().map(|own| {
         assert_eq!(own.because, None, "{:?}", own.example);
         (own.example.class, own.rows)

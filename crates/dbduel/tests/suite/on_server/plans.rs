@@ -2,7 +2,7 @@
 
 use dbduel_driver::{ConnectOptions, Connection, SessionStart};
 use dbduel_judge::summarise;
-use dbduel_record::statements::ContenderStatements;
+use dbduel_record::statements::{ContenderStatements, ExplainedStatement, LevelStatements};
 use dbduel_replay::answers::{Access, ContenderPlans, Questions, explain, plans_of};
 use dbduel_testkit::synthetic::captured::captured_record;
 
@@ -33,10 +33,16 @@ pub fn explained(
 }
 
 /// The plan that is kept of the class whose text has this part: its steps as a report shows them.
-pub fn steps(kept: &[ContenderStatements], part: &str) -> Vec<String> {
+pub fn steps(kept: &[Vec<ExplainedStatement>], part: &str) -> Vec<String> {
     let mut record = captured_record();
     for (files, statements) in record.contenders.iter_mut().zip(kept) {
-        files.statements = Some(statements.clone());
+        files.statements = Some(ContenderStatements {
+            levels: vec![LevelStatements {
+                level: 0,
+                statements: statements.clone(),
+                because: None,
+            }],
+        });
     }
     let (summary, _) = summarise(&record);
     let mut classes = summary.duels[0].statements.iter();

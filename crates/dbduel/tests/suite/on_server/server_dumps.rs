@@ -63,14 +63,12 @@ fn a_database_of_a_running_server_is_dumped_and_loaded_again(server: &Server) {
     );
     fill_table(&from.place(1));
     let mut connection = from.connect();
-    // Not qualified: a dump repeats the statement.
-    for sql in [
-        format!("USE {}", from.name),
-        "CREATE TRIGGER kept BEFORE UPDATE ON sbtest1 FOR EACH ROW SET NEW.pad = 'by a trigger'"
-            .to_owned(),
-    ] {
-        connection.execute(&sql).unwrap();
-    }
+    // A dump repeats the statement with the name of the database.
+    let name = &from.name;
+    let trigger = format!(
+        "CREATE TRIGGER {name}.kept BEFORE UPDATE ON {name}.sbtest1 FOR EACH ROW SET NEW.pad = 'by a trigger'"
+    );
+    connection.execute(&trigger).unwrap();
     let folder = tempfile::tempdir().unwrap();
     for place in [server.tcp(), server.unix()] {
         let Some(path) = dumped(&place, &from, folder.path()) else {
