@@ -36,8 +36,8 @@ pub fn note(plan: &Plan) -> Result<Option<Notice>> {
     let coverage = dbduel_replay::coverage(&workload.parameters)
         .map_err(|why| anyhow!("the capture cannot be replayed: {why}"))?;
     let mut claim = coverage.claim();
-    if let Some(trace) = dbduel_replay::trace_claim(&workload.parameters) {
-        claim = format!("{claim} {trace}");
+    if let Some(order) = dbduel_replay::order_claim(&workload.parameters) {
+        claim = format!("{claim} {order}");
     }
     Ok(Some(Notice::new(
         "load.captured",

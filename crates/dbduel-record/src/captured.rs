@@ -8,7 +8,7 @@ use crate::plan::Parameters;
 pub const NAME: &str = "captured";
 /// The parameter that says how a capture is replayed.
 pub const MODE: &str = "mode";
-/// The mode in which clients draw transactions at random.
+/// The mode in which clients draw transactions.
 pub const MIX: &str = "mix";
 /// The mode that keeps the order of each session.
 pub const TRACE: &str = "trace";

@@ -1,15 +1,12 @@
-//! One client: draws transactions of the capture and runs their statements as they were captured.
+//! One client's connection: runs captured transactions as they were captured, whatever chooses them.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use dbduel_capture::store::read::SentAs;
-use dbduel_client::random::Random;
 use dbduel_client::tally::{Class, StatementAnswer, StatementDone};
-use dbduel_client::{Begin, Client, ClientContext, StatementClock};
-use dbduel_driver::{
-    ClientConnection, Dialect, LostError, ServerError, SessionStart, StatementError,
-};
+use dbduel_client::{ClientContext, StatementClock};
+use dbduel_driver::{ClientConnection, Dialect, LostError, ServerError, StatementError};
 
 use super::mix::{Ending, Mix, ReplayTransaction};
 use super::states::{INITIAL, StateId};
@@ -17,17 +14,31 @@ use super::states::{INITIAL, StateId};
 /// Statements of a transaction for which a client has room without an allocation.
 const STATEMENTS_ROOM: usize = 64;
 
-/// Why a client has nothing to run although its capture can be used.
-pub(crate) const NOT_READ: &str = "it was not read; this is a bug in dbduel";
+/// What the clients of a server share, or why there is none.
+pub(crate) struct SharedByClients<T>(pub(crate) Result<T, String>);
 
-/// The mix, or why there is none: state that the clients of a server share.
-pub(crate) struct SharedMix(pub(crate) Result<Arc<Mix>, String>);
+impl<T: Clone + Send + Sync + 'static> SharedByClients<T> {
+    /// What a client shares with the others of its server.
+    ///
+    /// # Errors
+    /// When the capture cannot be used.
+    pub(crate) fn of(context: &ClientContext) -> Result<T, StatementError> {
+        let why = match context.config.shared.downcast_ref::<Self>() {
+            Some(SharedByClients(Ok(shared))) => return Ok(shared.clone()),
+            Some(SharedByClients(Err(why))) => why,
+            None => "it was not read; this is a bug in dbduel",
+        };
+        Err(LostError::Data {
+            why: format!("the capture: {why}"),
+        }
+        .into())
+    }
+}
 
-/// The stream of transactions of one client.
-pub(crate) struct CapturedClient {
+/// A client's connection with the settings of its session, and the transactions that it runs.
+pub(crate) struct Replayer {
     mix: Arc<Mix>,
-    random: Random,
-    drawn: Range<u32>,
+    chosen: Range<u32>,
     /// Settings of the connection; `None` where they are unknown.
     state: Option<StateId>,
     lock_timeout: String,
@@ -38,80 +49,50 @@ pub(crate) struct CapturedClient {
     statements: Vec<StatementDone>,
 }
 
-impl Client for CapturedClient {
-    /// The lock timeout, seconds.
-    type Options = f64;
-
-    const SESSION_START: SessionStart = SessionStart::Captured;
-
-    async fn open(
-        conn: &mut ClientConnection,
-        lock_timeout_s: &f64,
-        context: &ClientContext,
-    ) -> Result<Self, StatementError> {
-        let shared = context.config.shared.downcast_ref::<SharedMix>();
-        let mix = match shared.map(|shared| &shared.0) {
-            Some(Ok(mix)) => Arc::clone(mix),
-            Some(Err(why)) => return Err(unusable(why)),
-            None => return Err(unusable(NOT_READ)),
-        };
-        Self::of(mix, *lock_timeout_s, context, conn).await
-    }
-
-    fn begin(&mut self, begin: Begin) {
-        self.random = Random::new(begin.seed);
-    }
-
-    fn draw(&mut self) -> Class {
-        let drawn = self.mix.draw(&mut self.random);
-        self.choose(drawn)
-    }
-
-    async fn transaction(
-        &mut self,
-        _class: Class,
-        conn: &mut ClientConnection,
-    ) -> Result<(), StatementError> {
-        let mix = Arc::clone(&self.mix);
-        self.answered_ns = self.clock.now_ns();
-        for one in mix.transactions(&self.drawn) {
-            self.run(&mix, one, conn).await?;
-        }
-        Ok(())
-    }
-
-    fn statements(&self) -> &[StatementDone] {
-        &self.statements
-    }
-}
-
-impl CapturedClient {
+impl Replayer {
     /// A client of a mix over its connection, which gets the lock timeout.
-    pub(crate) async fn of(
+    pub(crate) async fn open(
         mix: Arc<Mix>,
         lock_timeout_s: f64,
         context: &ClientContext,
         conn: &mut ClientConnection,
     ) -> Result<Self, StatementError> {
-        let client = CapturedClient {
+        let replayer = Replayer {
             mix,
-            random: Random::new(0),
-            drawn: 0..0,
+            chosen: 0..0,
             state: Some(INITIAL),
             lock_timeout: lock_timeout(conn.dialect(), lock_timeout_s),
             clock: context.statement_clock(),
             answered_ns: 0,
             statements: Vec::with_capacity(STATEMENTS_ROOM),
         };
-        conn.query(client.lock_timeout.as_bytes()).await?;
-        Ok(client)
+        conn.query(replayer.lock_timeout.as_bytes()).await?;
+        Ok(replayer)
     }
 
     /// Chooses the transactions that it runs next; returns their class.
     pub(crate) fn choose(&mut self, transactions: Range<u32>) -> Class {
         self.statements.clear();
-        self.drawn = transactions;
-        self.mix.class(&self.drawn)
+        self.chosen = transactions;
+        self.mix.class(&self.chosen)
+    }
+
+    /// Runs them.
+    pub(crate) async fn run_chosen(
+        &mut self,
+        conn: &mut ClientConnection,
+    ) -> Result<(), StatementError> {
+        let mix = Arc::clone(&self.mix);
+        self.answered_ns = self.clock.now_ns();
+        for one in mix.transactions(&self.chosen) {
+            self.run(&mix, one, conn).await?;
+        }
+        Ok(())
+    }
+
+    /// The statements of the transactions that were run last.
+    pub(crate) fn statements(&self) -> &[StatementDone] {
+        &self.statements
     }
 
     async fn run(
@@ -231,13 +212,6 @@ fn lock_timeout(dialect: Dialect, seconds: f64) -> String {
             )
         }
     }
-}
-
-pub(crate) fn unusable(why: &str) -> StatementError {
-    LostError::Data {
-        why: format!("the capture: {why}"),
-    }
-    .into()
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! Captured statements as clients: they draw whole transactions, or sessions, of a capture at random; or they run all of them in the
+//! Captured statements as clients: they draw whole transactions, or sessions, of a capture; or they run all of them in the
 //! order of the capture.
 //!
 //! ```text
-//! capture ─► mix (what is drawn, what is left out) ─► client
+//! capture ─► mix (what is drawn, what is left out) ─► draws (in which order) ─► mix_client ─► client (runs them)
 //!              ├─ classes (what statements of a class mean to a replay)
 //!              ├─ states (settings of sessions)
-//!              └─ trace (quanta, sessions in their order) ─► trace_client
+//!              └─ trace (quanta, sessions in their order) ─► trace_client ─► client
 //! mix ─► answers (some statements of each class, asked before the load)
 //! ```
 //!
@@ -16,7 +16,10 @@ pub mod answers;
 mod classes;
 mod client;
 mod coverage;
+mod draws;
+mod last;
 mod mix;
+mod mix_client;
 mod statements;
 mod states;
 mod trace;
@@ -29,12 +32,13 @@ use dbduel_record::captured::is_trace;
 use dbduel_record::plan::{Parameters, Resolved};
 use dbduel_record::statement_classes::StatementClass;
 
-use client::{CapturedClient, SharedMix};
+use client::SharedByClients;
 pub use coverage::{Amount, Coverage};
 use mix::Mix;
+use mix_client::{MixClient, MixOfServer};
 pub use trace::{Refused, check as check_trace};
 use trace::{Trace, is_open};
-use trace_client::{SharedTrace, TraceClient, TraceOfServer, TraceOptions};
+use trace_client::{TraceClient, TraceOfServer, TraceOptions};
 
 /// The parameter that names the directory of the capture.
 pub const CAPTURE: &str = "capture";
@@ -57,18 +61,13 @@ pub const TRANSACTIONS_PER_SLICE: &str = "transactions_per_slice";
 /// is none, which clients that open say.
 #[must_use]
 pub fn shared(parameters: &Parameters) -> Shared {
-    if is_trace(parameters) {
-        let trace = Trace::of(parameters).map_err(|error| error.to_string());
-        if let Ok(trace) = &trace {
-            trace.mix().read_ahead();
+    match is_trace(parameters) {
+        true => {
+            let trace = Trace::of(parameters).map(TraceOfServer::new);
+            Arc::new(SharedByClients(trace.map_err(|error| error.to_string())))
         }
-        return Arc::new(SharedTrace(trace.map(TraceOfServer::new)));
+        false => Arc::new(SharedByClients(Mix::of(parameters).map(MixOfServer::new))),
     }
-    let mix = Mix::of(parameters);
-    if let Ok(mix) = &mix {
-        mix.read_ahead();
-    }
-    Arc::new(SharedMix(mix))
 }
 
 /// A client with these resolved parameters, beside others with the same [`shared`] state.
@@ -82,7 +81,7 @@ pub fn client(parameters: &Parameters, client_context: ClientContext) -> ClientT
             speed: is_open(parameters).then_some(speed),
         });
     }
-    client_context.boxed::<CapturedClient>(lock_timeout_s)
+    client_context.boxed::<MixClient>(lock_timeout_s)
 }
 
 /// Classes of the transactions: those of statements that hold at least 1 % of the transactions or of their time, each for the
@@ -101,7 +100,7 @@ pub fn transaction_classes(parameters: &Parameters) -> Vec<String> {
 /// # Errors
 /// Why the capture cannot be used.
 pub fn coverage(parameters: &Parameters) -> Result<Coverage, String> {
-    Ok(Mix::build(parameters)?.coverage().clone())
+    Ok(Mix::of(parameters)?.coverage().clone())
 }
 
 /// The classes whose statements a replay with these resolved parameters measures, with what the capture says about them.
@@ -129,16 +128,33 @@ pub fn quanta(parameters: &Parameters) -> Option<u32> {
     Some(trace_of(parameters)?.quanta())
 }
 
+/// How many transactions, or sessions, clients of a mix with these resolved parameters draw before they draw one again; `None` for a
+/// trace, and where clients that open say why there is no mix.
+#[must_use]
+pub fn draws_per_pass(parameters: &Parameters) -> Option<u64> {
+    let mix = (!is_trace(parameters)).then(|| Mix::of(parameters));
+    Some(mix?.ok()?.draws().count)
+}
+
 /// Most sessions that were open at once in a trace with these resolved parameters: more clients have no work. `None` for a mix.
 #[must_use]
 pub fn sessions_max(parameters: &Parameters) -> Option<u32> {
     Some(trace_of(parameters)?.sessions_max())
 }
 
-/// What the slices of a trace with these resolved parameters run, in one sentence; `None` for a mix.
+/// In which order a replay with these resolved parameters runs the transactions, in one sentence or two; `None` where clients that open
+/// say why it cannot.
 #[must_use]
-pub fn trace_claim(parameters: &Parameters) -> Option<String> {
-    Some(trace_of(parameters)?.claim(parameters))
+pub fn order_claim(parameters: &Parameters) -> Option<String> {
+    if is_trace(parameters) {
+        return Some(trace_of(parameters)?.claim(parameters));
+    }
+    let mix = Mix::of(parameters).ok()?;
+    let unit = match mix.coverage().sessions {
+        Some(_) => "session",
+        None => "transaction",
+    };
+    Some(mix.draws().claim(unit))
 }
 
 /// Time of the longest quantum at an open pace, seconds; `None` for other paces and modes.

@@ -1,11 +1,11 @@
 //! What clients draw: the transactions of a capture that a replay runs, as places in its columns.
 //!
-//! A statement outside of any transaction that asks about the schema counts as one. Each transaction is as likely as another, so the
-//! mix is that of the capture. Nothing of a statement is copied: 16 bytes per transaction.
+//! A statement outside of any transaction that asks about the schema counts as one. Nothing of a statement is copied: 20 bytes per
+//! transaction.
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use dbduel_capture::effect::Effect;
 use dbduel_capture::import::Permission;
@@ -13,7 +13,6 @@ use dbduel_capture::store::Capture;
 use dbduel_capture::store::read::{
     SentAs, Session, Transaction, TransactionBegin, TransactionEnd, read_manifest,
 };
-use dbduel_client::random::Random;
 use dbduel_client::tally::Class;
 use dbduel_record::captured::is_trace;
 use dbduel_record::plan::{Parameters, Resolved};
@@ -21,6 +20,8 @@ use dbduel_record::statement_classes::StatementClass;
 
 use super::classes::{ClassFacts, Names, Role, has_parameters, id};
 use super::coverage::{Amount, Coverage};
+use super::draws::Draws;
+use super::last::LastMade;
 use super::statements::StatementClasses;
 use super::states::{StateFinder, StateId, States, TOO_MANY};
 use super::{CAPTURE, CAPTURE_DIGEST, DRAW};
@@ -29,7 +30,7 @@ use super::{CAPTURE, CAPTURE_DIGEST, DRAW};
 const SESSION: &str = "session";
 
 /// The mix of the last capture of this process, which all its contenders share.
-static LAST: Mutex<Option<(Source, Arc<Mix>)>> = Mutex::new(None);
+static LAST: LastMade<Source, Mix> = LastMade::none();
 
 /// What a mix follows from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,6 +123,9 @@ pub(crate) struct Mix {
     transactions: Vec<ReplayTransaction>,
     /// Transactions of each session, where sessions are drawn or run in their order.
     sessions: Option<Vec<Range<u32>>>,
+    /// Places of the transactions in the order of the log, where clients draw transactions.
+    in_log_order: Vec<u32>,
+    draws: Draws,
     names: Names,
     statement_classes: StatementClasses,
     coverage: Coverage,
@@ -130,16 +134,7 @@ pub(crate) struct Mix {
 impl Mix {
     /// The mix for these resolved parameters. It is found once per capture and process.
     pub(crate) fn of(parameters: &Parameters) -> Result<Arc<Self>, String> {
-        let source = Source::of(parameters);
-        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, mix)) = &*last
-            && *known == source
-        {
-            return Ok(Arc::clone(mix));
-        }
-        let mix = Arc::new(Self::build(parameters)?);
-        *last = Some((source, Arc::clone(&mix)));
-        Ok(mix)
+        LAST.or_make(Source::of(parameters), || Self::build(parameters))
     }
 
     /// Finds the transactions.
@@ -188,7 +183,14 @@ impl Mix {
             Order::Sessions => Names::one(SESSION, classes.len()),
             Order::Transactions | Order::Trace => Names::of(capture.classes(), &amounts),
         };
+        let in_log_order = match source.order {
+            Order::Transactions => in_log_order(&capture, &transactions),
+            Order::Sessions | Order::Trace => Vec::new(),
+        };
+        let drawn = sessions.as_ref().map_or(in_log_order.len(), Vec::len);
         Ok(Mix {
+            draws: Draws::of(drawn),
+            in_log_order,
             statement_classes: StatementClasses::of(capture.classes(), &classes),
             classes,
             states,
@@ -246,17 +248,19 @@ impl Mix {
         self.capture.read_ahead();
     }
 
-    /// Draws the transactions that a client runs next, in order.
-    pub(crate) fn draw(&self, random: &mut Random) -> Range<u32> {
+    /// The order of draws, and how far servers are in it.
+    pub(crate) fn draws(&self) -> &Draws {
+        &self.draws
+    }
+
+    /// The transactions that a draw of this number runs, in order.
+    pub(crate) fn drawn(&self, number: u64) -> Range<u32> {
+        let number = number as usize;
         let drawn = match &self.sessions {
-            Some(sessions) => random.below(sessions.len() as u64),
-            None => random.below(self.transactions.len() as u64),
+            Some(sessions) => sessions.get(number).cloned(),
+            None => self.in_log_order.get(number).map(|one| *one..*one + 1),
         };
-        match &self.sessions {
-            Some(sessions) => sessions.get(drawn as usize).cloned().unwrap_or(0..0),
-            // As many as statements at most, whose numbers have 32 bits.
-            None => drawn as u32..drawn as u32 + 1,
-        }
+        drawn.unwrap_or(0..0)
     }
 
     /// The class of drawn transactions.
@@ -290,6 +294,21 @@ impl Mix {
         let class = self.capture.class_place(statement).unwrap_or(u32::MAX);
         self.capture.classes().get(class as usize).map_or("", id)
     }
+}
+
+/// Places of transactions in the order in which their first statements are in the log.
+fn in_log_order(capture: &Capture, transactions: &[ReplayTransaction]) -> Vec<u32> {
+    const NONE: u32 = u32::MAX;
+    let mut places = vec![NONE; capture.statements()];
+    for (transaction, place) in transactions.iter().zip(0..) {
+        let statement = capture.ordered(transaction.first, 1).next();
+        if let Some(own) = statement.and_then(|statement| places.get_mut(statement)) {
+            *own = place;
+        }
+    }
+    places.retain(|place| *place != NONE);
+    places.shrink_to_fit();
+    places
 }
 
 /// A walk through the sessions of a capture.

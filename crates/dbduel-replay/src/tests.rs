@@ -1,6 +1,5 @@
 use dbduel_capture::store::Capture;
 use dbduel_capture::store::read::read_manifest;
-use dbduel_client::random::Random;
 use dbduel_testkit::captures::{CONNECT, Imported};
 
 use super::mix::{Ending, ReplayTransaction};
@@ -188,33 +187,44 @@ fn statements_that_name_their_database_are_left_out() {
 }
 
 #[test]
-fn draws_are_equal_for_equal_seeds_and_reach_all_transactions() {
-    let lines: Vec<(u32, &str, String)> = (0..40)
+fn transactions_are_drawn_in_the_order_of_the_log() {
+    let imported = Imported::general(&[
+        (8, "Connect", CONNECT),
+        (7, "Connect", CONNECT),
+        (7, "Query", "SELECT 0 FROM t"),
+        (8, "Query", "SELECT 1 FROM t"),
+        (8, "Query", "BEGIN"),
+        (7, "Query", "SELECT 3 FROM t"),
+        (8, "Query", "SELECT 2 FROM t"),
+        (7, "Query", "SELECT LOAD_FILE('/etc/passwd')"),
+        (8, "Query", "COMMIT"),
+        (7, "Query", "SELECT 4 FROM t"),
+        (8, "Query", "SELECT 5 FROM t"),
+    ]);
+    let parameters = resolved(&imported, "transactions");
+    let mix = Mix::build(&parameters).unwrap();
+    assert_eq!(draws_per_pass(&parameters), Some(6));
+    let all = texts(&mix);
+    let drawn: Vec<&str> = (0..6)
         .map(|number| {
-            (
-                7,
-                "Query",
-                format!("SELECT a FROM t{} WHERE id = 5", number % 10),
-            )
+            let drawn = mix.drawn(number);
+            assert_eq!(drawn.len(), 1);
+            let statements = all[drawn.start as usize].iter();
+            statements
+                .map(String::as_str)
+                .find(|text| text.starts_with("SELECT"))
+                .unwrap()
         })
         .collect();
-    let mut all = vec![(7, "Connect", CONNECT)];
-    all.extend(
-        lines
-            .iter()
-            .map(|(id, command, text)| (*id, *command, text.as_str())),
+    let expected: Vec<String> = (0..6)
+        .map(|number| format!("SELECT {number} FROM t"))
+        .collect();
+    assert_eq!(drawn, expected);
+    assert_eq!(mix.drawn(6), 0..0);
+    assert_eq!(
+        order_claim(&parameters).unwrap(),
+        "Clients draw each transaction once before they draw any again, in about the order of the log."
     );
-    let imported = Imported::general(&all);
-    let mix = mix(&imported, "transactions");
-    let draws = |seed| {
-        let mut random = Random::new(seed);
-        let draws: Vec<u32> = (0..500).map(|_| mix.draw(&mut random).start).collect();
-        draws
-    };
-    assert_eq!(draws(1), draws(1));
-    assert_ne!(draws(1), draws(2));
-    let reached: std::collections::BTreeSet<u32> = draws(1).into_iter().collect();
-    assert_eq!(reached.len(), 40);
 }
 
 #[test]
@@ -272,12 +282,11 @@ fn whole_sessions_are_drawn_as_one() {
     ]);
     let mix = mix(&imported, "sessions");
     assert_eq!(mix.names(), ["session"]);
-    let mut random = Random::new(5);
-    let drawn: std::collections::BTreeSet<(u32, u32)> = (0..100)
-        .map(|_| mix.draw(&mut random))
-        .map(|drawn| (drawn.start, drawn.end))
-        .collect();
-    assert_eq!(drawn, [(0, 2), (2, 3)].into());
+    assert_eq!(
+        [mix.drawn(0), mix.drawn(1), mix.drawn(2)],
+        [0..2, 2..3, 0..0]
+    );
+    assert_eq!(mix.draws().count, 2);
     assert_eq!(mix.coverage().sessions, Some(2));
     assert_eq!(
         left_out(&mix),

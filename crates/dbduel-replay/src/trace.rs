@@ -6,13 +6,14 @@
 //! order between sessions is kept: clients that wait for statements of others would hang on locks.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use dbduel_capture::entry::Lack;
 use dbduel_capture::store::Capture;
 use dbduel_record::plan::{Parameters, Resolved};
 use dbduel_text::counts;
 
+use super::last::LastMade;
 use super::mix::{Mix, ReplayTransaction};
 use super::{CAPTURE, CAPTURE_DIGEST, OPEN, PACE, SPEED, TRANSACTIONS_PER_SLICE};
 
@@ -24,7 +25,7 @@ const STAYS_OPEN: u32 = u32::MAX;
 const STEP_MAX_NS: u32 = 100_000_000;
 
 /// The trace of the last capture of this process, which all its contenders share.
-static LAST: Mutex<Option<(Source, Arc<Trace>)>> = Mutex::new(None);
+static LAST: LastMade<Source, Trace> = LastMade::none();
 
 /// Why a capture has no trace with these parameters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -96,17 +97,12 @@ impl Trace {
     /// Why the capture has none, with the parameter to change.
     pub(crate) fn of(parameters: &Parameters) -> Result<Arc<Self>, Refused> {
         let source = Source::of(parameters);
-        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, trace)) = &*last
-            && *known == source
-        {
-            return Ok(Arc::clone(trace));
-        }
-        let mix = Mix::of(parameters)
-            .map_err(|why| refuse(CAPTURE, format!("cannot be replayed: {why}")))?;
-        let trace = Arc::new(Self::cut(mix, source.per_slice)?);
-        *last = Some((source, Arc::clone(&trace)));
-        Ok(trace)
+        let per_slice = source.per_slice;
+        LAST.or_make(source, || {
+            let mix = Mix::of(parameters)
+                .map_err(|why| refuse(CAPTURE, format!("cannot be replayed: {why}")))?;
+            Self::cut(mix, per_slice)
+        })
     }
 
     /// Cuts the transactions into quanta of about `per_slice`.

@@ -7,14 +7,11 @@ use dbduel_client::tally::{Class, StatementDone};
 use dbduel_client::{Begin, Client, ClientContext, Readiness};
 use dbduel_driver::{ClientConnection, SessionStart, StatementError};
 
-use super::client::{CapturedClient, NOT_READ, unusable};
+use super::client::{Replayer, SharedByClients};
 use super::trace::{SessionPart, Trace};
 
 /// Pause of a client whose next session has to wait for others before it asks again.
 const WAIT: Duration = Duration::from_micros(50);
-
-/// The trace and the running quantum, or why there is none: state that the clients of a server share.
-pub(crate) struct SharedTrace(pub(crate) Result<TraceOfServer, String>);
 
 /// A trace, and how far the clients of one server are with its present quantum.
 #[derive(Clone)]
@@ -24,8 +21,9 @@ pub(crate) struct TraceOfServer {
 }
 
 impl TraceOfServer {
-    /// A trace of which a server has run nothing.
+    /// A trace of which a server has run nothing; reads the capture into memory.
     pub(crate) fn new(trace: Arc<Trace>) -> Self {
+        trace.mix().read_ahead();
         TraceOfServer {
             trace,
             running: Arc::default(),
@@ -117,7 +115,7 @@ pub(crate) struct TraceOptions {
 
 /// The transactions of one client.
 pub(crate) struct TraceClient {
-    inner: CapturedClient,
+    replayer: Replayer,
     of_server: TraceOfServer,
     speed: Option<f64>,
     quantum: u32,
@@ -135,14 +133,10 @@ impl Client for TraceClient {
         options: &TraceOptions,
         context: &ClientContext,
     ) -> Result<Self, StatementError> {
-        let of_server = match context.config.shared.downcast_ref::<SharedTrace>() {
-            Some(SharedTrace(Ok(of_server))) => of_server.clone(),
-            Some(SharedTrace(Err(why))) => return Err(unusable(why)),
-            None => return Err(unusable(NOT_READ)),
-        };
+        let of_server: TraceOfServer = SharedByClients::of(context)?;
         let mix = Arc::clone(of_server.trace.mix());
         Ok(TraceClient {
-            inner: CapturedClient::of(mix, options.lock_timeout_s, context, conn).await?,
+            replayer: Replayer::open(mix, options.lock_timeout_s, context, conn).await?,
             of_server,
             speed: options.speed,
             quantum: 0,
@@ -189,19 +183,19 @@ impl Client for TraceClient {
             *next += 1;
             *next - 1
         });
-        self.inner.choose(next..next + 1)
+        self.replayer.choose(next..next + 1)
     }
 
     async fn transaction(
         &mut self,
-        class: Class,
+        _class: Class,
         conn: &mut ClientConnection,
     ) -> Result<(), StatementError> {
-        self.inner.transaction(class, conn).await
+        self.replayer.run_chosen(conn).await
     }
 
     fn statements(&self) -> &[StatementDone] {
-        self.inner.statements()
+        self.replayer.statements()
     }
 }
 

@@ -221,7 +221,7 @@ fn transactions_are_due_at_their_captured_times() {
     open.insert(SPEED.to_owned(), 2.0.into());
     assert_eq!(longest_quantum_s(&open), Some(2e-6));
     assert!(
-        trace_claim(&open)
+        order_claim(&open)
             .unwrap()
             .contains("at 2 × the captured rate")
     );
@@ -234,7 +234,7 @@ fn a_trace_says_its_quanta_and_sessions() {
     let imported = Imported::general(&THREE);
     let parameters = traced(&imported, 3);
     assert_eq!(
-        trace_claim(&parameters).unwrap(),
+        order_claim(&parameters).unwrap(),
         "The capture is run as a trace, in 3 quanta of 3 transactions each, with at most 2 sessions open at once; a session's next \
          transaction follows the previous one at once. At its end all contenders begin again with restored tables."
     );
@@ -243,7 +243,8 @@ fn a_trace_says_its_quanta_and_sessions() {
         (Some(3), Some(2))
     );
     let mix = resolved(&imported, "transactions");
-    assert_eq!((quanta(&mix), trace_claim(&mix)), (None, None));
+    assert_eq!(quanta(&mix), None);
+    assert_eq!(draws_per_pass(&parameters), None);
 }
 
 /// The parameter that is refused, and why.

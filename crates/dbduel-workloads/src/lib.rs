@@ -149,6 +149,13 @@ pub trait Workload: Clients {
         None
     }
 
+    /// How much its clients draw before they draw anything again, where what they draw is a stock: writes do their work only once, and
+    /// a contest restores the tables when all was drawn.
+    fn draws_per_pass(&self, parameters: &Parameters) -> Option<u64> {
+        let _ = parameters;
+        None
+    }
+
     /// Required rate of a class: committed transactions per second that a load must reach to count.
     fn required_rate(&self, parameters: &Parameters, class: &str) -> Option<f64> {
         let _ = (parameters, class);

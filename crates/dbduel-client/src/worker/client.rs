@@ -128,6 +128,8 @@ pub struct Begin {
     pub quantum: Option<u32>,
     /// Root of the client's random stream.
     pub seed: u64,
+    /// Root of the random streams of all clients in the slice: contenders that get the same work have the same.
+    pub slice_seed: u64,
     /// Number of the client, from 0.
     pub client: u32,
     /// Number of clients that take part.

@@ -128,6 +128,7 @@ impl RunClient<'_> {
         client.begin(Begin {
             quantum: None,
             seed: named_seed(self.run.seed, &stream),
+            slice_seed: self.run.seed,
             client: *number,
             clients: self.run.clients,
         });

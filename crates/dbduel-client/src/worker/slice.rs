@@ -150,6 +150,7 @@ impl Slice {
         Begin {
             quantum,
             seed: named_seed(seed, &format!("client/{client}")),
+            slice_seed: seed,
             client,
             clients: share.clients,
         }

@@ -152,7 +152,7 @@ fn check_keys_of_mode(report: &Report<'_>, written: &experiment::Workload, given
                 "`{MODE} = \"{TRACE}\"` runs every transaction in its order and draws none; remove `{DRAW}`"
             ),
             PACE | SPEED | TRANSACTIONS_PER_SLICE if !is_trace => format!(
-                "`{name}` is for `{MODE} = \"{TRACE}\"`; clients of a mix draw transactions at random; remove `{name}`"
+                "`{name}` is for `{MODE} = \"{TRACE}\"`; clients of a mix draw transactions; remove `{name}`"
             ),
             _ => continue,
         };

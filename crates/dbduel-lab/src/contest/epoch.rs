@@ -1,7 +1,6 @@
-//! Restarts, planned or at the end of a trace: all servers are restarted, their clients connected, and warmed up again.
+//! Restarts, planned or for another pass through a capture: all servers are restarted, their clients connected, and warmed up again.
 //!
-//! A restart alone can move a server by a percent, so a verdict about servers needs several. Where the workload is a trace, every epoch
-//! begins with restored tables and the first quantum.
+//! A restart alone can move a server by a percent, so a verdict about servers needs several.
 
 use anyhow::Result;
 use dbduel_machine::interrupt;
@@ -29,13 +28,12 @@ impl Contest<'_, '_> {
         is_begun && self.progress.epoch + 1 < epochs.count && needed_s < plan.schedule.budget_s
     }
 
-    /// Restarts all servers; on restored tables where the workload is a trace.
+    /// Restarts all servers; for another pass through a capture on restored tables.
     ///
     /// # Errors
     /// When a contender cannot be recovered, or the user interrupts.
-    pub(super) fn begin_epoch(&mut self) -> Result<()> {
+    pub(super) fn begin_epoch(&mut self, restores: bool) -> Result<()> {
         let plan = self.plan();
-        let restores = self.restores_tables()?;
         for contender in 0..plan.contenders.len() {
             interrupt::check()?;
             let name = &plan.contenders[contender].name;
@@ -43,13 +41,15 @@ impl Contest<'_, '_> {
                 self.config
                     .step(&format!("{name}: restoring its tables for the next pass"));
                 self.arena.start_on_snapshot(contender, &self.config)?;
-                self.progress.quanta_run[contender] = 0;
                 continue;
             }
             self.config.step(&format!("{name}: restarting"));
             if let Err(error) = self.arena.start_anew(contender, &plan) {
                 self.allow_failure(contender, error)?;
             }
+        }
+        if restores {
+            self.note_restored();
         }
         self.progress.epoch += 1;
         self.progress.in_epoch.clear();

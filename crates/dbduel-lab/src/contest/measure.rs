@@ -20,6 +20,7 @@ use super::board::Phase;
 use super::continuity::{self, LongRounds};
 use super::drains::{self, Lengthened};
 use super::events::ContestEvent;
+use super::passes::DrawCount;
 use super::phases::{self, Part};
 use super::questions::OpenQuestions;
 use super::script_failure::ScriptFailure;
@@ -65,6 +66,8 @@ pub struct Progress {
     warm_ups_s: f64,
     /// Quanta that each contender has run since its tables were restored.
     pub(super) quanta_run: Vec<u32>,
+    /// Draws from a mix since the tables were restored.
+    pub(super) draws: DrawCount,
     /// Time of the warm-ups since the servers were last started, seconds.
     pub(super) warmed_s: f64,
     /// What the last check of the record found open, by level.
@@ -92,6 +95,7 @@ impl Progress {
             reached: phases::reached(past),
             warm_ups_s: warm_ups_s(past),
             quanta_run: vec![0; past.plan.contenders.len()],
+            draws: DrawCount::default(),
             warmed_s: 0.0,
             questions: BTreeMap::new(),
         }
@@ -214,13 +218,8 @@ impl Contest<'_, '_> {
                 let Some(block) = next_block(&plan, &self.progress.begun, level) else {
                     continue;
                 };
-                if !self.has_quanta_for(block)? {
-                    if !self.has_time_for_a_pass(part, block) {
-                        continue;
-                    }
-                    self.begin_epoch()?;
-                    self.config
-                        .emit(&ContestEvent::PhaseBegun(Phase::Measuring));
+                if !self.begin_pass_for(part, block)? {
+                    continue;
                 }
                 has_run = true;
                 let block = self.as_long_as_it_is(block);
@@ -242,7 +241,7 @@ impl Contest<'_, '_> {
             }
             if !has_run {
                 if self.has_time_for_an_epoch() {
-                    self.begin_epoch()?;
+                    self.begin_epoch(false)?;
                     continue;
                 }
                 return Ok(true);

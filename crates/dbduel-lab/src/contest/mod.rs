@@ -20,13 +20,13 @@ mod journal;
 mod load;
 mod measure;
 mod observers;
+mod passes;
 mod phases;
 mod pilot;
 pub mod prepare;
 #[cfg(feature = "crash-test")]
 mod prove;
 mod provider;
-mod quanta;
 mod questions;
 mod recover;
 mod referee;

@@ -342,7 +342,7 @@ impl Contest<'_, '_> {
         interrupt::check()?;
         let plan = self.plan();
         let (name, used_s) = (order.contender.clone(), self.progress.used_s);
-        let guard_s = order.guard_s;
+        let (guard_s, seed) = (order.guard_s, order.seed);
         self.arena.activate(contender)?;
         let connected = self
             .arena
@@ -378,6 +378,7 @@ impl Contest<'_, '_> {
                 let seconds = guard_s + answer.measured_s;
                 self.progress.used_s += seconds;
                 self.progress.apart_s += seconds;
+                self.progress.draws.add(seed, &answer.ticks);
                 Ok(Some(answer))
             }
             SliceEnd::Lost { why, .. } => {

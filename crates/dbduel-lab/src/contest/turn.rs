@@ -122,6 +122,7 @@ impl Contest<'_, '_> {
             quantum: self.next_quantum(contender, block.level)?,
             seed: named_seed(plan.seed, &format!("keys/block/{}/half/{half}", block.id)),
         };
+        let seed = order.seed;
         let watch = match is_watched {
             true => {
                 Some(
@@ -180,6 +181,7 @@ impl Contest<'_, '_> {
                 return Ok(Outcome::Lost(format!("{silence}; {why}")));
             }
         };
+        self.progress.draws.add(seed, &answer.ticks);
         let whole_s = answer.measured_s;
         let left_out_s = answer.leave_out_gaps();
         if let Some(why) = stall(&answer, whole_s, left_out_s, suspended) {

@@ -46,13 +46,14 @@ impl Contest<'_, '_> {
         for contender in 0..self.config.plan.contenders.len() {
             if let Err(error) = self.warm_up_one(contender) {
                 // Its tables are no longer those of the others.
-                if self.restores_tables()? {
+                if self.is_trace()? {
                     return Err(error);
                 }
                 self.allow_failure(contender, error)?;
                 self.recover(contender, true)?;
             }
         }
+        self.note_warmed_up();
         self.arena.freeze_active().map(drop)
     }
 
@@ -97,6 +98,7 @@ impl Contest<'_, '_> {
             quantum: self.next_quantum(contender, index)?,
             seed: named_seed(plan.seed, &stream),
         };
+        let seed = order.seed;
         let mut detector =
             SteadyDetector::new(rule(&plan)).context("the warm-up rule is not usable")?;
         let workload = workload_at(&plan, index)?;
@@ -170,6 +172,7 @@ impl Contest<'_, '_> {
             );
         }
         self.note_finished(contender);
+        self.progress.draws.add(seed, &answer.ticks);
         let seconds = answer.measured_s;
         let steady = matches!(detector.state(), SteadyState::Steady { .. });
         self.keep_warm(index, contender, &answer, transient);

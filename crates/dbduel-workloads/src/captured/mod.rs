@@ -40,7 +40,7 @@ impl Workload for Captured {
     }
 
     fn about(&self) -> &'static str {
-        "Transactions of a capture (`dbduel capture import`), drawn at random or in their order, on the tables of a dump."
+        "Transactions of a capture (`dbduel capture import`), drawn or in their order, on the tables of a dump."
     }
 
     fn parameters(&self) -> Vec<ParameterSpec> {
@@ -72,12 +72,12 @@ impl Workload for Captured {
             choice(
                 MODE,
                 &[MIX, TRACE],
-                "At random (mix), or in the order of each session (trace).",
+                "Drawn (mix), or in the order of each session (trace).",
             ),
             choice(
                 DRAW,
                 &["transactions", "sessions"],
-                "What clients of a mix draw, each with the same probability.",
+                "What clients of a mix draw: each once before any is drawn again.",
             ),
             choice(
                 ANSWERS,
@@ -213,6 +213,10 @@ impl Workload for Captured {
 
     fn quanta(&self, parameters: &Parameters) -> Option<u32> {
         dbduel_replay::quanta(parameters)
+    }
+
+    fn draws_per_pass(&self, parameters: &Parameters) -> Option<u64> {
+        dbduel_replay::draws_per_pass(parameters)
     }
 
     fn clients_max(&self, parameters: &Parameters) -> Option<u64> {

@@ -1,6 +1,6 @@
 use dbduel_driver::Dialect;
 use dbduel_record::captured::TRACE;
-use dbduel_replay::trace_claim;
+use dbduel_replay::order_claim;
 use dbduel_testkit::captures::{CONNECT, Imported};
 use serde_json::Value;
 
@@ -88,5 +88,8 @@ fn a_trace_needs_no_more_clients_than_sessions_and_its_work_is_fixed() {
     assert!(Captured.has_fixed_work(&trace) && Captured.depends_on_past_work(&trace));
     let mix = resolved(&imported);
     assert!(!Captured.has_fixed_work(&mix) && !Captured.depends_on_past_work(&mix));
-    assert_eq!((Captured.quanta(&mix), trace_claim(&mix)), (None, None));
+    assert_eq!(Captured.quanta(&mix), None);
+    let draws = [&mix, &trace].map(|parameters| Captured.draws_per_pass(parameters));
+    assert_eq!(draws, [Some(3), None]);
+    assert!(order_claim(&mix).unwrap().contains("each transaction once"));
 }

@@ -102,13 +102,13 @@ fn wordpress_is_captured_and_its_transactions_run_in_a_duel() {
 
 const SERVER: &str = "mariadb-10.11";
 
-/// A capture of two sessions that are open at once, each with 60 transactions, and the dump of their table. A second pass without
+/// A capture of two sessions that are open at once, each with so many transactions, and the dump of their table. A second pass without
 /// restored tables would insert rows that exist.
-fn capture_inserts(directory: &Path) {
+fn capture_inserts(directory: &Path, transactions: u32) {
     let mut log = "mysqld, Version: 8.0.33 (MySQL Community Server - GPL). started with:\nTcp port: 0  Unix socket: SOCKET\n\
          Time                 Id Command    Argument\n"
         .to_owned();
-    for number in 0..60 {
+    for number in 0..transactions {
         for session in [7, 8] {
             let micros = number * 20 + session;
             let mut line = |command: &str, argument: &str| {
@@ -155,7 +155,7 @@ fn trace_duel(directory: &Path, workload: &str) -> String {
 #[test(lab, needs = &[SERVER])]
 fn a_trace_begins_again_on_restored_tables_at_its_end() {
     let work = tempfile::tempdir().unwrap();
-    capture_inserts(work.path());
+    capture_inserts(work.path(), 60);
     let lab = Lab::new(&trace_duel(work.path(), ""));
     lab.run_to_the_end();
     let record = lab.record();
@@ -193,10 +193,37 @@ fn a_trace_begins_again_on_restored_tables_at_its_end() {
     assert!(has("captured.quanta"), "{findings:?}");
 }
 
+#[test(lab, needs = &[SERVER])]
+fn a_mix_gets_restored_tables_when_all_was_drawn() {
+    let work = tempfile::tempdir().unwrap();
+    capture_inserts(work.path(), 30_000);
+    let lab = Lab::new(&format!(
+        "budget = \"60 s\"\nhorizon = \"1 %\"\n\
+         [contenders.one]\nserver = \"{SERVER}\"\n\
+         settings = {{ innodb_buffer_pool_size = \"64M\", innodb_flush_log_at_trx_commit = 0 }}\n\
+         [contenders.two]\nlike = \"one\"\n\
+         [workload]\nname = \"captured\"\ncapture = \"{0}/shop.cap\"\n[data]\ndump = \"{0}/shop.sql\"\n\
+         [load]\nclients = 2\n[schedule]\nslice = \"500 ms\"\nwarm_up = \"1 s\"\n",
+        work.path().display()
+    ));
+    lab.run_to_the_end();
+    let record = lab.record();
+    let events = record.events.iter().map(|event| &event.what);
+    let epochs = events.filter(|event| matches!(event, Event::EpochStarted { .. }));
+    assert!(epochs.count() >= 1);
+    for row in record.slices.iter().filter(|row| row.class == ALL_CLASSES) {
+        assert!(row.ok > 0 && row.failed == 0, "{row:?}");
+    }
+    let report = published(&lab.record_dir());
+    let findings = report["findings"].as_array().unwrap();
+    let has = |rule: &str| findings.iter().any(|finding| finding["rule"] == rule);
+    assert!(has("load.capture-drawn"), "{findings:?}");
+}
+
 #[test]
 fn a_trace_has_its_own_order_and_times() {
     let work = tempfile::tempdir().unwrap();
-    capture_inserts(work.path());
+    capture_inserts(work.path(), 60);
     let refused = |workload: &str, old: &str, new: &str, line: &str, part: &str| {
         let text = trace_duel(work.path(), workload).replacen(old, new, 1);
         let number = text.lines().position(|one| one == line).unwrap() + 1;

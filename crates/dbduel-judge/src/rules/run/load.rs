@@ -137,8 +137,8 @@ fn remedy_of_failures(run: &RunEvidence<'_>, level: usize) -> String {
             "Errors of keys and locks: sessions of a trace share no order, so raise `lock_timeout`, or run quanta with fewer transactions"
         }
         false => {
-            "Keys that exist (1062, 23505) and rows that are gone: a mix repeats writes, so use `mode = \"trace\"`, or `draw = \"sessions\"` \
-             where sessions write what they read"
+            "Keys that exist (1062, 23505) and rows that are gone: a mix repeats writes when all was drawn (`load.capture-drawn`), so capture \
+             for a longer time, or use `mode = \"trace\"`"
         }
     };
     format!(

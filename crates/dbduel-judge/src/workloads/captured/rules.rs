@@ -31,8 +31,8 @@ const CHANCE: f64 = 4.0;
 /// Characters of a class's text in a finding.
 const TEXT_CHARS: usize = 80;
 
-const REMEDY: &str = "Compare the shares by class in the table of classes of statements; where they matter, shorten the contest, or restrict the \
-                      capture to the transactions that read.";
+const REMEDY: &str = "Compare the shares by class in the table of classes of statements; where they matter, capture for a longer time, so that \
+                      less is drawn again, or use `mode = \"trace\"`, which runs all transactions in their order.";
 
 /// The writes of one contender: those that changed no row, or whose key exists, among all.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

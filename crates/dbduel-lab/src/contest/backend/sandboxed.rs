@@ -108,9 +108,12 @@ impl Backend for Sandboxed {
         let data = self.sandbox.data();
         // Anything else is created again.
         if data.is_dir() {
-            // A contender may have begun a block that the others have not, so all begin with their snapshots again.
+            // A contender may have begun a block that the others have not, and what was drawn of a capture is not known any more, so
+            // all begin with their snapshots again.
             let workload = dbduel_workloads::find(&config.plan.workload.name)?;
-            let is_usable = !workload.depends_on_past_work(&config.plan.workload.parameters);
+            let parameters = &config.plan.workload.parameters;
+            let is_usable = !workload.depends_on_past_work(parameters)
+                && workload.draws_per_pass(parameters).is_none();
             if is_usable && is_dataset_known(past, &contender.name) {
                 self.start(config, contender)?;
                 return Ok(Some(Content::InUse));

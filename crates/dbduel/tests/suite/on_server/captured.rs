@@ -1,5 +1,6 @@
 //! Captured statements on real servers: settings of sessions, transactions, errors without values.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use dbduel_driver::{Connection, Dialect};
@@ -293,6 +294,62 @@ fn rows(database: &Database) -> Vec<(i64, i64)> {
     (0..set.rows.len())
         .map(|row| (number(row, 0), number(row, 1)))
         .collect()
+}
+
+/// Keys that a capture inserts: more than a mix of the tests draws.
+const KEYS: u32 = 50_000;
+
+/// A general log of eight sessions that insert each key once.
+fn log_of_inserts() -> String {
+    let sessions = 7..15;
+    let inserts: Vec<String> = (0..KEYS)
+        .map(|number| format!("INSERT INTO t (id, a) VALUES ({}, {number})", 10 + number))
+        .collect();
+    let mut lines: Vec<(u32, &str, &str)> = sessions
+        .clone()
+        .map(|session| (session, "Connect", CONNECT))
+        .collect();
+    let inserts = sessions.cycle().zip(&inserts);
+    lines.extend(inserts.map(|(session, insert)| (session, "Query", insert.as_str())));
+    captures::general_log(&lines)
+}
+
+/// Two contenders run the halves A B and B A of a block, the second one about twice as far.
+#[test(on = ALL)]
+fn a_mix_inserts_no_key_twice_and_the_same_keys_on_all_contenders(server: &Server) {
+    let dir = tempfile::tempdir().unwrap();
+    let parameters = imported(dir.path(), &log_of_inserts(), None);
+    let databases = ["mix_a", "mix_b"].map(|name| with_table(server, name));
+    let mut load = Load::start(2);
+    for database in &databases {
+        load.order(&Order::Open(OpenOrder {
+            contender: database.name.clone(),
+            clients: 4,
+            ..order(&database.place(1), &parameters)
+        }));
+        let answer = load.answer();
+        assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
+    }
+    for (seed, order) in [(1, [0, 1]), (2, [1, 0])] {
+        for contender in order {
+            let slice = SliceOrder {
+                contender: databases[contender].name.clone(),
+                seed,
+                ..slice_order(4, 0.5)
+            };
+            let slice = load.slice_until_ok(&slice, 200 * (1 + contender as u64));
+            assert!(slice.errors.is_empty(), "{:?}", slice.errors);
+        }
+        let [a, b] = databases.each_ref().map(|database| {
+            let rows = rows(database).into_iter();
+            rows.map(|(id, _)| id).collect::<BTreeSet<i64>>()
+        });
+        if seed == 1 {
+            assert!(a.len() > 200 && b.len() > 400);
+            assert!(a.is_subset(&b) || b.is_subset(&a), "{a:?} {b:?}");
+        }
+    }
+    load.end();
 }
 
 /// What a replay of a whole trace did.
