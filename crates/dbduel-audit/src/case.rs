@@ -161,6 +161,15 @@ impl Case {
         }
     }
 
+    /// Adds the machines that the plan's servers run on.
+    pub fn set_hosts(&mut self, plan: &Plan) {
+        for evidence in &mut self.contenders {
+            let mut contenders = plan.contenders.iter();
+            let contender = contenders.find(|one| one.name == evidence.name);
+            evidence.host = contender.and_then(|one| one.host.clone());
+        }
+    }
+
     /// Adds the session settings that the clients of the plan's workload make.
     pub fn set_sessions(&mut self, plan: &Plan) {
         for evidence in &mut self.contenders {

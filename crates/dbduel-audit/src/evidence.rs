@@ -93,6 +93,8 @@ pub struct ServerEvidence {
     pub data_bytes: Option<u64>,
     /// Seconds that the server worked during the run. Its own uptime also counts while it is frozen.
     pub active_s: Option<f64>,
+    /// Name of the agent whose machine it runs on, where that is not the machine of the contest.
+    pub host: Option<String>,
 }
 
 /// A line of an option file that its server rejects.
@@ -215,6 +217,7 @@ impl ServerEvidence {
             proof: None,
             data_bytes: None,
             active_s: None,
+            host: None,
         }
     }
 

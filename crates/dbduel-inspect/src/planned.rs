@@ -199,6 +199,7 @@ fn about_plan(case: &mut Case, plan: &Plan) {
     case.declare_design(plan);
     case.declare_tables(plan);
     case.set_sessions(plan);
+    case.set_hosts(plan);
     case.declare_what_was_asked();
 }
 

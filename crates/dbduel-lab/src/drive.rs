@@ -25,6 +25,7 @@ use dbduel_record::statements::StatementExample;
 
 use super::line_process::{self, LineProcess};
 use super::outage::SILENCE_MAX;
+use super::server_host::ServerLink;
 
 /// Time beyond an order's own limit before the load process counts as stuck.
 const GRACE: Duration = Duration::from_secs(15);
@@ -46,6 +47,21 @@ pub trait HostAccess: Debug + Send + Sync {
     /// # Errors
     /// When there is no room.
     fn store_server(&self, digest: &str, packed: &Path, about: &str) -> Result<()>;
+
+    /// Starts the link to the agent of a server host; `contest` is the contest's name towards it.
+    ///
+    /// # Errors
+    /// When this program cannot be executed again.
+    fn server_link(&self, host: &str, contest: &str) -> Result<Box<dyn ServerLink>> {
+        let mut command = line_process::own_program("server-link")?;
+        command
+            .args(["--host", host])
+            .args(["--contest", contest])
+            .args(["--orchestrator", orchestrator()?]);
+        self.add_to(&mut command);
+        let title = format!("the link to server host `{host}`");
+        Ok(Box::new(LineProcess::spawn(&title, command)?))
+    }
 }
 
 /// A load host that cannot be used. The contest cannot continue without it.

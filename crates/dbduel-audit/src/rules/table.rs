@@ -2,8 +2,8 @@
 
 use super::servers::{Contender, Hit};
 use super::servers::{
-    compared, contest, debt, device, disclosure, engine, general, memory, option_file, power_cut,
-    taken, torn_pages, work,
+    compared, contest, debt, device, disclosure, engine, general, machines, memory, option_file,
+    power_cut, taken, torn_pages, work,
 };
 use super::{Check, REFUSED_OPTION_FILE, Rule};
 use crate::classes::Weight::{self, Durability, Performance};
@@ -101,6 +101,7 @@ pub const RULES: &[Rule] = &[
     server("R34", "P24", Performance, "Huge pages increase the memory use of these allocators.", memory::huge_pages),
     server("R35", "P1", Performance, "A value far outside the usual range is often a wrong unit.", memory::envelope),
     servers("R36", "P29", "A result holds only for the storage of the measurement.", contest::one_platform),
+    servers("R51", "P29", "Machines that differ, and the networks to them, are part of a ratio between their servers.", machines::several),
     servers("R37", "I", "A difference without a known cause may be an artefact.", work::unexplained),
     servers("R38", "I", "With several differences at once the cause of the result is unknown.", contest::confounded),
     server("R39", "I", Performance, "A setting changed during the run mixes two configurations in one result.", general::changed),

@@ -40,6 +40,8 @@ pub(super) trait Service<W: Work> {
 pub(super) struct Desk<W> {
     host: ServerHost,
     session: Option<(AttachRequest, W)>,
+    /// Identity of the last session that ended.
+    ended: String,
 }
 
 impl<W: Work> Desk<W> {
@@ -47,6 +49,7 @@ impl<W: Work> Desk<W> {
         Self {
             host,
             session: None,
+            ended: String::new(),
         }
     }
 
@@ -63,9 +66,13 @@ impl<W: Work> Desk<W> {
 
     /// Takes the work whose process has ended, or whose orchestrator is gone.
     pub fn take_over(&mut self) -> Option<(AttachRequest, W)> {
-        self.session.take_if(|(_, work)| {
+        let taken = self.session.take_if(|(_, work)| {
             work.has_ended() || work.is_broken() || work.silent_for() > SILENCE_MAX
-        })
+        });
+        if let Some((request, _)) = &taken {
+            self.ended.clone_from(&request.session);
+        }
+        taken
     }
 
     /// Takes the work in any case.
@@ -86,6 +93,12 @@ impl<W: Work> Desk<W> {
         };
         if let Some(why) = objection(service, &request) {
             return refused(why);
+        }
+        // Its link may have the last line of that process, so the lines of another would not follow.
+        if request.session == self.ended {
+            return refused(
+                "its process ended while it was attached; resume the contest".to_owned(),
+            );
         }
         let attached = AttachReply::Attached {
             host: Box::new(self.host.clone()),

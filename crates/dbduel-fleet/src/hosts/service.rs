@@ -131,15 +131,6 @@ impl Service {
         refusal.unwrap_or_default()
     }
 
-    /// The last answer of a session.
-    fn last_answer(&self, why: String) -> Vec<u8> {
-        let last_answer = match self {
-            Service::Load => serde_json::to_vec(&Answer::Unreachable { why }),
-            Service::Servers { .. } => serde_json::to_vec(&ServerAnswer::Unreachable { why }),
-        };
-        last_answer.unwrap_or_default()
-    }
-
     /// Time for the process to end by itself when a session is over.
     fn end_timeout(&self) -> Duration {
         match self {
@@ -222,8 +213,22 @@ impl desk::Service<Session> for Offer<'_> {
     }
 }
 
+/// The answer of a host whose process has ended; `why` is the reason.
+pub(super) fn last_answer(work: &HostWork, host: &str, why: &str) -> Vec<u8> {
+    let why = format!("{}: {why}", work.title(host));
+    let answer = match work {
+        HostWork::Load { .. } => serde_json::to_vec(&Answer::Unreachable { why }),
+        HostWork::Servers => serde_json::to_vec(&ServerAnswer::Unreachable { why }),
+    };
+    // An answer of ours is always JSON.
+    answer.unwrap_or_default()
+}
+
 /// A process at work, and the link to its orchestrator.
 struct Session {
+    /// Name of this host.
+    host: String,
+    work: HostWork,
     service: Service,
     child: Child,
     link: Arc<Link>,
@@ -253,6 +258,8 @@ impl Session {
             std::thread::spawn(move || pass_answers(answers, &forth));
         }
         Ok(Self {
+            host: host.to_owned(),
+            work: request.work.clone(),
             service: service.clone(),
             child,
             link,
@@ -275,6 +282,8 @@ impl Work for Session {
 
     fn end(self) {
         let Self {
+            host,
+            work,
             service,
             mut child,
             link,
@@ -282,7 +291,8 @@ impl Work for Session {
         if let Ok(Some(status)) = child.try_wait()
             && !status.success()
         {
-            link.send(service.last_answer(format!("its process ended: {status}")));
+            let why = format!("its process ended: {status}");
+            link.send(last_answer(&work, &host, &why));
         }
         // A link that has gone acknowledges nothing.
         if link.silent_for() < FINISH_TIMEOUT {

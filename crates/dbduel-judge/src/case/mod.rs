@@ -38,6 +38,7 @@ pub fn case_of(record: &Record, duels: &[Duel], explanations: &[Explanation]) ->
     case.declare_design(&record.plan);
     case.declare_tables(&record.plan);
     case.set_sessions(&record.plan);
+    case.set_hosts(&record.plan);
     case.declare_what_was_asked();
     // Verdicts are about chosen variants, other ones at other levels, so no variant has one of its own.
     case.margins = Some(match record.plan.variants {

@@ -3,7 +3,7 @@
 use dbduel_audit::disclosure::checklist;
 use dbduel_audit::{Defaults, audit};
 use dbduel_record::event::{Event, Severity, SliceId};
-use dbduel_record::facts::{FileSize, FileSizes, Host};
+use dbduel_record::facts::{FileSize, FileSizes, Host, ServerHost};
 use dbduel_record::plan::{Arrival, Contender, LoadLevel, Plan, Setting};
 use dbduel_record::{Record, RecordWriter};
 use dbduel_testkit::synthetic::Scenario;
@@ -138,6 +138,32 @@ fn a_record_is_audited_with_what_the_lab_kept() {
     let both = not_shown.next().unwrap();
     assert_eq!(both.about.len(), 2, "each side lacks its counters");
     assert!(not_shown.next().is_none());
+}
+
+#[test]
+fn machines_of_server_hosts_are_compared_from_the_record() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut record = record(directory.path(), true);
+    let host = |name: &str, cpus| ServerHost {
+        name: name.to_owned(),
+        facts: Host {
+            cpus: Some(cpus),
+            ..Host::default()
+        },
+        ..ServerHost::default()
+    };
+    record.host = Host::of_server_hosts(vec![host("db1", 2), host("db2", 8)]);
+    for (contender, name) in record.plan.contenders.iter_mut().zip(["db1", "db2"]) {
+        contender.host = Some(name.to_owned());
+    }
+    let audit = audit(&case_of(&record, &[], &[]));
+    let found = audit.findings.iter().find(|finding| finding.rule == "R51");
+    let claim = &found.unwrap().claim;
+    assert!(
+        claim.contains("`on` runs on db1 and `off` on db2"),
+        "{claim}"
+    );
+    assert!(claim.contains("processors: 2 × processor and 8"), "{claim}");
 }
 
 #[test]

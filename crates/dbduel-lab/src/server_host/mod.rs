@@ -6,16 +6,17 @@ mod remote_server;
 pub mod shared;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
 use dbduel_machine::{clock, interrupt};
 use dbduel_record::{Plan, facts};
 use dbduel_server::{Home, Progress, RefusedSetting, ServerName, Setting};
 
-use super::drive::{HostAccess, PAUSE, orchestrator};
-use super::line_process::{self, LineProcess};
+use super::drive::{HostAccess, PAUSE};
+use super::line_process::LineProcess;
 pub use observed::HostObserved;
 use orders::{ServerAnswer, ServerOrder};
 pub use remote_server::{RemoteServer, RemoteWatch};
@@ -29,6 +30,46 @@ const ATTACH_TIMEOUT: Duration = Duration::from_secs(200);
 #[error("{why}")]
 pub struct ServerHostMissing {
     why: String,
+}
+
+/// The contest's end of a link to the agent of one server host. Dropping it releases the agent.
+pub trait ServerLink: Debug + Send {
+    /// Sends an order.
+    ///
+    /// # Errors
+    /// Description of the failure.
+    fn send(&mut self, order: &ServerOrder) -> Result<(), String>;
+
+    /// The next answer, `None` when there is none within `pause`.
+    ///
+    /// # Errors
+    /// Description of the failure: the link ended, sent an invalid answer, or is silent at the deadline.
+    fn answer_within(
+        &mut self,
+        pause: Duration,
+        deadline: Instant,
+    ) -> Result<Option<ServerAnswer>, String>;
+
+    /// Description of its failure. How it ended, if it did, takes precedence over `what`.
+    fn failed(&mut self, what: &str) -> String;
+}
+
+impl ServerLink for LineProcess<ServerAnswer> {
+    fn send(&mut self, order: &ServerOrder) -> Result<(), String> {
+        LineProcess::send(self, order)
+    }
+
+    fn answer_within(
+        &mut self,
+        pause: Duration,
+        deadline: Instant,
+    ) -> Result<Option<ServerAnswer>, String> {
+        LineProcess::answer_within(self, pause, deadline)
+    }
+
+    fn failed(&mut self, what: &str) -> String {
+        LineProcess::failed(self, what)
+    }
 }
 
 /// The server hosts of a plan, by the names of their agents. Dropping them releases the agents, which end their
@@ -130,7 +171,7 @@ struct ServerHost {
     round_trip_s: f64,
     access: Arc<dyn HostAccess>,
     contest: String,
-    link: LineProcess<ServerAnswer>,
+    link: Box<dyn ServerLink>,
     /// How often its agent was attached again after it was out of reach. Servers of earlier sessions were ended.
     session: u32,
     /// How often it was out of reach and came back.
@@ -231,15 +272,8 @@ fn start_link(
     name: &str,
     access: &dyn HostAccess,
     contest: &str,
-) -> Result<(LineProcess<ServerAnswer>, facts::ServerHost, f64)> {
-    let mut command = line_process::own_program("server-link")?;
-    command
-        .args(["--host", name])
-        .args(["--contest", contest])
-        .args(["--orchestrator", orchestrator()?]);
-    access.add_to(&mut command);
-    let title = format!("the link to server host `{name}`");
-    let mut link = LineProcess::spawn(&title, command)?;
+) -> Result<(Box<dyn ServerLink>, facts::ServerHost, f64)> {
+    let mut link = access.server_link(name, contest)?;
     let deadline = clock::now() + ATTACH_TIMEOUT;
     loop {
         interrupt::check()?;

@@ -179,7 +179,7 @@ pub fn one_platform(case: &Case) -> Vec<Finding> {
         return Vec::new();
     }
     let host = case.host.as_ref();
-    // The finding `contest.several-machines` speaks of several, which may have different devices.
+    // R51 is about several machines, which may have different devices.
     if host.is_some_and(|host| host.server_hosts.len() > 1) {
         return Vec::new();
     }

@@ -10,6 +10,7 @@ pub mod device;
 pub mod disclosure;
 pub mod engine;
 pub mod general;
+pub mod machines;
 pub mod memory;
 pub mod option_file;
 pub mod power_cut;

@@ -307,6 +307,79 @@ fn one_machine_and_device_are_said_of_one_server_host_and_not_of_two() {
     }
 }
 
+/// The finding about servers on two machines that differ in processors and kernel, or on equal ones.
+fn on_two_machines(servers: [&str; 2], are_equal: bool, about: &[&str]) -> Finding {
+    let [first, second] = servers;
+    let mut case = Case::of(vec![server("a", first), server("b", second)]);
+    let host = |name: &str, cpus, kernel: &str| ServerHost {
+        name: name.to_owned(),
+        facts: Host {
+            cpu_model: Some("Model".to_owned()),
+            cpus: Some(cpus),
+            memory_bytes: Some(8 << 30),
+            kernel: Some(kernel.to_owned()),
+            ..Host::default()
+        },
+        ..ServerHost::default()
+    };
+    let mut other = host("db2", 32, "6.9");
+    other.facts.memory_bytes = None;
+    if are_equal {
+        other = host("db2", 2, "6.1");
+    }
+    case.host = Some(Host::of_server_hosts(vec![host("db1", 2, "6.1"), other]));
+    case.about = about.iter().map(|&name| name.to_owned()).collect();
+    assert!(!says(&audit(&case), "R51"), "no contender has a host");
+    for contender in &mut case.contenders {
+        contender.host = Some("db1".to_owned());
+    }
+    assert!(!says(&audit(&case), "R51"), "both have the same");
+    case.contenders[1].host = Some("db2".to_owned());
+    finding(&audit(&case), "R51").clone()
+}
+
+#[test]
+fn machines_are_compared_by_their_facts() {
+    let builds = ["mariadb-10.11.5", "mysql-8.0.33"];
+    let found = on_two_machines(builds, false, &[]);
+    assert_eq!(
+        (found.severity, found.kind, found.class.as_str()),
+        (Severity::Doubt, FindingKind::Advantage, "P29")
+    );
+    let expected = "`a` runs on db1 and `b` on db2, and these machines differ in processors: 2 × Model and 32 × Model; memory: \
+                    8.00 GiB and not available; kernel: 6.1 and 6.9.";
+    assert!(found.claim.starts_with(expected), "{}", found.claim);
+    assert!(
+        found.remedy.contains("about = [\"R51\"]"),
+        "{}",
+        found.remedy
+    );
+    assert_eq!(found.evidence[1].contender, "b");
+    assert_eq!(found.evidence[1].value, "32 × Model, not available, 6.9");
+    for about in ["R51", "P29"] {
+        let found = on_two_machines(builds, false, &[about]);
+        assert_eq!(
+            (found.severity, found.kind),
+            (Severity::Note, FindingKind::Declared)
+        );
+    }
+    // One build on two machines is a comparison of these.
+    let found = on_two_machines([builds[0]; 2], false, &[]);
+    assert_eq!(
+        (found.severity, found.kind),
+        (Severity::Note, FindingKind::Declared)
+    );
+    assert!(
+        found.claim.contains("compares these machines"),
+        "{}",
+        found.claim
+    );
+    let found = on_two_machines(builds, true, &[]);
+    assert_eq!(found.severity, Severity::Note);
+    assert!(found.claim.contains("equal facts"), "{}", found.claim);
+    assert!(found.evidence.is_empty());
+}
+
 #[test]
 fn a_large_margin_needs_a_cause() {
     let mut case = two(

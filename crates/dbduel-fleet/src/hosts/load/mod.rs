@@ -200,9 +200,8 @@ impl<N: Network, O: Write> LoadLink<'_, N, O> {
     fn understood(&self, host: usize, line: &[u8]) -> Result<Answer, Stop> {
         let name = &self.hosts[host].name;
         match serde_json::from_slice(line) {
-            Ok(Answer::Unreachable { why }) => {
-                Err(Stop::Unreachable(format!("load host `{name}`: {why}")))
-            }
+            // The agent names its host.
+            Ok(Answer::Unreachable { why }) => Err(Stop::Unreachable(why)),
             Ok(answer) => Ok(answer),
             Err(error) => Err(Stop::Unreachable(format!(
                 "load host `{name}` sent an answer that is not understood: {error}"

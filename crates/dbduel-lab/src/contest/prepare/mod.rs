@@ -24,7 +24,7 @@ use dbduel_workloads::Workload;
 
 use super::ContestConfig;
 use super::arena::Arena;
-use super::backend::{ContenderServer, in_process, remote, running};
+use super::backend::{ContenderServer, in_process, running};
 use super::durability;
 use super::journal::Journal;
 use crate::server_host::ServerHosts;
@@ -73,7 +73,6 @@ pub fn prepare(
         .map(|contender| contender.name.as_str())
         .collect();
     in_process::announce(&in_process, journal)?;
-    remote::announce(&hosts.facts(), journal)?;
     running::check_distinct(config, &mut connections)?;
     prepared_statements::check(config, &residents, &mut connections, journal)?;
     drop(connections);

@@ -196,4 +196,26 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    #[cfg(not(feature = "fleet"))]
+    fn a_build_without_fleet_refuses_other_machines_by_name() {
+        let duel = |hosts: &str, host: &str| {
+            format!(
+                "{hosts}\n[contenders.a]\nserver = \"mariadb-10.11\"\n{host}\n[contenders.b]\nlike = \"a\"\n[workload]\n\
+                 name = \"oltp-point-select\"\n[load]\nclients = 2\n"
+            )
+        };
+        let load = "[hosts]\nservers = \"10.0.0.1\"\nload = [\"load1\", \"load2\"]";
+        for (text, part) in [
+            (duel(load, ""), "`[hosts]` drives the load"),
+            (duel("", "host = \"db2\""), "`host` runs contender `a`"),
+        ] {
+            for refused in refusals(&text) {
+                assert!(refused.contains(part), "{refused}");
+                let remedy = "built without `fleet`; `cargo build --release --features fleet` builds one with it, and packages have it";
+                assert!(refused.contains(remedy), "{refused}");
+            }
+        }
+    }
 }
