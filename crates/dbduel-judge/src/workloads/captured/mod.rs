@@ -197,11 +197,11 @@ pub fn undecided_classes(record: &Record, level: usize) -> usize {
     let figures = at(&evidence, level);
     let large = figures.compared().filter(|class| class.captured.is_large());
     let undecided = large.filter(|class| {
-        let comparisons = class
+        let mut comparisons = class
             .contenders
             .iter()
             .filter_map(|cell| cell.against_baseline.as_ref());
-        comparisons.into_iter().any(|one| one.change == Change::Undecided)
+        comparisons.any(|one| one.change == Change::Undecided)
     });
     undecided.count()
 }
