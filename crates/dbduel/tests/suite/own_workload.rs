@@ -196,7 +196,7 @@ fn a_trace_begins_again_on_restored_tables_at_its_end() {
 #[test(lab, needs = &[SERVER])]
 fn a_mix_gets_restored_tables_when_all_was_drawn() {
     let work = tempfile::tempdir().unwrap();
-    capture_inserts(work.path(), 30_000);
+    capture_inserts(work.path(), 12_000);
     let lab = Lab::new(&format!(
         "budget = \"60 s\"\nhorizon = \"1 %\"\n\
          [contenders.one]\nserver = \"{SERVER}\"\n\
