@@ -65,8 +65,9 @@ pub(crate) fn of_servers(case: &Case) -> Vec<Finding> {
             Check::Servers(check) => check(case),
             Check::Facts => Vec::new(),
         };
-        let is_declared =
-            rule.class.starts_with('P') && (classes.contains(rule.class) || subject.has(rule.id));
+        let names = [rule.id, rule.class];
+        let is_declared = rule.class.starts_with('P')
+            && (classes.contains(rule.class) || names.iter().any(|name| subject.has(name)));
         findings.extend(found.into_iter().map(|found| match is_declared {
             true => rule.named(declared(found)),
             false => rule.named(found),

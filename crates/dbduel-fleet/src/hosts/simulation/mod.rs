@@ -4,10 +4,12 @@
 //! [`load`]: a contest with load hosts. [`servers`]: a contest with server hosts. Simulated are the network, the processes
 //! of the agents and the contest that gives the orders. The protocol of lines, the links and the decisions of the agents
 //! are the real ones; of server hosts also the contest's side of sessions and servers. A failure is replayed by its seed:
-//! `DBDUEL_SIMULATE_FROM=<seed> DBDUEL_SIMULATE=1 cargo test -p dbduel-fleet --lib simulation`.
+//! `DBDUEL_SIMULATE_FROM=<seed> DBDUEL_SIMULATE=1 cargo test -p dbduel-fleet --lib simulation`. [`mutants`] has defects
+//! that the simulations must find.
 
 mod load;
 mod load_process;
+mod mutants;
 mod server_process;
 mod servers;
 mod world;
