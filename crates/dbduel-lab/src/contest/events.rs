@@ -3,12 +3,14 @@
 
 use std::cell::RefCell;
 use std::fmt::Debug;
+use std::path::Path;
 use std::sync::Arc;
 
 use dbduel_load::order::Tick;
 use dbduel_record::Plan;
 use dbduel_record::event::Event;
 use dbduel_record::plan::{Arrival, LoadLevel};
+use dbduel_record::record_set::bisection_of;
 use dbduel_record::store::SliceResult;
 use dbduel_text::percent;
 
@@ -82,14 +84,17 @@ pub trait Follower: Debug {
 pub struct StatusLines<'o> {
     output: &'o dyn StatusOutput,
     plan: RefCell<Arc<Plan>>,
+    /// How to get more time for a duel that stays undecided.
+    more_time: String,
 }
 
 impl<'o> StatusLines<'o> {
-    /// Lines about the contest of `plan`.
-    pub fn new(output: &'o dyn StatusOutput, plan: &Arc<Plan>) -> Self {
+    /// Lines about the contest of `plan` with this record.
+    pub fn new(output: &'o dyn StatusOutput, plan: &Arc<Plan>, record: &Path) -> Self {
         Self {
             output,
             plan: RefCell::new(Arc::clone(plan)),
+            more_time: more_time(record),
         }
     }
 
@@ -111,7 +116,7 @@ impl Follower for StatusLines<'_> {
                 .output
                 .measuring(*used_s, self.plan().schedule.budget_s, message),
             ContestEvent::Entry(entry) => {
-                if let Some(line) = line(&self.plan(), entry) {
+                if let Some(line) = line(&self.plan(), &self.more_time, entry) {
                     self.output.say(&line);
                 }
             }
@@ -124,13 +129,25 @@ impl Follower for StatusLines<'_> {
     }
 }
 
+/// How to get more time for the duel of a record that stays undecided. A step of a bisection cannot be extended by itself.
+fn more_time(record: &Path) -> String {
+    match bisection_of(record) {
+        Some(_) => "the bisection repeats the step of a candidate with up to its whole `budget`; if that is too little, begin \
+                    a new one with a larger `budget`"
+            .to_owned(),
+        None => format!(
+            "stop it and raise `budget`, or extend the record afterwards with `dbduel run {} --budget TIME`",
+            record.display()
+        ),
+    }
+}
+
 /// Says that the budget holds fewer blocks than a verdict needs.
-fn too_few_blocks(plan: &Plan, blocks: u32) -> Option<String> {
+fn too_few_blocks(plan: &Plan, more_time: &str, blocks: u32) -> Option<String> {
     let needed = plan.decision.blocks_min;
     (blocks < needed).then(|| {
         format!(
-            "; the budget of {} has room for {}, and a verdict needs at least {needed}: this duel stays undecided; stop it and \
-             raise `budget`, or extend the record afterwards with `dbduel run DIR --budget TIME`",
+            "; the budget of {} has room for {}, and a verdict needs at least {needed}: this duel stays undecided; {more_time}",
             dbduel_text::duration(plan.schedule.budget_s),
             dbduel_text::counts::things(blocks.into(), "block")
         )
@@ -138,7 +155,7 @@ fn too_few_blocks(plan: &Plan, blocks: u32) -> Option<String> {
 }
 
 /// The line about an entry of the journal; most need none.
-fn line(plan: &Plan, entry: &Event) -> Option<String> {
+fn line(plan: &Plan, more_time: &str, entry: &Event) -> Option<String> {
     let label = |level: usize| plan.levels.get(level).map(LoadLevel::label);
     Some(match entry {
         Event::RateAdded { level, .. } => match level.arrival {
@@ -152,7 +169,7 @@ fn line(plan: &Plan, entry: &Event) -> Option<String> {
             label(*level)?,
             dbduel_text::duration(choice.turn_s),
             dbduel_text::duration(choice.guard_s),
-            too_few_blocks(plan, choice.blocks_max).unwrap_or_default()
+            too_few_blocks(plan, more_time, choice.blocks_max).unwrap_or_default()
         ),
         Event::TurnsLengthened {
             level,
@@ -186,8 +203,10 @@ fn line(plan: &Plan, entry: &Event) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use dbduel_record::bisect::{BISECT, STEPS};
     use dbduel_record::event::SliceId;
-    use dbduel_testkit::synthetic::Scenario;
+    use dbduel_record::plan::TurnChoice;
+    use dbduel_testkit::synthetic::{Scenario, turn_choice};
 
     use super::*;
 
@@ -222,7 +241,34 @@ mod tests {
             (decided(99), None),
             (Event::EpochStarted { epoch: 1 }, None),
         ] {
-            assert_eq!(line(&plan, &entry), expected, "{entry:?}");
+            assert_eq!(line(&plan, "", &entry), expected, "{entry:?}");
         }
+    }
+
+    #[test]
+    fn a_budget_without_room_for_a_verdict_is_said_with_the_way_to_more_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let set = folder.path().join("bisection");
+        let step = set.join(STEPS).join("01");
+        std::fs::create_dir_all(&step).unwrap();
+        let plan = Scenario::duel().record().plan;
+        let chosen = |blocks_max| Event::TurnsChosen {
+            level: 0,
+            choice: TurnChoice {
+                blocks_max,
+                ..turn_choice(1.0, 0.1)
+            },
+            blocks: Vec::new(),
+        };
+        let needed = plan.decision.blocks_min;
+        let said = |blocks| line(&plan, &more_time(&step), &chosen(blocks)).unwrap();
+        assert!(!said(needed).contains("stays undecided"));
+        let extended = format!("`dbduel run {} --budget TIME`", step.display());
+        let alone = said(needed - 1);
+        assert!(alone.contains(&extended), "{alone}");
+        std::fs::write(set.join(BISECT), "").unwrap();
+        let in_bisection = said(needed - 1);
+        assert!(in_bisection.contains("begin a new one"), "{in_bisection}");
+        assert!(!in_bisection.contains("dbduel run"), "{in_bisection}");
     }
 }

@@ -144,12 +144,13 @@ pub fn without_record<T>(
 ) -> T {
     let name = format!("{purpose}-{}-{}", plan.seed, std::process::id());
     let plan = Arc::new(plan.clone());
-    let lines = StatusLines::new(console, &plan);
+    let record = home.root().join(name);
+    let lines = StatusLines::new(console, &plan, &record);
     attempt(&ContestConfig {
         plan,
         experiment: file.experiment,
         experiment_path: file.path,
-        record: &home.root().join(name),
+        record: &record,
         home,
         console,
         followers: vec![&lines],

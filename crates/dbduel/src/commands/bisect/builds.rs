@@ -6,12 +6,14 @@
 //! HOME/builds/KEY/source/    the clone, only while it is built
 //! ```
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, Result};
@@ -49,18 +51,23 @@ pub struct BuildLimits {
 }
 
 /// A commit cannot be built.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[error("the build {how}; its output is in `{}`", .log.display())]
 pub(super) struct BuildFailed {
     how: String,
     log: PathBuf,
 }
 
+/// The builds of a process that failed, by the hashes of their commits. They are not kept longer: a cause outside of the
+/// repository, such as a missing library, may be gone when the bisection is resumed.
+pub(super) type FailedBuilds = Mutex<BTreeMap<String, BuildFailed>>;
+
 /// The builds of one repository by one command.
 #[derive(Debug)]
 pub(super) struct Builds<'b> {
     folder: PathBuf,
     repository: &'b Repository,
+    failed: &'b FailedBuilds,
 }
 
 /// A build that is in use until it is dropped.
@@ -74,17 +81,25 @@ pub(super) struct Build {
 
 impl<'b> Builds<'b> {
     /// The builds in a home.
-    pub(super) fn open(home: &Home, repository: &'b Repository) -> Result<Self> {
+    pub(super) fn open(
+        home: &Home,
+        repository: &'b Repository,
+        failed: &'b FailedBuilds,
+    ) -> Result<Self> {
         let folder = home.root().join("builds");
         create_folder(&folder)
             .with_context(|| format!("could not create `{}`", folder.display()))?;
         // Servers are found by absolute paths.
         let folder = fs::canonicalize(&folder)
             .with_context(|| format!("could not resolve `{}`", folder.display()))?;
-        Ok(Self { folder, repository })
+        Ok(Self {
+            folder,
+            repository,
+            failed,
+        })
     }
 
-    /// The build of a commit, from the store or made now; its output is kept in `logs`.
+    /// The build of a commit, from the store or made now; its output is kept in `logs`. One that failed is not made again.
     ///
     /// # Errors
     /// [`BuildFailed`]; when the store or the clone cannot be written.
@@ -99,7 +114,7 @@ impl<'b> Builds<'b> {
             .context("could not wait for another build in this home")?;
         let complete = place.join("complete");
         if !complete.is_file() {
-            self.make(commit, &place, logs)?;
+            self.make_once(commit, &place, logs)?;
         }
         let in_use = File::options()
             .append(true)
@@ -117,8 +132,8 @@ impl<'b> Builds<'b> {
         })
     }
 
-    /// Conducts a contest, and builds these commits one after the other meanwhile; after the contest it begins none. A build that fails
-    /// is made again when its commit is needed, and says then what failed.
+    /// Conducts a contest, and builds these commits one after the other meanwhile; after the contest it begins none. A failure is
+    /// reported by [`Builds::build`] when its commit is needed.
     pub(super) fn ahead<T>(
         &self,
         commits: &[&Commit],
@@ -158,6 +173,20 @@ impl<'b> Builds<'b> {
         }
         let hash = hasher.finalize().to_hex();
         hash.chars().take(KEY_CHARACTERS).collect()
+    }
+
+    /// Builds a commit unless that has failed before.
+    fn make_once(&self, commit: &Commit, place: &Path, logs: &Path) -> Result<()> {
+        let failed = || self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(why) = failed().get(&commit.hash) {
+            return Err(why.clone().into());
+        }
+        let made = self.make(commit, place, logs);
+        let why = made.as_ref().err().and_then(|error| error.downcast_ref());
+        if let Some(why) = why {
+            failed().insert(commit.hash.clone(), BuildFailed::clone(why));
+        }
+        made
     }
 
     /// Builds a commit in a clone of its own.
@@ -376,7 +405,8 @@ mod tests {
             60.0,
             1 << 30,
         );
-        let builds = Builds::open(&home, &repository).unwrap();
+        let failed = FailedBuilds::default();
+        let builds = Builds::open(&home, &repository, &failed).unwrap();
         for (commit, speed) in commits.iter().zip(["1", "2"]) {
             let build = builds.build(commit, &logs).unwrap();
             let path = build.server.strip_prefix("path:").unwrap();
@@ -403,7 +433,8 @@ mod tests {
             ("sleep 600 & sleep 600", 0.0, "took longer than"),
         ] {
             let repository = source(&repo, command, limit_s, 1 << 30);
-            let builds = Builds::open(&home, &repository).unwrap();
+            let failed = FailedBuilds::default();
+            let builds = Builds::open(&home, &repository, &failed).unwrap();
             let error = builds.build(&commits[0], &logs).unwrap_err();
             let failed = error.downcast::<BuildFailed>().unwrap().to_string();
             assert!(failed.contains(part) && failed.contains(".log"), "{failed}");
@@ -419,7 +450,8 @@ mod tests {
         let commits = test_repository(&repo, &["1", "2", "3"]);
         let home = Home::new(&home);
         let repository = source(&repo, "cp speed \"$DBDUEL_BUILD/server\"", 60.0, 1);
-        let builds = Builds::open(&home, &repository).unwrap();
+        let failed = FailedBuilds::default();
+        let builds = Builds::open(&home, &repository, &failed).unwrap();
         let first = builds.build(&commits[0], &logs).unwrap();
         drop(builds.build(&commits[1], &logs).unwrap());
         let third = builds.build(&commits[2], &logs).unwrap();
@@ -438,7 +470,8 @@ mod tests {
         let home = Home::new(&home);
         let command = "test \"$(cat speed)\" != 1 && cp speed \"$DBDUEL_BUILD/server\"";
         let repository = source(&repo, command, 60.0, 1 << 30);
-        let builds = Builds::open(&home, &repository).unwrap();
+        let failed = FailedBuilds::default();
+        let builds = Builds::open(&home, &repository, &failed).unwrap();
         let is_built = |number: usize| {
             let place = builds.folder.join(builds.key(&commits[number]));
             place.join("complete").is_file()
@@ -456,5 +489,10 @@ mod tests {
         });
         assert_eq!(answer, 7);
         assert_eq!([0, 1, 2].map(is_built), [false, true, false]);
+        let log = logs.join(format!("{}.log", commits[0].hash));
+        fs::remove_file(&log).unwrap();
+        let error = builds.build(&commits[0], &logs).unwrap_err();
+        assert!(error.is::<BuildFailed>(), "{error:#}");
+        assert!(!log.exists(), "it was built twice");
     }
 }

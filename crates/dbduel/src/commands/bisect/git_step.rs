@@ -16,7 +16,7 @@ use dbduel_server::Home;
 use dbduel_workloads::parameters::ScriptAccess;
 
 use super::builds::BuildLimits;
-use super::steps::{self, Bisecting};
+use super::steps;
 use super::{UnfitBisection, begin, planned, repository, repository_source, versions};
 use crate::commands::run::{self, RunOptions, Unreadable};
 use crate::exit::{Exit, GitBisectExit};
@@ -156,15 +156,7 @@ pub fn conduct(
         seed: plan.seed,
         skipped: None,
     });
-    let dir = begin(results, file, &plan)?;
-    let mut bisecting = Bisecting {
-        home,
-        dir: &dir,
-        file: *file,
-        plan,
-        options,
-    };
-    let answer = bisecting.only_step()?;
+    let answer = begin(home, results, file, plan, options)?.only_step()?;
     Ok(answer.map_or(Exit::Interrupted, |answer| Exit::GitBisect(exit_of(answer))))
 }
 

@@ -25,7 +25,7 @@ use super::run::{self, RunOptions, Unreadable};
 use crate::console;
 use crate::exit::Exit;
 use crate::home;
-use builds::BuildLimits;
+use builds::{BuildLimits, FailedBuilds};
 pub use reports::{document, page, report};
 use steps::Bisecting;
 
@@ -335,22 +335,27 @@ pub fn start(
     options: &RunOptions<'_>,
 ) -> Result<Exit> {
     let plan = steps::checked(home, file, plan)?;
-    let dir = begin(results, file, &plan)?;
-    Bisecting {
+    begin(home, results, file, plan, options)?.resume()
+}
+
+/// Begins a bisection with a checked plan, in a directory of its own below `results`.
+fn begin<'b>(
+    home: &'b Home,
+    results: &Path,
+    file: &ExperimentFile<'b>,
+    plan: BisectPlan,
+    options: &'b RunOptions<'b>,
+) -> Result<Bisecting<'b>> {
+    let dir = run::new_place(results, file.path)?;
+    record_set::begin(&dir, file.text, BISECT, &plan)?;
+    Ok(Bisecting {
         home,
-        dir: &dir,
+        dir,
         file: *file,
         plan,
         options,
-    }
-    .resume()
-}
-
-/// Begins the directory of a bisection below `results`.
-fn begin(results: &Path, file: &ExperimentFile<'_>, plan: &BisectPlan) -> Result<PathBuf> {
-    let dir = run::new_place(results, file.path)?;
-    record_set::begin(&dir, file.text, BISECT, plan)?;
-    Ok(dir)
+        failed_builds: FailedBuilds::default(),
+    })
 }
 
 /// Resumes a bisection where it stopped; with `is_skipping` without the revision under test.
@@ -378,7 +383,7 @@ pub fn resume(
     let experiment = Experiment::parse_single(&path, &text)?;
     let mut bisecting = Bisecting {
         home,
-        dir,
+        dir: dir.to_owned(),
         file: ExperimentFile {
             path: &path,
             text: &text,
@@ -386,6 +391,7 @@ pub fn resume(
         },
         plan,
         options,
+        failed_builds: FailedBuilds::default(),
     };
     if is_skipping {
         bisecting.skip_current()?;

@@ -2,7 +2,7 @@
 //! stopped or killed at any moment continues with the step that it was at.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use dbduel_experiment::Experiment;
@@ -28,7 +28,7 @@ use dbduel_server::{Home, ServerName};
 use dbduel_workloads::parameters::ScriptAccess;
 
 use super::UnfitBisection;
-use super::builds::{BuildFailed, Builds, PLACEHOLDER};
+use super::builds::{BuildFailed, Builds, FailedBuilds, PLACEHOLDER};
 use crate::commands::run::{self, RunOptions};
 use crate::commands::{record_reports, record_set};
 use crate::console::{self, Console};
@@ -45,10 +45,12 @@ const SEED_BITS: u32 = 53;
 /// A bisection under way.
 pub(super) struct Bisecting<'b> {
     pub home: &'b Home,
-    pub dir: &'b Path,
+    pub dir: PathBuf,
     pub file: ExperimentFile<'b>,
     pub plan: BisectPlan,
     pub options: &'b RunOptions<'b>,
+    /// What this process could not build.
+    pub failed_builds: FailedBuilds,
 }
 
 /// How a step ended.
@@ -160,8 +162,8 @@ impl Bisecting<'_> {
             }
         }
         let summary = summarise_bisection(&self.plan, judged);
-        record_set::write_reports(self.dir, FORMATS, &summary)?;
-        record_set::show(self.dir, FORMATS, &summary)?;
+        record_set::write_reports(&self.dir, FORMATS, &summary)?;
+        record_set::show(&self.dir, FORMATS, &summary)?;
         Ok(exit_of(&summary))
     }
 
@@ -175,7 +177,7 @@ impl Bisecting<'_> {
         }
         let answer = judged.first().and_then(|step| step.answer);
         let summary = summarise_bisection(&self.plan, judged);
-        record_set::show(self.dir, FORMATS, &summary)?;
+        record_set::show(&self.dir, FORMATS, &summary)?;
         Ok(answer)
     }
 
@@ -196,7 +198,7 @@ impl Bisecting<'_> {
         }
         judged.push(self.judged(&self.plan.steps[number])?);
         let summary = summarise_bisection(&self.plan, judged.clone());
-        let written = record_set::write_reports(self.dir, FORMATS, &summary);
+        let written = record_set::write_reports(&self.dir, FORMATS, &summary);
         let ended = ended?;
         match ended {
             StepEnd::Over | StepEnd::Skipped(_) => written?,
@@ -240,11 +242,11 @@ impl Bisecting<'_> {
     }
 
     fn write_plan(&self) -> Result<()> {
-        record_set::write_plan(self.dir, BISECT, &self.plan)
+        record_set::write_plan(&self.dir, BISECT, &self.plan)
     }
 
     fn judged(&self, step: &BisectStep) -> Result<SummarisedStep> {
-        let record = step_dir(self.dir, step);
+        let record = step_dir(&self.dir, step);
         let record = match record.join(PLAN).is_file() {
             true => Some(Record::open(&record)?),
             false => None,
@@ -293,7 +295,9 @@ impl Bisecting<'_> {
         let is_candidate = step.role == StepRole::Candidate;
         let builds = match &self.plan.source {
             RevisionSource::Versions => None,
-            RevisionSource::Repository(repository) => Some(Builds::open(self.home, repository)?),
+            RevisionSource::Repository(repository) => {
+                Some(Builds::open(self.home, repository, &self.failed_builds)?)
+            }
         };
         let mut servers = Vec::new();
         // Builds in use are kept until the step is over.
@@ -376,7 +380,7 @@ impl Bisecting<'_> {
     }
 
     fn run(&self, step: &BisectStep, servers: &[String]) -> Result<StepEnd> {
-        let record = step_dir(self.dir, step);
+        let record = step_dir(&self.dir, step);
         let is_candidate = step.role == StepRole::Candidate;
         let (experiment, fresh) = self.expanded(step, servers)?;
         let file = ExperimentFile {
@@ -392,7 +396,7 @@ impl Bisecting<'_> {
                     false => Err(error),
                 };
             }
-            record_set::clear(self.dir, &record)?;
+            record_set::clear(&self.dir, &record)?;
             run::create_at(self.home, &record, self.file.text, &fresh)?;
             fresh
         };
@@ -497,6 +501,8 @@ fn exit_of(summary: &BisectSummary) -> Exit {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use dbduel_testkit::synthetic::bisection;
 
@@ -568,10 +574,11 @@ mod tests {
                 };
                 let whole = Bisecting {
                     home: &Home::new("/home-of-a-test"),
-                    dir: path,
+                    dir: path.to_owned(),
                     file,
                     plan: plan.clone(),
                     options: &RunOptions::default(),
+                    failed_builds: FailedBuilds::default(),
                 };
                 match plan.steps.get(1) {
                     None => whole.coming(&plan.steps[0], &[]),

@@ -86,7 +86,7 @@ pub fn crash_test(home: Option<PathBuf>, arguments: &Arguments) -> Result<Exit> 
     fs::write(results.join("experiment.toml"), &text)
         .with_context(|| format!("could not write to `{}`", results.display()))?;
     console.say(&format!("results: {}", results.display()));
-    let lines = StatusLines::new(&console, &plan);
+    let lines = StatusLines::new(&console, &plan, &results);
     let contest = ContestConfig {
         plan: Arc::clone(&plan),
         experiment: &experiment,

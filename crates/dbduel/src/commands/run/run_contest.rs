@@ -40,7 +40,7 @@ pub fn run_on_console(
     clear_leftovers(home, &console);
     console.say(&format!("record: {}", record.display()));
     let plan = Arc::new(plan.clone());
-    let lines = StatusLines::new(&console, &plan);
+    let lines = StatusLines::new(&console, &plan, record);
     let config = ContestConfig {
         plan,
         experiment: file.experiment,
