@@ -1,6 +1,6 @@
 //! Prints how often searches for one change among revisions find it on the simulated machines, as a table in Markdown.
 //!
-//! `cargo run --release -p dbduel-stats --example bisection_table [searches] [machine]`
+//! `cargo run --release -p dbduel-stats --example bisection_table [searches] [machine] [percent]`
 
 #[path = "../tests/acceptance/bisection.rs"]
 mod bisection;
@@ -15,6 +15,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let searches = std::env::args().nth(1).map(|searches| searches.parse());
     let searches: u64 = searches.transpose()?.unwrap_or(1000).max(1);
     let wanted = std::env::args().nth(2);
+    let wanted_percent = std::env::args().nth(3).map(|percent| percent.parse());
+    let wanted_percent: Option<f64> = wanted_percent.transpose()?;
     println!(
         "{searches} searches each, promised at most {:.0} % wrong.\n\n\
          | machine | effect | revisions | right | range | wrong | none found | ends undecided | steps | minutes |\n\
@@ -34,7 +36,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         // Without a change the contest of the ends decides, whatever the number of revisions.
         let effects = [-0.2, -0.05, -0.02].into_iter();
         let changed = effects.flat_map(|effect| [16, 128, 1024].map(|last| (effect, last)));
-        for (effect, last) in changed.chain([(0.0, 128)]) {
+        let all = changed.chain([(0.0, 128)]);
+        let is_wanted = |effect: f64| {
+            wanted_percent.is_none_or(|percent| (-100.0 * effect - percent).abs() < 0.5)
+        };
+        for (effect, last) in all.filter(|(effect, _)| is_wanted(*effect)) {
             println!("| {name} | {}", row(noise, effect, last, searches)?);
         }
     }

@@ -2,7 +2,7 @@
 //! stopped or killed at any moment continues with the step that it was at.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use dbduel_experiment::Experiment;
@@ -501,6 +501,8 @@ fn exit_of(summary: &BisectSummary) -> Exit {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use dbduel_testkit::synthetic::bisection;
 
