@@ -412,7 +412,10 @@ mod tests {
         let suite = "[suite]\n[[suite.workload]]\nname = \"x\"\nworkload = \"oltp-point-select\"\n";
         let suite = format!("{with_data}{suite}");
         check_refused(&suite, "put `captured` into [[suite.workload]]");
-        check_refused(&suite, "`captured`, which is not in this suite: remove [data]");
+        check_refused(
+            &suite,
+            "`captured`, which is not in this suite: remove [data]",
+        );
     }
 
     #[test]
