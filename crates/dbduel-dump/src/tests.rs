@@ -149,7 +149,7 @@ fn a_trigger_loses_the_database_before_its_name() {
         "8.0.33",
     );
     assert!(
-        why.contains("line 2") && why.contains("remove the name of the database"),
+        why.contains("shop.sql`:2:1: ") && why.contains("remove the name of the database"),
         "{why}"
     );
 }
