@@ -1,4 +1,4 @@
-//! One client's connection: runs captured transactions as they were captured, whatever chooses them.
+//! One client's connection: runs the transactions of a capture that a mix or a trace chooses.
 
 use std::ops::Range;
 use std::sync::Arc;

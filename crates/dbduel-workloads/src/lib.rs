@@ -149,8 +149,8 @@ pub trait Workload: Clients {
         None
     }
 
-    /// How much its clients draw before they draw anything again, where what they draw is a stock: writes do their work only once, and
-    /// a contest restores the tables when all was drawn.
+    /// Number of draws before its clients draw anything again, where they draw without replacement: a contest restores the tables when
+    /// all was drawn.
     fn draws_per_pass(&self, parameters: &Parameters) -> Option<u64> {
         let _ = parameters;
         None
