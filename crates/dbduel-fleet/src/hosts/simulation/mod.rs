@@ -25,6 +25,7 @@ use dbduel_machine::clock::simulated;
 use dbduel_nats::{Exchange, LinkEnd, NatsError};
 
 use super::network::{HostLink, Network};
+use tests::simulate_all;
 use world::{Happening, NearEnd, World, ns_since};
 
 /// Between two questions to one agent.
@@ -265,37 +266,46 @@ impl Network for Simulated {
 /// What occurred in simulations, by kind.
 type Kinds = BTreeMap<&'static str, usize>;
 
-fn number_of(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok()?.parse().ok()
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Simulates contests of `seeds` seeds, or of as many as the environment says. They must contain `kinds` kinds of
-/// occurrences.
-#[track_caller]
-fn simulate_all(seeds: u64, kinds: usize, simulate: fn(u64) -> Result<Kinds, String>) {
-    let from = number_of("DBDUEL_SIMULATE_FROM").unwrap_or(0);
-    let chosen = number_of("DBDUEL_SIMULATE").unwrap_or(seeds);
-    let mut seen = Kinds::new();
-    let mut failures = Vec::new();
-    for seed in from..from.saturating_add(chosen) {
-        match simulate(seed) {
-            Ok(own) => {
-                for (kind, count) in own {
-                    *seen.entry(kind).or_default() += count;
-                }
-            }
-            Err(why) => failures.push(why),
-        }
+    fn number_of(variable: &str) -> Option<u64> {
+        std::env::var(variable).ok()?.parse().ok()
     }
-    println!("{chosen} contests: {seen:?}");
-    let (count, first) = (failures.len(), failures.first());
-    assert_eq!(
-        count,
-        0,
-        "of {chosen}; the first: {}",
-        first.map_or("", |why| why)
-    );
-    if chosen >= seeds {
-        assert_eq!(seen.len(), kinds, "{seen:?}");
+
+    /// Simulates contests of `seeds` seeds, or of as many as the environment says. They must contain `kinds` kinds of
+    /// occurrences.
+    #[track_caller]
+    pub(super) fn simulate_all(
+        seeds: u64,
+        kinds: usize,
+        simulate: fn(u64) -> Result<Kinds, String>,
+    ) {
+        let from = number_of("DBDUEL_SIMULATE_FROM").unwrap_or(0);
+        let chosen = number_of("DBDUEL_SIMULATE").unwrap_or(seeds);
+        let mut seen = Kinds::new();
+        let mut failures = Vec::new();
+        for seed in from..from.saturating_add(chosen) {
+            match simulate(seed) {
+                Ok(own) => {
+                    for (kind, count) in own {
+                        *seen.entry(kind).or_default() += count;
+                    }
+                }
+                Err(why) => failures.push(why),
+            }
+        }
+        println!("{chosen} contests: {seen:?}");
+        let (count, first) = (failures.len(), failures.first());
+        assert_eq!(
+            count,
+            0,
+            "of {chosen}; the first: {}",
+            first.map_or("", |why| why)
+        );
+        if chosen >= seeds {
+            assert_eq!(seen.len(), kinds, "{seen:?}");
+        }
     }
 }

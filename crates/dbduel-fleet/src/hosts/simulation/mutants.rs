@@ -4,10 +4,6 @@
 //! builds and simulates each mutant in a copy of the workspace:
 //! `cargo test -p dbduel-fleet --lib mutants:: -- --ignored --nocapture`.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
 /// How the message of a simulation begins that finds a property broken.
 const BREACH: &str = "; the first: seed ";
 /// Contests of each kind that a mutant is simulated in.
@@ -150,85 +146,94 @@ const MUTANTS: &[Mutant] = &[
     },
 ];
 
-fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+    use std::process::{Command, Output};
 
-#[test]
-fn the_texts_that_mutants_replace_are_in_the_sources() {
-    for mutant in MUTANTS {
-        let path = workspace().join("crates").join(mutant.file);
-        let source = fs::read_to_string(path).unwrap();
-        let times = source.matches(mutant.text).count();
-        assert_eq!(times, 1, "`{}` in {}", mutant.text, mutant.file);
+    use super::*;
+
+    fn workspace() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
     }
-}
 
-/// Copies a folder. Unchanged files keep their times, so that they are not built again.
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let (from, to) = (entry.path(), to.join(entry.file_name()));
-        match from.is_dir() {
-            true => copy(&from, &to),
-            false => copy_file(&from, &to),
+    #[test]
+    fn the_texts_that_mutants_replace_are_in_the_sources() {
+        for mutant in MUTANTS {
+            let path = workspace().join("crates").join(mutant.file);
+            let source = fs::read_to_string(path).unwrap();
+            let times = source.matches(mutant.text).count();
+            assert_eq!(times, 1, "`{}` in {}", mutant.text, mutant.file);
         }
     }
-}
 
-fn copy_file(from: &Path, to: &Path) {
-    let source = fs::read(from).unwrap();
-    if fs::read(to).ok().as_ref() != Some(&source) {
-        fs::write(to, source).unwrap();
-    }
-}
-
-/// Tests the simulations of a copy of the workspace.
-fn test(tree: &Path, options: &[&str]) -> Output {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command
-        .args(["test", "--locked", "-p", "dbduel-fleet", "--lib"])
-        .args(options)
-        .args(["simulation::", "--", "--skip", "mutants::"])
-        .env("CARGO_TARGET_DIR", tree.with_extension("target"))
-        .env("DBDUEL_SIMULATE", SEEDS.to_string())
-        .env_remove("DBDUEL_SIMULATE_FROM")
-        .current_dir(tree);
-    command.output().unwrap()
-}
-
-#[test]
-#[ignore = "builds the crates of hosts once per mutant"]
-fn the_simulations_find_every_mutant() {
-    let tree = workspace().join("target/mutants");
-    copy(&workspace().join("crates"), &tree.join("crates"));
-    for name in ["Cargo.toml", "Cargo.lock"] {
-        copy_file(&workspace().join(name), &tree.join(name));
-    }
-    let sound = test(&tree, &[]);
-    assert!(
-        sound.status.success(),
-        "{}",
-        String::from_utf8_lossy(&sound.stdout)
-    );
-    let mut missed = Vec::new();
-    for mutant in MUTANTS {
-        let path = tree.join("crates").join(mutant.file);
-        let source = fs::read_to_string(&path).unwrap();
-        fs::write(&path, source.replace(mutant.text, mutant.replacement)).unwrap();
-        let built = test(&tree, &["--no-run"]);
-        let tested = test(&tree, &[]);
-        fs::write(&path, source).unwrap();
-        let said = String::from_utf8_lossy(&built.stderr);
-        assert!(built.status.success(), "{}: {said}", mutant.defect);
-        let said = String::from_utf8_lossy(&tested.stdout).into_owned();
-        let mut lines = said.lines();
-        match lines.find(|line| line.contains(BREACH)) {
-            Some(breach) => println!("{}: {breach}", mutant.defect),
-            None => missed.push(mutant.defect),
+    /// Copies a folder. Unchanged files keep their times, so that they are not built again.
+    fn copy(from: &Path, to: &Path) {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            let (from, to) = (entry.path(), to.join(entry.file_name()));
+            match from.is_dir() {
+                true => copy(&from, &to),
+                false => copy_file(&from, &to),
+            }
         }
     }
-    assert_eq!(missed, [""; 0], "defects that no simulation finds");
+
+    fn copy_file(from: &Path, to: &Path) {
+        let source = fs::read(from).unwrap();
+        if fs::read(to).ok().as_ref() != Some(&source) {
+            fs::write(to, source).unwrap();
+        }
+    }
+
+    /// Tests the simulations of a copy of the workspace.
+    fn test(tree: &Path, options: &[&str]) -> Output {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command
+            .args(["test", "--locked", "-p", "dbduel-fleet", "--lib"])
+            .args(options)
+            .args(["simulation::", "--", "--skip", "mutants::"])
+            .env("CARGO_TARGET_DIR", tree.with_extension("target"))
+            .env("DBDUEL_SIMULATE", SEEDS.to_string())
+            .env_remove("DBDUEL_SIMULATE_FROM")
+            .current_dir(tree);
+        command.output().unwrap()
+    }
+
+    #[test]
+    #[ignore = "builds the crates of hosts once per mutant"]
+    fn the_simulations_find_every_mutant() {
+        let tree = workspace().join("target/mutants");
+        copy(&workspace().join("crates"), &tree.join("crates"));
+        for name in ["Cargo.toml", "Cargo.lock"] {
+            copy_file(&workspace().join(name), &tree.join(name));
+        }
+        let sound = test(&tree, &[]);
+        assert!(
+            sound.status.success(),
+            "{}",
+            String::from_utf8_lossy(&sound.stdout)
+        );
+        let mut missed = Vec::new();
+        for mutant in MUTANTS {
+            let path = tree.join("crates").join(mutant.file);
+            let source = fs::read_to_string(&path).unwrap();
+            fs::write(&path, source.replace(mutant.text, mutant.replacement)).unwrap();
+            let built = test(&tree, &["--no-run"]);
+            let tested = test(&tree, &[]);
+            fs::write(&path, source).unwrap();
+            let said = String::from_utf8_lossy(&built.stderr);
+            assert!(built.status.success(), "{}: {said}", mutant.defect);
+            let said = String::from_utf8_lossy(&tested.stdout).into_owned();
+            let mut lines = said.lines();
+            match lines.find(|line| line.contains(BREACH)) {
+                Some(breach) => println!("{}: {breach}", mutant.defect),
+                None => missed.push(mutant.defect),
+            }
+        }
+        assert_eq!(missed, [""; 0], "defects that no simulation finds");
+    }
 }

@@ -423,6 +423,7 @@ impl Contest {
                 server.freeze().map(drop)
             }
             Health::Dead { how } => {
+                self.links.check_killed()?;
                 self.lost.push(how);
                 self.recover(server)
             }

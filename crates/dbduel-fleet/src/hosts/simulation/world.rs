@@ -56,6 +56,14 @@ impl Role {
         }
     }
 
+    /// Time from the beginning in which faults begin, seconds: about as long as a contest without faults takes.
+    fn faults_s(self) -> f64 {
+        match self {
+            Role::Load => 60.0,
+            Role::Servers => 120.0,
+        }
+    }
+
     /// Work that another contest asks for.
     fn work(self) -> HostWork {
         match self {
@@ -310,17 +318,18 @@ impl World {
         world
     }
 
-    /// Adds something that happens to a host within a minute.
+    /// Adds something that happens to a host at a drawn time.
     fn add_soon(&mut self, what: Happening) {
         let host = self.draw_host();
-        let after = Duration::from_secs_f64(60.0 * self.random.uniform());
+        let after = Duration::from_secs_f64(self.role.faults_s() * self.random.uniform());
         self.add(host, "", after, what);
     }
 
     /// Number of the host that a subject names.
     pub(super) fn host_of(&self, subject: &str) -> usize {
         let mut hosts = self.role.hosts().into_iter();
-        let host = hosts.position(|name| subject.contains(name));
+        // Identities of sessions are random, and may contain a name.
+        let host = hosts.position(|name| subject.split('.').any(|part| part == name));
         host.expect("a subject of a host")
     }
 
@@ -703,7 +712,7 @@ impl Weather {
             crashes: usize::from(role == Role::Servers && random.below(3) == 0),
         };
         for _ in 0..random.below(3) {
-            let begins = began + Duration::from_secs_f64(60.0 * random.uniform());
+            let begins = began + Duration::from_secs_f64(role.faults_s() * random.uniform());
             let longest_s = [3.0, BREAK_MAX.as_secs_f64(), 90.0, 300.0][random.below(4) as usize];
             let length = Duration::from_secs_f64(longest_s * random.uniform());
             let only = match random.below(3) {
