@@ -20,6 +20,7 @@ mod suite {
     pub mod attribution;
     pub mod audit;
     pub mod bare_server;
+    pub mod bisection;
     pub mod chaos;
     pub mod conditions;
     pub mod crash_test;
