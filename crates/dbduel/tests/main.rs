@@ -21,6 +21,7 @@ mod suite {
     pub mod audit;
     pub mod bare_server;
     pub mod captured_contests;
+    pub mod bisection;
     pub mod chaos;
     pub mod conditions;
     pub mod crash_test;

@@ -17,7 +17,8 @@ struct Page<'a> {
 }
 
 pub fn page(summary: &BisectSummary, view: &BisectView) -> String {
-    let searches = summary.parts.iter();
+    // As in the view.
+    let searches = summary.parts.iter().filter(|part| !part.steps.is_empty());
     let page = Page {
         view,
         style: format!("{}{PAGE_STYLE}", chart::STYLE),

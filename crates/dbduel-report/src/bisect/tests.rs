@@ -114,6 +114,12 @@ fn a_search_that_found_nothing_says_why() {
             let text = flat(&rendered(format.name, &summary));
             assert!(text.contains(part), "no `{part}` in\n{text}");
         }
+        if answer == StepAnswer::Undecided {
+            // Once, and without marks of code.
+            let page = flat(&rendered("html", &summary));
+            assert_eq!(page.matches(part).count(), 1, "{page}");
+            assert!(page.contains("<code>budget</code>"), "{page}");
+        }
     }
 }
 

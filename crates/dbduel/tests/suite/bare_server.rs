@@ -186,7 +186,8 @@ impl Tree {
             })
     }
 
-    fn path(&self, key: &str) -> Option<PathBuf> {
+    /// A path that `build.json` has under this name, if any.
+    pub fn path(&self, key: &str) -> Option<PathBuf> {
         Some(self.root.join(self.build[key].as_str()?))
     }
 
