@@ -20,8 +20,8 @@ mod suite {
     pub mod attribution;
     pub mod audit;
     pub mod bare_server;
-    pub mod captured_contests;
     pub mod bisection;
+    pub mod captured_contests;
     pub mod chaos;
     pub mod conditions;
     pub mod crash_test;
