@@ -18,7 +18,9 @@ use dbduel_lab::contest::backend::Health;
 use dbduel_lab::drive::HostAccess;
 use dbduel_lab::outage::{CUT_OFF_TIMEOUT, SILENCE_MAX};
 use dbduel_lab::server_host::orders::{ServerAnswer, ServerOrder};
-use dbduel_lab::server_host::{RemoteServer, ServerHostMissing, ServerHosts, ServerLink};
+use dbduel_lab::server_host::{
+    RemoteServer, RemoteWatch, ServerHostMissing, ServerHosts, ServerLink,
+};
 use dbduel_machine::clock;
 use dbduel_machine::clock::simulated::SimulatedTime;
 use dbduel_record::Plan;
@@ -472,7 +474,7 @@ impl Contest {
         }
         self.pass(length);
         let asks_host = matches!(watch, Some(Ok(_)));
-        let seen = watch.map(|watch| watch.and_then(|watch| watch.finish()));
+        let seen = watch.map(|watch| watch.and_then(RemoteWatch::finish));
         if let Some(silence) = server.silence(!asks_host) {
             return Err(silence);
         }
