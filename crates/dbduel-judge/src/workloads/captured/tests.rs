@@ -293,7 +293,7 @@ fn the_remedy_of_failed_transactions_is_that_of_a_replay() {
         assert!(mix.contains(part) && trace.contains(part), "{mix} {trace}");
     }
     assert!(
-        mix.contains("mode = \"trace\"") && mix.contains("draw = \"sessions\""),
+        mix.contains("mode = \"trace\"") && mix.contains("for a longer time"),
         "{mix}"
     );
     assert!(
