@@ -124,6 +124,21 @@ fn a_search_that_found_nothing_says_why() {
 }
 
 #[test]
+fn a_search_names_no_place_before_its_first_answer() {
+    let mut summary = summary();
+    summary.parts.truncate(1);
+    let part = &mut summary.parts[0];
+    part.place.as_mut().unwrap().is_found = false;
+    part.steps.truncate(2);
+    let named = "most probable so far: between 0000002 and 0000004";
+    assert!(flat(&rendered("terminal", &summary)).contains(named));
+    summary.parts[0].steps.truncate(1);
+    let text = flat(&rendered("terminal", &summary));
+    assert!(text.contains("not found yet"), "{text}");
+    assert!(!text.contains("most probable"), "{text}");
+}
+
+#[test]
 fn builds_of_versions_are_said_to_differ_in_more_than_the_version() {
     let mut summary = summary();
     summary.source = RevisionSource::Versions;

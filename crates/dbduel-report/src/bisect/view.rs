@@ -145,7 +145,13 @@ fn unfound(summary: &BisectSummary, part: &SearchedPart) -> String {
             Some(_) | None => format!("{good} and {bad} are not compared yet."),
         },
         Some(StepAnswer::Differ) => match &part.place {
-            Some(place) => {
+            // Before the first answer all places are equally probable.
+            Some(place)
+                if part
+                    .steps
+                    .iter()
+                    .any(|&step| is_of_a_revision(&summary.steps[step])) =>
+            {
                 let [after, up_to] =
                     [place.after, place.up_to].map(|one| &summary.revisions[one].name);
                 format!(
@@ -154,7 +160,9 @@ fn unfound(summary: &BisectSummary, part: &SearchedPart) -> String {
                     words::share(place.probability)
                 )
             }
-            None => format!("{bad} differs from {good}{ratio}."),
+            Some(_) | None => {
+                format!("{bad} differs from {good}{ratio}. The change is not found yet.")
+            }
         },
         Some(StepAnswer::Same) => format!(
             "No search: {good} and {bad} do not differ by more than the horizon of {}{ratio}.",
@@ -180,6 +188,19 @@ fn unfound(summary: &BisectSummary, part: &SearchedPart) -> String {
              decide them."
         ),
     }
+}
+
+/// Whether the step changed the probabilities of places.
+fn is_of_a_revision(step: &SummarisedStep) -> bool {
+    matches!(
+        step.answer,
+        Some(
+            StepAnswer::LikeGood
+                | StepAnswer::LikeBad
+                | StepAnswer::NeitherNearerGood
+                | StepAnswer::NeitherNearerBad
+        )
+    )
 }
 
 fn notes(summary: &BisectSummary) -> Vec<String> {

@@ -47,10 +47,13 @@ pub fn check(
 
 /// The contenders differ in durability or semantics, so no verdict on them is valid.
 #[derive(Debug, thiserror::Error)]
-#[error("the contenders are not comparable:\n  {}\n{remedy}", findings.join("\n  "))]
+#[error("the contenders are not comparable:\n  {}\n{cure}{acceptance}", findings.join("\n  "))]
 pub struct NotComparable {
     findings: Vec<String>,
-    remedy: String,
+    /// What would make them equal.
+    cure: String,
+    /// How the experiment declares or accepts the difference.
+    acceptance: String,
 }
 
 impl NotComparable {
@@ -83,11 +86,20 @@ impl NotComparable {
             ),
             false => "no experiment settings can make them equal".to_owned(),
         };
-        let remedy = format!("{cure}{declare}; or accept it under [waivers] with a reason");
         Err(Self {
             findings: void.into_iter().map(as_line).collect(),
-            remedy,
+            cure,
+            acceptance: format!("{declare}; or accept it under [waivers] with a reason"),
         })
+    }
+
+    /// The same of contenders that the experiment gives as one, with the same settings.
+    #[must_use]
+    pub fn with_one_contender(self) -> Self {
+        let cure =
+            "add what all of their servers accept to the `settings` of the experiment's contender"
+                .to_owned();
+        Self { cure, ..self }
     }
 }
 

@@ -111,11 +111,19 @@ pub(super) fn checked(
                 experiment: &experiment,
                 ..*file
             };
-            run::refuse_void(home, &own, &expanded)?;
+            run::refuse_void(home, &own, &expanded).map_err(with_one_contender)?;
         }
     }
     plan.horizon = horizon.context("a bisection has a first contest")?;
     Ok(plan)
+}
+
+/// An error of a contest, where its contenders are one contender of the experiment.
+fn with_one_contender(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast::<NotComparable>() {
+        Ok(refused) => refused.with_one_contender().into(),
+        Err(error) => error,
+    }
 }
 
 /// A contest as the experiment completes it.
@@ -390,7 +398,8 @@ impl Bisecting<'_> {
         let plan = if record.join(PLAN).is_file() {
             Record::open(&record)?.plan
         } else {
-            if let Err(error) = run::refuse_void(self.home, &file, &fresh) {
+            let refused = run::refuse_void(self.home, &file, &fresh);
+            if let Err(error) = refused.map_err(with_one_contender) {
                 return match is_candidate && error.is::<NotComparable>() {
                     true => Ok(StepEnd::Skipped(format!("{error:#}"))),
                     false => Err(error),
@@ -407,7 +416,8 @@ impl Bisecting<'_> {
             host_access: self.options.host_access.clone(),
             ..*self.options
         };
-        let ended = run::run_on_console(self.home, &record, &file, &plan, &options);
+        let ended = run::run_on_console(self.home, &record, &file, &plan, &options)
+            .map_err(with_one_contender);
         // The error is the one to report, not one of the reports.
         let reported = record_reports::write(&record, None);
         match ended {
@@ -511,6 +521,37 @@ mod tests {
         let steps = plan.steps.iter().zip(&records);
         let steps = steps.map(|(step, record)| judge_step(&plan, step, record.as_ref()));
         summarise_bisection(&plan, steps.collect())
+    }
+
+    #[test]
+    fn versions_that_are_not_comparable_are_refused_with_what_one_contender_can_do() {
+        let text = "budget = \"1 min\"\n[contenders.server]\nserver = \"mariadb-10.11\"\n\
+                    settings = { character_set_server = \"utf8mb4\", collation_server = \"utf8mb4_bin\" }\n[workload]\nname = \"oltp-insert\"\n\
+                    [load]\nclients = 4\n";
+        let path = Path::new("bisect.toml");
+        let (mut plan, _) = bisection();
+        plan.source = RevisionSource::Versions;
+        plan.revisions.truncate(2);
+        for (revision, version) in plan
+            .revisions
+            .iter_mut()
+            .zip(["mariadb-10.5", "mariadb-11.8"])
+        {
+            revision.name = version.to_owned();
+        }
+        let experiment = Experiment::parse_single(path, text).unwrap();
+        let file = ExperimentFile {
+            path,
+            text,
+            experiment: &experiment,
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let refused = checked(&Home::new(folder.path()), &file, plan).unwrap_err();
+        let refused = refused.to_string();
+        for part in ["what all of their servers accept", "about = [\""] {
+            assert!(refused.contains(part), "{refused}");
+        }
+        assert!(!refused.contains("--fix"), "{refused}");
     }
 
     #[test]
