@@ -193,8 +193,7 @@ impl<'b> Builds<'b> {
     fn make(&self, commit: &Commit, place: &Path, logs: &Path) -> Result<()> {
         // Left by a killed process.
         if place.exists() {
-            fs::remove_dir_all(place)
-                .with_context(|| format!("could not clear `{}`", place.display()))?;
+            remove(place)?;
         }
         let [source, output] = ["source", "out"].map(|name| place.join(name));
         for folder in [&output, &logs.to_owned()] {
@@ -220,8 +219,12 @@ impl<'b> Builds<'b> {
         output_of(git(&source).args(["checkout", "--quiet", "--detach", &commit.hash]))?;
         let log = logs.join(format!("{}.log", commit.hash));
         let built = self.run(&source, &output, &log);
-        fs::remove_dir_all(&source)
-            .with_context(|| format!("could not remove `{}`", source.display()))?;
+        let rest = match built {
+            Ok(()) => &source,
+            // Nothing uses what it left: it would only take space.
+            Err(_) => place,
+        };
+        remove(rest)?;
         built?;
         let complete = place.join("complete");
         fs::write(&complete, &commit.hash)
@@ -277,17 +280,23 @@ impl<'b> Builds<'b> {
         }
     }
 
-    /// Removes the builds that were not used for the longest time, until the rest fits into the quota; none that is in use.
+    /// Removes what killed processes left of builds, and the builds that were not used for the longest time, until the rest fits
+    /// into the quota; none that is in use. The lock of all builds must be held.
     fn prune(&self) -> Result<()> {
         let mut builds = Vec::new();
         let listed = || format!("could not list `{}`", self.folder.display());
         for entry in fs::read_dir(&self.folder).with_context(listed)? {
             let place = entry.with_context(listed)?.path();
-            if let Ok(complete) = place.join("complete").metadata() {
-                let used = complete.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-                let size = tree_size(&place)?.allocated_bytes;
-                builds.push((used, size, place));
+            if !place.is_dir() {
+                continue;
             }
+            let Ok(complete) = place.join("complete").metadata() else {
+                remove(&place)?;
+                continue;
+            };
+            let used = complete.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            let size = tree_size(&place)?.allocated_bytes;
+            builds.push((used, size, place));
         }
         builds.sort();
         let mut sum: u64 = builds.iter().map(|(_, size, _)| size).sum();
@@ -298,8 +307,7 @@ impl<'b> Builds<'b> {
             let complete = File::options().append(true).open(place.join("complete"))?;
             match complete.try_lock() {
                 Ok(()) => {
-                    fs::remove_dir_all(&place)
-                        .with_context(|| format!("could not remove `{}`", place.display()))?;
+                    remove(&place)?;
                     sum -= size;
                 }
                 Err(TryLockError::WouldBlock) => {}
@@ -308,6 +316,10 @@ impl<'b> Builds<'b> {
         }
         Ok(())
     }
+}
+
+fn remove(folder: &Path) -> Result<()> {
+    fs::remove_dir_all(folder).with_context(|| format!("could not remove `{}`", folder.display()))
 }
 
 /// Ends a process group: first on request, then by force.
@@ -438,6 +450,8 @@ mod tests {
             let error = builds.build(&commits[0], &logs).unwrap_err();
             let failed = error.downcast::<BuildFailed>().unwrap().to_string();
             assert!(failed.contains(part) && failed.contains(".log"), "{failed}");
+            let left = builds.folder.join(builds.key(&commits[0]));
+            assert!(!left.exists(), "{}", left.display());
         }
     }
 
@@ -452,7 +466,10 @@ mod tests {
         let repository = source(&repo, "cp speed \"$DBDUEL_BUILD/server\"", 60.0, 1);
         let failed = FailedBuilds::default();
         let builds = Builds::open(&home, &repository, &failed).unwrap();
+        let unfinished = builds.folder.join("of-a-killed-process");
+        fs::create_dir_all(unfinished.join("out")).unwrap();
         let first = builds.build(&commits[0], &logs).unwrap();
+        assert!(!unfinished.exists());
         drop(builds.build(&commits[1], &logs).unwrap());
         let third = builds.build(&commits[2], &logs).unwrap();
         let is_kept = |number: usize| builds.folder.join(builds.key(&commits[number])).exists();
