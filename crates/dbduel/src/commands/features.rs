@@ -1,5 +1,6 @@
 //! Optional parts of a build, and the errors of a build without them.
 
+use dbduel_experiment::ExperimentFile;
 use dbduel_record::Plan;
 
 /// Something that this build cannot do.
@@ -25,35 +26,74 @@ impl BuiltWithout {
     }
 }
 
-/// Refuses a contest that this build cannot conduct.
+/// Refuses a contest that this build cannot conduct. `file` is where the plan was written.
 ///
 /// # Errors
-/// [`BuiltWithout`], with the key that asks for it.
-pub fn check(plan: &Plan) -> Result<(), BuiltWithout> {
+/// [`BuiltWithout`], with the key that asks for it and its place.
+pub fn check(file: &ExperimentFile<'_>, plan: &Plan) -> Result<(), BuiltWithout> {
     #[cfg(not(feature = "fleet"))]
-    if plan.hosts.is_some() {
-        return Err(BuiltWithout::new(
-            "`[hosts]` drives the load from other machines",
-            "fleet",
-        ));
-    }
-    #[cfg(not(feature = "fleet"))]
-    if let Some(contender) = plan.contenders.iter().find(|one| one.host.is_some()) {
+    if let Some(hosts) = &file.experiment.hosts {
         let what = format!(
-            "`host` runs contender `{}` on another machine",
-            contender.name
+            "{}`[hosts]` runs parts of a contest on other machines",
+            file.place(&hosts.span)
         );
         return Err(BuiltWithout::new(what, "fleet"));
     }
+    #[cfg(not(feature = "fleet"))]
+    for contender in &file.experiment.contenders {
+        if let Some(host) = &contender.host {
+            let what = format!(
+                "{}`host` runs contender `{}` on another machine",
+                file.place(&host.span),
+                contender.name.value
+            );
+            return Err(BuiltWithout::new(what, "fleet"));
+        }
+    }
     #[cfg(not(feature = "crash-test"))]
     if plan.limits.prove.is_some() {
-        return Err(BuiltWithout::new(
-            "`prove` in [limits] cuts the power of contenders",
-            "crash-test",
-        ));
+        let written = file.experiment.limits.prove.as_ref();
+        let place = written.map(|prove| file.place(&prove.span));
+        let what = format!(
+            "{}`prove` in [limits] cuts the power of contenders",
+            place.unwrap_or_default()
+        );
+        return Err(BuiltWithout::new(what, "crash-test"));
     }
-    let _ = plan;
+    let _ = (file, plan);
     Ok(())
+}
+
+/// Options that reach agents of other machines, which this build lacks.
+#[cfg(not(feature = "fleet"))]
+#[derive(Debug, clap::Args)]
+pub struct AbsentNatsArguments {
+    #[arg(long, hide = true)]
+    nats: Option<String>,
+    #[arg(long, hide = true)]
+    creds: Option<String>,
+    #[arg(long, hide = true)]
+    ca: Option<String>,
+}
+
+#[cfg(not(feature = "fleet"))]
+impl AbsentNatsArguments {
+    /// Refuses them.
+    ///
+    /// # Errors
+    /// [`BuiltWithout`], with the option that was given.
+    pub fn check(&self) -> Result<(), BuiltWithout> {
+        for (option, given) in [
+            ("--nats", &self.nats),
+            ("--creds", &self.creds),
+            ("--ca", &self.ca),
+        ] {
+            if given.is_some() {
+                return Err(BuiltWithout::new(format!("`{option}`"), "fleet"));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Verbs that this build lacks.

@@ -36,6 +36,8 @@ use dbduel_workloads::parameters::ScriptAccess;
 use serde_json::json;
 
 use super::fail_if::{self, FailIf};
+#[cfg(not(feature = "fleet"))]
+use super::features::AbsentNatsArguments;
 use super::http::Loopback;
 #[cfg(feature = "fleet")]
 use super::nats::OptionalNatsArguments;
@@ -100,6 +102,9 @@ pub struct Arguments {
     #[cfg(feature = "fleet")]
     #[command(flatten)]
     pub nats: OptionalNatsArguments,
+    #[cfg(not(feature = "fleet"))]
+    #[command(flatten)]
+    pub nats: AbsentNatsArguments,
 }
 pub use planning::{plan_of, refuse_in_plan, refuse_void, surroundings};
 
@@ -184,7 +189,8 @@ fn host_access(arguments: &Arguments) -> Result<Option<Arc<dyn HostAccess>>> {
 
 /// No agent is reached by this build.
 #[cfg(not(feature = "fleet"))]
-fn host_access(_: &Arguments) -> Result<Option<Arc<dyn HostAccess>>> {
+fn host_access(arguments: &Arguments) -> Result<Option<Arc<dyn HostAccess>>> {
+    arguments.nats.check()?;
     Ok(None)
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
-use dbduel_experiment::document::{Located, Trouble};
+use dbduel_experiment::document::Located;
 use dbduel_experiment::expand::{Surroundings, expand, expand_cell, expand_sweep};
 use dbduel_experiment::{Contender, Experiment, ExperimentFile, chain};
 use dbduel_inspect::planned;
@@ -69,7 +69,7 @@ pub fn refuse_in_plan(home: &Home, file: &ExperimentFile<'_>, plan: &Plan) -> Re
 
 /// Refuses a plan with a part that this build lacks, or with a path that does not exist.
 fn refuse_missing(home: &Home, file: &ExperimentFile<'_>, plan: &Plan) -> Result<()> {
-    features::check(plan)?;
+    features::check(file, plan)?;
     // What hosts do not fetch is sent to them from here.
     for contender in &plan.contenders {
         let name = ServerName::parse(&contender.server)?;
@@ -96,10 +96,7 @@ fn about(
     let written = file.experiment.written(&contender.name);
     let places = written.map(|written| chain(contenders, written));
     let mut places = places.into_iter().flatten().filter_map(value);
-    let place = places.next().map(|value| {
-        let Trouble { line, column, .. } = Trouble::at(file.text, value.span.start, String::new());
-        format!("{}:{line}:{column}: ", file.path.display())
-    });
+    let place = places.next().map(|value| file.place(&value.span));
     let place = place.unwrap_or_default();
     format!("{place}contender `{}`", contender.name)
 }
@@ -208,12 +205,18 @@ mod tests {
         };
         let load = "[hosts]\nservers = \"10.0.0.1\"\nload = [\"load1\", \"load2\"]";
         for (text, part) in [
-            (duel(load, ""), "`[hosts]` drives the load"),
-            (duel("", "host = \"db2\""), "`host` runs contender `a`"),
+            (
+                duel(load, ""),
+                "duel.toml:1:1: `[hosts]` runs parts of a contest on other machines: this program was built without `fleet`",
+            ),
+            (
+                duel("", "host = \"db2\""),
+                "duel.toml:4:8: `host` runs contender `a` on another machine: this program was built without `fleet`",
+            ),
         ] {
             for refused in refusals(&text) {
                 assert!(refused.contains(part), "{refused}");
-                let remedy = "built without `fleet`; `cargo build --release --features fleet` builds one with it, and packages have it";
+                let remedy = "; `cargo build --release --features fleet` builds one with it, and packages have it";
                 assert!(refused.contains(remedy), "{refused}");
             }
         }

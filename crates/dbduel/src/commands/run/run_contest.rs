@@ -34,7 +34,7 @@ pub fn run_on_console(
     plan: &Plan,
     options: &RunOptions<'_>,
 ) -> Result<EndReason> {
-    features::check(plan)?;
+    features::check(file, plan)?;
     interrupt::install().context("could not install the handler of SIGINT, SIGTERM and SIGHUP")?;
     let console = Console::new();
     clear_leftovers(home, &console);
