@@ -1,13 +1,14 @@
 //! Prints how often searches for one change among revisions find it on the simulated machines, as a table in Markdown.
 //!
-//! `cargo run --release -p dbduel-stats --example bisection_table [searches] [machine] [percent]`
+//! `cargo run --release -p dbduel-stats --example bisection_table [searches] [machine] [percent] [starts]`: with `starts`, the
+//! standard deviation of a server's throughput between its starts in percent, each row is there twice: without and with its estimate.
 
 #[path = "../tests/acceptance/bisection.rs"]
 mod bisection;
 
 use std::error::Error;
 
-use bisection::{FoundPlace, MachineNoise, Searched, search};
+use bisection::{FoundPlace, MachineNoise, SAME_STARTS, Searched, StartNoise, search};
 use dbduel_stats::StatsError;
 use dbduel_stats::simulate::{FINE_WANDERING, NASTY, QUIET, TYPICAL};
 
@@ -17,6 +18,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let wanted = std::env::args().nth(2);
     let wanted_percent = std::env::args().nth(3).map(|percent| percent.parse());
     let wanted_percent: Option<f64> = wanted_percent.transpose()?;
+    let deviation = std::env::args().nth(4).map(|percent| percent.parse());
+    let deviation: Option<f64> = deviation.transpose()?;
+    let starts = match deviation {
+        None => vec![SAME_STARTS],
+        Some(percent) => [false, true]
+            .map(|is_estimated| StartNoise {
+                deviation: percent / 100.0,
+                is_estimated,
+            })
+            .to_vec(),
+    };
     println!(
         "{searches} searches each, promised at most {:.0} % wrong.\n\n\
          | machine | effect | revisions | right | range | wrong | none found | ends undecided | steps | minutes |\n\
@@ -41,16 +53,24 @@ fn main() -> Result<(), Box<dyn Error>> {
             wanted_percent.is_none_or(|percent| (-100.0 * effect - percent).abs() < 0.5)
         };
         for (effect, last) in all.filter(|(effect, _)| is_wanted(*effect)) {
-            println!("| {name} | {}", row(noise, effect, last, searches)?);
+            for &starts in &starts {
+                println!("| {name} | {}", row(noise, starts, effect, last, searches)?);
+            }
         }
     }
     Ok(())
 }
 
 /// What searches found of an effect among revisions 0 to `last`.
-fn row(noise: MachineNoise, effect: f64, last: usize, searches: u64) -> Result<String, StatsError> {
+fn row(
+    noise: MachineNoise,
+    starts: StartNoise,
+    effect: f64,
+    last: usize,
+    searches: u64,
+) -> Result<String, StatsError> {
     let all: Vec<Option<Searched>> = (0..searches)
-        .map(|seed| search(noise, last, effect, seed))
+        .map(|seed| search(noise, starts, last, effect, seed))
         .collect::<Result<_, _>>()?;
     let begun: Vec<Searched> = all.iter().copied().flatten().collect();
     let share = |count: usize| 100.0 * count as f64 / searches as f64;

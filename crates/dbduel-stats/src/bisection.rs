@@ -8,12 +8,28 @@
 //!
 //! With a uniform prior and answers that are wrong with a probability of at most ε, independently, the place is wrong
 //! with a probability of at most α. A revision that differs from both ends, because of a second change, is not an answer.
+//!
+//! The tests compare single starts of servers, and a start can move a server by more than its blocks scatter. Every
+//! contest compares the ends, too, so the scatter of that difference between contests, beyond the error within each, measures
+//! what starts do (τ, see [`crate::pool`]). A revision is taken for the wrong end where its start and those of
+//! the ends move it by more than half of their difference: ε is the probability of that where it is larger.
 
 use crate::error::{StatsError, open_fraction};
+use crate::moments::t_p_value;
+use crate::pool::{Stratum, pool};
 
 /// Probability of a wrong answer, relative to that of a wrong result. A step has costs besides its blocks (starting servers,
 /// warming up), so answers are made reliable rather than repeated.
 const ERROR_SHARE: f64 = 0.2;
+/// Contests of the ends from which the effect of starts is estimated; of two, it would be anything.
+const CONTESTS_MIN: usize = 3;
+/// Contests after which a search is given up whose answers are wrong too often.
+const CONTESTS_ENOUGH: usize = 6;
+/// Probability of a wrong answer with which a search is given up: asking takes more than 40 steps for 200 revisions.
+const ERROR_MAX: f64 = 0.2;
+/// Variance of a revision's distance from the middle between the ends, relative to that of the difference of the ends: one and
+/// a half starts against two.
+const MIDDLE_VARIANCE: f64 = 0.75;
 
 /// What a test found about a revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,11 +56,28 @@ pub struct Place {
     pub probability: f64,
 }
 
+/// The difference of the ends over several contests, each of which started its servers anew.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Starts {
+    /// Mean difference, bad − good, of the logarithm.
+    pub difference: f64,
+    /// Its standard deviation between contests, beyond the error within each (τ).
+    pub deviation: f64,
+    /// Contests.
+    pub contests: usize,
+    /// Probability that starts make an answer wrong.
+    pub error: f64,
+}
+
 /// A search among revisions 0 (good) to `last` (bad).
 #[derive(Debug, Clone)]
 pub struct Bisection {
     alpha: f64,
-    /// Probability of each place, unnormalised: entry k is for the change between revisions k and k + 1.
+    /// What tests decided, in their order: the revision and whether it is like the bad one.
+    answers: Vec<(usize, bool)>,
+    /// The difference of the ends in each contest.
+    ends: Vec<Stratum>,
+    /// Probability of each place: entry k is for the change between revisions k and k + 1.
     weights: Vec<f64>,
     /// Of each revision, whether it can be tested.
     is_testable: Vec<bool>,
@@ -62,6 +95,8 @@ impl Bisection {
         crate::error::at_least("revisions after the first", 1, last)?;
         Ok(Bisection {
             alpha,
+            answers: Vec::new(),
+            ends: Vec::new(),
             weights: vec![1.0 / last as f64; last],
             is_testable: vec![true; last + 1],
             unsure: vec![0; last + 1],
@@ -80,31 +115,80 @@ impl Bisection {
         if revision == 0 || revision >= self.weights.len() {
             return;
         }
-        let error = self.error_of_answer();
-        let (before, after) = match answer {
-            Answer::Good => (error, 1.0 - error),
-            Answer::Bad => (1.0 - error, error),
-            Answer::Unsure => {
-                self.unsure[revision] += 1;
-                return;
+        match answer {
+            Answer::Good => self.answers.push((revision, false)),
+            Answer::Bad => self.answers.push((revision, true)),
+            Answer::Unsure => self.unsure[revision] += 1,
+            Answer::Skipped => self.is_testable[revision] = false,
+        }
+        self.weigh();
+    }
+
+    /// Takes the difference of the ends (bad − good, of the logarithm) in one contest, with its standard error there.
+    /// One that is not a number, or has no error, changes nothing.
+    pub fn take_ends(&mut self, ends: Stratum) {
+        if ends.effect.is_finite() && ends.error.is_finite() && ends.error > 0.0 {
+            self.ends.push(ends);
+            self.weigh();
+        }
+    }
+
+    /// What starts do to the difference of the ends; `None` before the third contest.
+    #[must_use]
+    pub fn starts(&self) -> Option<Starts> {
+        if self.ends.len() < CONTESTS_MIN {
+            return None;
+        }
+        let pooled = pool(&self.ends, self.alpha).ok()?;
+        let (difference, deviation) = (pooled.mean.value, pooled.deviation);
+        let degrees = self.ends.len() as f64 - 1.0;
+        let half = 0.5 * difference.abs();
+        let error = match deviation > 0.0 {
+            true => {
+                let distance = half / (deviation * MIDDLE_VARIANCE.sqrt());
+                0.5 * t_p_value(distance, degrees)
             }
-            Answer::Skipped => {
-                self.is_testable[revision] = false;
-                return;
-            }
+            false => 0.0,
         };
-        let (left, right) = self.weights.split_at_mut(revision);
-        left.iter_mut().for_each(|weight| *weight *= before);
-        right.iter_mut().for_each(|weight| *weight *= after);
-        let total: f64 = self.weights.iter().sum();
-        self.weights.iter_mut().for_each(|weight| *weight /= total);
+        Some(Starts {
+            difference,
+            deviation,
+            contests: self.ends.len(),
+            error,
+        })
+    }
+
+    /// True when starts make so many answers wrong that the search is given up.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.starts()
+            .is_some_and(|starts| starts.contests >= CONTESTS_ENOUGH && starts.error > ERROR_MAX)
+    }
+
+    /// The weight of each place by all answers. What starts do is known better with every contest, also of earlier answers.
+    fn weigh(&mut self) {
+        let by_starts = self.starts().map_or(0.0, |starts| starts.error);
+        let error = self.error_of_answer().max(by_starts);
+        let uniform = 1.0 / self.weights.len() as f64;
+        self.weights.fill(uniform);
+        for &(revision, is_bad) in &self.answers {
+            let (before, after) = match is_bad {
+                true => (1.0 - error, error),
+                false => (error, 1.0 - error),
+            };
+            let (left, right) = self.weights.split_at_mut(revision);
+            left.iter_mut().for_each(|weight| *weight *= before);
+            right.iter_mut().for_each(|weight| *weight *= after);
+            let total: f64 = self.weights.iter().sum();
+            self.weights.iter_mut().for_each(|weight| *weight /= total);
+        }
     }
 
     /// The revision to test next: the one that divides the probability most evenly. Each test that ended undecided halves what another
     /// one of the same revision is worth. `None` when the search has ended.
     #[must_use]
     pub fn next(&self) -> Option<usize> {
-        if self.found().is_some() {
+        if self.found().is_some() || self.is_lost() {
             return None;
         }
         let mut best = None;
@@ -263,6 +347,39 @@ mod tests {
         bisection.take(3, Answer::Bad);
         assert_eq!(bisection.next(), Some(2));
         assert!(bisection.probability_up_to(4) > 0.999);
+    }
+
+    #[test]
+    fn starts_that_move_the_ends_make_answers_less_certain_or_end_the_search() {
+        let contest = |effect: f64| Stratum {
+            effect,
+            error: 0.002,
+        };
+        let searched = |effects: &[f64]| {
+            let mut bisection = Bisection::new(2, 0.05).unwrap();
+            bisection.take(1, Answer::Bad);
+            effects
+                .iter()
+                .for_each(|&effect| bisection.take_ends(contest(effect)));
+            bisection
+        };
+        // As large as the error within each, and two contests, say nothing.
+        for effects in [&[-0.05, -0.052, -0.049, -0.05][..], &[-0.05, 0.03]] {
+            let bisection = searched(effects);
+            assert_eq!(bisection.next(), None);
+            assert!((bisection.likeliest().probability - 0.99).abs() < 1e-9);
+        }
+        let scattered = searched(&[-0.05, -0.03, -0.07, -0.04, -0.06]);
+        let starts = scattered.starts().unwrap();
+        assert!((starts.difference + 0.05).abs() < 1e-9 && starts.contests == 5);
+        assert!((starts.deviation - 0.0157).abs() < 2e-4, "{starts:?}");
+        // Half of the difference is 1.84 deviations of the middle: with four degrees of freedom 7 % are beyond that.
+        assert!((starts.error - 0.07).abs() < 2e-3, "{starts:?}");
+        assert!((scattered.likeliest().probability - (1.0 - starts.error)).abs() < 1e-9);
+        assert_eq!(scattered.next(), Some(1));
+        assert!(!scattered.is_lost());
+        let lost = searched(&[-0.04, 0.035, -0.03, 0.02, -0.01, 0.03]);
+        assert!(lost.is_lost() && lost.found().is_none() && lost.next().is_none());
     }
 
     #[test]

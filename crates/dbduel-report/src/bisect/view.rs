@@ -144,6 +144,12 @@ fn unfound(summary: &BisectSummary, part: &SearchedPart) -> String {
             }
             Some(_) | None => format!("{good} and {bad} are not compared yet."),
         },
+        Some(StepAnswer::Differ) if part.starts.is_some_and(|starts| starts.is_too_large) => {
+            format!(
+                "No change found: whether {bad} differs from {good} depends on the starts of their servers. Take several starts as \
+             the units: `epochs = 8` in [schedule], with a larger `budget`."
+            )
+        }
         Some(StepAnswer::Differ) => match &part.place {
             // Before the first answer all places are equally probable.
             Some(place)
@@ -201,6 +207,27 @@ fn is_of_a_revision(step: &SummarisedStep) -> bool {
                 | StepAnswer::NeitherNearerBad
         )
     )
+}
+
+/// What new starts of the servers did to the ratio of a part's ends, and to the answers.
+fn starts(summary: &BisectSummary, part: &SearchedPart) -> Option<String> {
+    let starts = part.starts?;
+    let [good, bad] = [part.good, part.bad].map(|one| &summary.revisions[one].name);
+    let unit = RatioUnit::of_values([starts.ratio]);
+    let scatter = match starts.deviation > 0.0 {
+        true => format!(
+            "{} more than blocks explain: starts make an answer wrong with a probability of {}, which the probabilities of places \
+             include",
+            unit.deviation(starts.deviation),
+            words::share(starts.error)
+        ),
+        false => "no more than blocks explain".to_owned(),
+    };
+    Some(format!(
+        "{bad} against {good} in {} contests, each with new starts: {} in the mean, with a scatter between contests of {scatter}",
+        starts.contests,
+        unit.write(starts.ratio)
+    ))
 }
 
 fn notes(summary: &BisectSummary) -> Vec<String> {
@@ -263,6 +290,12 @@ fn notes(summary: &BisectSummary) -> Vec<String> {
             words::joined(&neither)
         ));
     }
+    notes.extend(
+        summary
+            .parts
+            .iter()
+            .filter_map(|part| starts(summary, part)),
+    );
     notes
 }
 

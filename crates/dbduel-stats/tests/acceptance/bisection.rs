@@ -4,6 +4,7 @@
 use dbduel_stats::StatsError;
 use dbduel_stats::bisection::{Answer, Bisection};
 use dbduel_stats::compare::{BlockSlices, SliceValue, block_differences};
+use dbduel_stats::pool::Stratum;
 use dbduel_stats::random::RandomStream;
 use dbduel_stats::sequential::{Decider, SequentialPlan, Unit};
 use dbduel_stats::simulate::{Contender, DEFAULT_DESIGN, Design, FineNoise, Machine, Noise};
@@ -79,7 +80,7 @@ pub enum FoundPlace {
     Range,
     /// Another one.
     Wrong,
-    /// None within the steps.
+    /// None within the steps, or the search was given up because of what starts do.
     Nothing,
 }
 
@@ -98,8 +99,36 @@ pub struct Searched {
 struct Step {
     /// What it says of the revision in the middle of the list.
     answer: Answer,
+    /// Difference of the last revision from the first.
+    ends: Stratum,
     blocks: usize,
     seconds: f64,
+}
+
+/// What a start of a server does to its throughput.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StartNoise {
+    /// Standard deviation of the logarithm between starts.
+    pub deviation: f64,
+    /// Whether the search estimates it, as in the product.
+    pub is_estimated: bool,
+}
+
+/// Every start of a server is as fast as the others.
+pub const SAME_STARTS: StartNoise = StartNoise {
+    deviation: 0.0,
+    is_estimated: true,
+};
+
+/// Mean of the differences of blocks with its standard error.
+fn mean_of(differences: &[f64]) -> Stratum {
+    let count = differences.len() as f64;
+    let effect = differences.iter().sum::<f64>() / count;
+    let squares = differences.iter().map(|one| (one - effect).powi(2));
+    Stratum {
+        effect,
+        error: (squares.sum::<f64>() / (count - 1.0) / count).sqrt(),
+    }
 }
 
 fn step(
@@ -116,6 +145,7 @@ fn step(
     let mut pairs = [Decider::new(plan)?, Decider::new(plan)?];
     // Of the differences to the first, and to the last one.
     let mut sums = [0.0_f64; 2];
+    let mut ends = Vec::new();
     let mut order = [0, 1, 2];
     let mut seconds = OVERHEAD_S;
     for blocks in 1..=blocks_max {
@@ -133,6 +163,7 @@ fn step(
             length: length as f64,
             slices,
         }];
+        ends.push(block_differences(&block, 3, 0)?[2][0]);
         let others = pairs.iter_mut().zip(&mut sums).zip([0, 2]);
         for ((pair, sum), other) in others {
             let difference = block_differences(&block, 3, other)?[1][0];
@@ -152,12 +183,14 @@ fn step(
         };
         return Ok(Step {
             answer,
+            ends: mean_of(&ends),
             blocks,
             seconds,
         });
     }
     Ok(Step {
         answer: Answer::Unsure,
+        ends: mean_of(&ends),
         blocks: blocks_max,
         seconds,
     })
@@ -167,6 +200,7 @@ fn step(
 /// search that should not have been begun.
 pub fn search(
     noise: MachineNoise,
+    starts: StartNoise,
     last: usize,
     effect: f64,
     seed: u64,
@@ -176,13 +210,16 @@ pub fn search(
     let mut bisection = Bisection::new(last, ALPHA)?;
     let error = bisection.error_of_answer();
     let mut contest = |middle: f64, blocks_max: usize| {
-        let levels = [0.0, middle, effect];
+        let levels = [0.0, middle, effect].map(|level| level + starts.deviation * random.normal());
         step(noise, levels, error, blocks_max, random.bits())
     };
     // The ends must differ: the last revision against the first, as a revision that is like the last.
     let ends = contest(effect, BUDGET_BLOCKS)?;
     if ends.answer != Answer::Bad {
         return Ok(None);
+    }
+    if starts.is_estimated {
+        bisection.take_ends(ends.ends);
     }
     // Of three contenders the budget holds two thirds as many blocks. A step gets a quarter of it at least.
     let (least, most) = (BUDGET_BLOCKS / 6, 2 * BUDGET_BLOCKS / 3);
@@ -196,6 +233,9 @@ pub fn search(
         // Twice the blocks of the ends, and twice as many again after each contest without an answer.
         let blocks_max = ((2 * ends.blocks) << unsure[revision]).clamp(least, most);
         let step = contest(level, blocks_max)?;
+        if starts.is_estimated {
+            bisection.take_ends(step.ends);
+        }
         unsure[revision] += u32::from(step.answer == Answer::Unsure);
         bisection.take(
             revision,
@@ -223,7 +263,7 @@ pub fn search(
 #[cfg(test)]
 fn ends_of_searches(count: u64, effect: f64) -> Vec<Option<Searched>> {
     let noise = MachineNoise::Seconds(dbduel_stats::simulate::TYPICAL);
-    let searches = (0..count).map(|seed| search(noise, 128, effect, seed));
+    let searches = (0..count).map(|seed| search(noise, SAME_STARTS, 128, effect, seed));
     searches.collect::<Result<_, _>>().unwrap()
 }
 

@@ -8,13 +8,18 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use dbduel_record::bisect::{AFTER, BAD, BisectPlan, BisectStep, GOOD, StepRole};
 use dbduel_record::{Record, Verdict};
 
-use crate::summary::{Comparison, Figure, SCHEMA_VERSION};
+use crate::summary::{BlockRatio, Comparison, Figure, SCHEMA_VERSION};
 use crate::{IDENTITY, summarise};
 pub use search::{NextStep, error_of_answer, next_step};
-pub use summary::{BisectSummary, SearchedPart, SearchedPlace, StepAnswer, SummarisedStep};
+pub use summary::{
+    BisectSummary, EndsInContest, PartStarts, SearchedPart, SearchedPlace, StepAnswer,
+    SummarisedStep,
+};
 
 /// A bisection from its plan and its judged steps.
 #[must_use]
@@ -51,6 +56,7 @@ pub fn judge_step(plan: &BisectPlan, step: &BisectStep, record: Option<&Record>)
         because: None,
         ratio: not_measured(),
         ratio_to_bad: None,
+        ends: None,
         blocks: 0,
         load_s: 0.0,
         seconds: 0.0,
@@ -93,6 +99,7 @@ fn read_comparisons(
         StepRole::Change => of(AFTER),
         StepRole::Candidate => {
             if let (Some(good), Some(bad)) = (of(GOOD), of(BAD)) {
+                found.ends = ends_in_contest(&good.blocks, &bad.blocks);
                 found.ratio = good.ratio.inverse();
                 found.ratio_to_bad = Some(bad.ratio.inverse());
                 found.because = good.because.clone().or_else(|| bad.because.clone());
@@ -103,6 +110,9 @@ fn read_comparisons(
         }
     };
     if let Some(other) = other {
+        if step.role == StepRole::Ends {
+            found.ends = EndsInContest::of(other.blocks.iter().map(|block| block.ratio.ln()));
+        }
         found.ratio = other.ratio.clone();
         found.because.clone_from(&other.because);
         found.answer = Some(answer_of_ends(
@@ -111,6 +121,15 @@ fn read_comparisons(
             plan.horizon,
         ));
     }
+}
+
+/// Bad ÷ good where both were compared with a candidate.
+fn ends_in_contest(good: &[BlockRatio], bad: &[BlockRatio]) -> Option<EndsInContest> {
+    let good: BTreeMap<u32, f64> = good.iter().map(|one| (one.block, one.ratio)).collect();
+    let both = bad
+        .iter()
+        .filter_map(|bad| Some((bad.ratio / good.get(&bad.block)?).ln()));
+    EndsInContest::of(both)
 }
 
 /// What a contest of two revisions says: whether they differ by more than the horizon.

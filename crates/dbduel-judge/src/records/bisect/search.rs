@@ -5,8 +5,9 @@
 
 use dbduel_record::bisect::{BisectPlan, StepRole};
 use dbduel_stats::bisection::{Answer, Bisection, Place};
+use dbduel_stats::pool::Stratum;
 
-use super::summary::{SearchedPart, SearchedPlace, StepAnswer, SummarisedStep};
+use super::summary::{PartStarts, SearchedPart, SearchedPlace, StepAnswer, SummarisedStep};
 use crate::summary::Figure;
 
 /// Contests of one revision without an answer, after which it is not asked again.
@@ -124,14 +125,22 @@ impl Part {
         answer: StepAnswer,
     ) {
         self.steps.push(number);
+        if step.role == StepRole::Ends && answer == StepAnswer::Differ {
+            let alpha = 1.0 - plan.confidence;
+            self.bisection = Bisection::new(self.bad - self.good, alpha).ok();
+        }
+        // Of a void contest no figure counts.
+        let counts = !matches!(answer, StepAnswer::Skipped | StepAnswer::Void);
+        if let (Some(bisection), Some(ends), true) = (&mut self.bisection, &step.ends, counts) {
+            bisection.take_ends(Stratum {
+                effect: ends.log_ratio,
+                error: ends.standard_error,
+            });
+        }
         match (step.role, step.revisions.as_slice()) {
             (StepRole::Ends, _) => {
                 self.ends = Some(answer);
                 self.ends_step = Some(number);
-                if answer == StepAnswer::Differ {
-                    let alpha = 1.0 - plan.confidence;
-                    self.bisection = Bisection::new(self.bad - self.good, alpha).ok();
-                }
             }
             (StepRole::Candidate, &[_, _, candidate]) => self.answered(candidate, answer),
             (StepRole::Change, _) => self.change_step = Some(number),
@@ -262,8 +271,20 @@ impl Part {
                 .as_ref()
                 .map(probabilities)
                 .unwrap_or_default(),
+            starts: self.bisection.as_ref().and_then(starts_of),
             skipped: self.skipped.clone(),
             unanswered: self.unanswered.clone(),
         }
     }
+}
+
+fn starts_of(bisection: &Bisection) -> Option<PartStarts> {
+    let starts = bisection.starts()?;
+    Some(PartStarts {
+        ratio: starts.difference.exp(),
+        deviation: starts.deviation,
+        contests: starts.contests,
+        error: starts.error,
+        is_too_large: bisection.is_lost(),
+    })
 }

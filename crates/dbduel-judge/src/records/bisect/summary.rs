@@ -57,12 +57,38 @@ pub struct SummarisedStep {
     pub ratio: Figure,
     /// Throughput of the candidate ÷ that of the bad revision; absent in a contest of two.
     pub ratio_to_bad: Option<Figure>,
+    /// The bad revision against the good one in this contest; absent without blocks of both.
+    pub ends: Option<EndsInContest>,
     /// Blocks that count.
     pub blocks: u32,
     /// Load, seconds: warm-ups, guards and slices.
     pub load_s: f64,
     /// From its first entry in the journal to the last, seconds.
     pub seconds: f64,
+}
+
+/// Throughput of the bad revision ÷ that of the good one in one contest, which started both anew.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EndsInContest {
+    /// Natural logarithm of it, mean of the blocks.
+    pub log_ratio: f64,
+    /// Standard error of that mean by the scatter of the blocks.
+    pub standard_error: f64,
+}
+
+impl EndsInContest {
+    /// From the logarithms of the ratios of two or more blocks.
+    pub(super) fn of(log_ratios: impl Iterator<Item = f64>) -> Option<Self> {
+        let all: Vec<f64> = log_ratios.filter(|one| one.is_finite()).collect();
+        let count = all.len() as f64;
+        let log_ratio = all.iter().sum::<f64>() / count;
+        let squares = all.iter().map(|one| (one - log_ratio).powi(2)).sum::<f64>();
+        (all.len() > 1).then(|| Self {
+            log_ratio,
+            standard_error: (squares / (count - 1.0) / count).sqrt(),
+        })
+    }
 }
 
 /// What a step found.
@@ -110,10 +136,28 @@ pub struct SearchedPart {
     /// Of each pair of neighbours in the part, the probability that the change lies between them; empty where the ends are not
     /// known to differ.
     pub probabilities: Vec<f64>,
+    /// What a new start of the servers does to the ratio of its ends; absent before their third contest.
+    pub starts: Option<PartStarts>,
     /// Revisions in it that could not be built or started.
     pub skipped: Vec<usize>,
     /// Revisions in it whose contests stayed without an answer, and which are no longer asked.
     pub unanswered: Vec<usize>,
+}
+
+/// The ends of a part over several contests, each of which started their servers anew.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PartStarts {
+    /// Throughput of the last revision ÷ that of the first one, mean of the contests.
+    pub ratio: f64,
+    /// Standard deviation of the logarithm of that ratio between contests, beyond the error within each.
+    pub deviation: f64,
+    /// Contests.
+    pub contests: usize,
+    /// Probability that starts make an answer wrong; the probabilities of places take it into account.
+    pub error: f64,
+    /// True where it is too large for a search, which has therefore ended.
+    pub is_too_large: bool,
 }
 
 /// The place of a change.

@@ -13,6 +13,7 @@ fn step(next: NextStep, answer: StepAnswer) -> SummarisedStep {
         because: None,
         ratio: Figure::NotMeasured { why: String::new() },
         ratio_to_bad: None,
+        ends: None,
         blocks: 0,
         load_s: 0.0,
         seconds: 0.0,
@@ -148,6 +149,43 @@ fn a_step_that_is_not_over_is_asked_for_again() {
     assert!(!summarise_bisection(&plan, vec![unfinished]).is_over);
 }
 
+/// Searches 65 revisions, the last 30 of which are slower, by contests whose ends differ by these in turn, each known to 0.2 %.
+fn searched_with_ends(log_ratios: &[f64]) -> BisectSummary {
+    let plan = plan_of(65, 1);
+    let mut steps = Vec::new();
+    while let Some(next) = next_step(&plan, &steps) {
+        let answer = match next.role {
+            StepRole::Candidate if next.revisions[2] < 35 => StepAnswer::LikeGood,
+            StepRole::Candidate => StepAnswer::LikeBad,
+            StepRole::Ends | StepRole::Change => StepAnswer::Differ,
+        };
+        let mut step = step(next, answer);
+        step.ends = Some(EndsInContest {
+            log_ratio: log_ratios[steps.len() % log_ratios.len()],
+            standard_error: 0.002,
+        });
+        steps.push(step);
+        assert!(steps.len() < 100, "it does not end");
+    }
+    summarise_bisection(&plan, steps)
+}
+
+#[test]
+fn starts_that_move_the_ends_cost_steps_or_end_the_search_without_a_place() {
+    let steady = searched_with_ends(&[-0.05]);
+    assert_eq!(found(&steady), [(34, 35)]);
+    let starts = steady.parts[0].starts.unwrap();
+    assert!((starts.ratio - (-0.05_f64).exp()).abs() < 1e-9);
+    assert!(starts.deviation == 0.0 && !starts.is_too_large);
+    let moved = searched_with_ends(&[-0.05, -0.03, -0.07]);
+    assert_eq!(found(&moved), [(34, 35)]);
+    assert!(moved.steps.len() > steady.steps.len());
+    let lost = searched_with_ends(&[-0.05, 0.04, -0.03]);
+    assert!(lost.is_over && found(&lost).is_empty());
+    assert!(lost.parts[0].starts.unwrap().is_too_large);
+    assert_eq!(lost.steps.len(), 6);
+}
+
 #[test]
 fn records_are_read_as_their_roles_have_them() {
     let (plan, records) = bisection();
@@ -176,6 +214,14 @@ fn records_are_read_as_their_roles_have_them() {
         let (low, high) = figure.interval().unwrap();
         assert!(low < truth && truth < high, "{truth}: {low} to {high}");
     }
+    for (step, truth) in [(&steps[0], 0.8_f64), (&steps[1], 0.8)] {
+        let ends = step.ends.unwrap();
+        assert!(
+            ends.standard_error > 0.0
+                && (ends.log_ratio - truth.ln()).abs() < 4.0 * ends.standard_error
+        );
+    }
+    assert!(steps[2].ends.is_none() && steps[3].ends.is_none());
     assert!(steps[1].seconds > 0.0 && steps[1].load_s > 0.0 && steps[1].blocks > 0);
     assert_eq!(steps[2].because.as_deref(), Some("the build exited with 2"));
     let summary = summarise_bisection(&plan, steps);

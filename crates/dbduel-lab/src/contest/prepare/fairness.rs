@@ -103,12 +103,11 @@ impl NotComparable {
     }
 }
 
-/// The line that declares void findings, with no more names than that takes; `None` where no declaration does.
+/// The line that declares void findings, with no more names than that takes; `None` where no declaration does. Variables are
+/// named where they are enough; a server without the variable has the fact, too.
 fn declaring(case: &Case, void: &[&Finding]) -> Option<String> {
-    let mut names: Vec<&str> = Vec::new();
-    for found in void {
-        names.extend(found.subject_names());
-    }
+    let variables = void.iter().flat_map(|found| found.subject_names());
+    let facts = void.iter().map(|found| found.rule.as_str());
     let is_enough = |names: &[&str]| {
         let mut declared = case.clone();
         declared
@@ -116,9 +115,8 @@ fn declaring(case: &Case, void: &[&Finding]) -> Option<String> {
             .extend(names.iter().map(|&name| name.to_owned()));
         audit(&declared).grade != Grade::NotComparable
     };
-    if !is_enough(&names) {
-        return None;
-    }
+    let names = [variables.collect::<Vec<_>>(), facts.collect()];
+    let names = names.into_iter().find(|names| is_enough(names))?;
     let mut needed = names.clone();
     for name in names {
         let fewer: Vec<&str> = needed.iter().copied().filter(|&one| one != name).collect();
