@@ -56,7 +56,7 @@ pub struct Place {
     pub probability: f64,
 }
 
-/// The difference of the ends over several contests, each of which started its servers anew.
+/// The difference of the ends over several contests, each with new starts of its servers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Starts {
     /// Mean difference, bad − good, of the logarithm.

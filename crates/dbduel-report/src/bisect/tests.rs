@@ -1,6 +1,8 @@
 //! Every format of the report on a bisection has the summary's content, with names and subjects escaped.
 
-use dbduel_judge::records::bisect::{BisectSummary, StepAnswer, judge_step, summarise_bisection};
+use dbduel_judge::records::bisect::{
+    BisectSummary, PartStarts, StepAnswer, judge_step, summarise_bisection,
+};
 use dbduel_record::bisect::RevisionSource;
 use dbduel_testkit::synthetic::bisection;
 
@@ -135,6 +137,38 @@ fn a_search_names_no_place_before_its_first_answer() {
     summary.parts[0].steps.truncate(1);
     let text = flat(&rendered("terminal", &summary));
     assert!(text.contains("not found yet"), "{text}");
+    assert!(!text.contains("most probable"), "{text}");
+}
+
+#[test]
+fn what_new_starts_do_is_said_and_a_search_that_they_ended_names_no_place() {
+    let mut summary = summary();
+    summary.parts.truncate(1);
+    let starts = PartStarts {
+        ratio: 0.8,
+        deviation: 0.021,
+        contests: 7,
+        error: 0.013,
+        is_too_large: false,
+    };
+    summary.parts[0].starts = Some(starts);
+    let text = flat(&rendered("terminal", &summary));
+    for part in [
+        "in 7 contests, each with new starts: \u{2212}20.0 % in the mean",
+        "2.1 % more than blocks explain: starts make an answer wrong with a probability of 1.3 %",
+        "Found with a probability",
+    ] {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
+    }
+    let place = summary.parts[0].place.as_mut().unwrap();
+    place.is_found = false;
+    summary.parts[0].starts = Some(PartStarts {
+        is_too_large: true,
+        ..starts
+    });
+    let text = flat(&rendered("terminal", &summary));
+    assert!(text.contains("No change found"), "{text}");
+    assert!(text.contains("`epochs = 8` in [schedule]"), "{text}");
     assert!(!text.contains("most probable"), "{text}");
 }
 

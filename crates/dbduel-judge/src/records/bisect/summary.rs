@@ -67,7 +67,7 @@ pub struct SummarisedStep {
     pub seconds: f64,
 }
 
-/// Throughput of the bad revision ÷ that of the good one in one contest, which started both anew.
+/// Throughput of the bad revision ÷ that of the good one in one contest, with new starts of both.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EndsInContest {
@@ -144,7 +144,7 @@ pub struct SearchedPart {
     pub unanswered: Vec<usize>,
 }
 
-/// The ends of a part over several contests, each of which started their servers anew.
+/// The ends of a part over several contests, each with new starts of their servers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PartStarts {
