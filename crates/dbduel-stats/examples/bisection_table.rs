@@ -1,6 +1,6 @@
 //! Prints how often searches for one change among revisions find it on the simulated machines, as a table in Markdown.
 //!
-//! `cargo run --release -p dbduel-stats --example bisection_table [searches] [machine] [percent] [starts]`: with `starts`, the
+//! `cargo run --release -p dbduel-stats --example bisection_table [searches] [machine] [percent] [restarts]`: with `restarts`, the
 //! standard deviation of a server's throughput between its starts in percent, each row is there twice: without and with its estimate.
 
 #[path = "../tests/acceptance/bisection.rs"]
@@ -8,7 +8,7 @@ mod bisection;
 
 use std::error::Error;
 
-use bisection::{FoundPlace, MachineNoise, SAME_STARTS, Searched, StartNoise, search};
+use bisection::{FoundPlace, MachineNoise, NO_RESTART_NOISE, RestartNoise, Searched, search};
 use dbduel_stats::StatsError;
 use dbduel_stats::simulate::{FINE_WANDERING, NASTY, QUIET, TYPICAL};
 
@@ -20,10 +20,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let wanted_percent: Option<f64> = wanted_percent.transpose()?;
     let deviation = std::env::args().nth(4).map(|percent| percent.parse());
     let deviation: Option<f64> = deviation.transpose()?;
-    let starts = match deviation {
-        None => vec![SAME_STARTS],
+    let all_restarts = match deviation {
+        None => vec![NO_RESTART_NOISE],
         Some(percent) => [false, true]
-            .map(|is_estimated| StartNoise {
+            .map(|is_estimated| RestartNoise {
                 deviation: percent / 100.0,
                 is_estimated,
             })
@@ -53,8 +53,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             wanted_percent.is_none_or(|percent| (-100.0 * effect - percent).abs() < 0.5)
         };
         for (effect, last) in all.filter(|(effect, _)| is_wanted(*effect)) {
-            for &starts in &starts {
-                println!("| {name} | {}", row(noise, starts, effect, last, searches)?);
+            for &restarts in &all_restarts {
+                println!(
+                    "| {name} | {}",
+                    row(noise, restarts, effect, last, searches)?
+                );
             }
         }
     }
@@ -64,13 +67,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// What searches found of an effect among revisions 0 to `last`.
 fn row(
     noise: MachineNoise,
-    starts: StartNoise,
+    restarts: RestartNoise,
     effect: f64,
     last: usize,
     searches: u64,
 ) -> Result<String, StatsError> {
     let all: Vec<Option<Searched>> = (0..searches)
-        .map(|seed| search(noise, starts, last, effect, seed))
+        .map(|seed| search(noise, restarts, last, effect, seed))
         .collect::<Result<_, _>>()?;
     let begun: Vec<Searched> = all.iter().copied().flatten().collect();
     let share = |count: usize| 100.0 * count as f64 / searches as f64;

@@ -9,10 +9,11 @@
 //! With a uniform prior and answers that are wrong with a probability of at most ε, independently, the place is wrong
 //! with a probability of at most α. A revision that differs from both ends, because of a second change, is not an answer.
 //!
-//! The tests compare single starts of servers, and a start can move a server by more than its blocks scatter. Every
-//! contest compares the ends, too, so the scatter of that difference between contests, beyond the error within each, measures
-//! what starts do (τ, see [`crate::pool`]). A revision is taken for the wrong end where its start and those of
-//! the ends move it by more than half of their difference: ε is the probability of that where it is larger.
+//! A test compares one start of each server, and restarts can move a server by more than its blocks scatter. Every contest
+//! compares the ends, too, so the standard deviation of their difference between contests, beyond the error within each (τ, see
+//! [`crate::pool`]), measures what restarts do. A start of a server has half of that variance. A revision is taken for the
+//! wrong end where its start and those of the ends move it past the middle between them; the probability of
+//! that is added to ε.
 
 use crate::error::{StatsError, open_fraction};
 use crate::moments::t_p_value;
@@ -21,11 +22,11 @@ use crate::pool::{Stratum, pool};
 /// Probability of a wrong answer, relative to that of a wrong result. A step has costs besides its blocks (starting servers,
 /// warming up), so answers are made reliable rather than repeated.
 const ERROR_SHARE: f64 = 0.2;
-/// Contests of the ends from which the effect of starts is estimated; of two, it would be anything.
+/// Contests of the ends from which the effect of restarts is estimated; with two, the estimate has one degree of freedom.
 const CONTESTS_MIN: usize = 3;
-/// Contests after which a search is given up whose answers are wrong too often.
+/// Contests from which on a search is given up whose answers are wrong too often.
 const CONTESTS_ENOUGH: usize = 6;
-/// Probability of a wrong answer with which a search is given up: asking takes more than 40 steps for 200 revisions.
+/// Probability of a wrong answer beyond which a search is given up: it takes more than 40 steps for 200 revisions.
 const ERROR_MAX: f64 = 0.2;
 /// Variance of a revision's distance from the middle between the ends, relative to that of the difference of the ends: one and
 /// a half starts against two.
@@ -56,16 +57,16 @@ pub struct Place {
     pub probability: f64,
 }
 
-/// The difference of the ends over several contests, each with new starts of its servers.
+/// What restarts do to the difference of the ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Starts {
-    /// Mean difference, bad − good, of the logarithm.
+pub struct Restarts {
+    /// Mean difference over the contests, bad − good, of the logarithm.
     pub difference: f64,
     /// Its standard deviation between contests, beyond the error within each (τ).
     pub deviation: f64,
-    /// Contests.
+    /// Contests that the deviation is from.
     pub contests: usize,
-    /// Probability that starts make an answer wrong.
+    /// Probability that restarts make an answer wrong.
     pub error: f64,
 }
 
@@ -75,8 +76,12 @@ pub struct Bisection {
     alpha: f64,
     /// What tests decided, in their order: the revision and whether it is like the bad one.
     answers: Vec<(usize, bool)>,
-    /// The difference of the ends in each contest.
+    /// Contests of the ends.
+    contests: usize,
+    /// The difference of the ends in each contest that measured it.
     ends: Vec<Stratum>,
+    /// What restarts did in another search on the same servers, for a search with few contests.
+    elsewhere: Option<Restarts>,
     /// Probability of each place: entry k is for the change between revisions k and k + 1.
     weights: Vec<f64>,
     /// Of each revision, whether it can be tested.
@@ -96,7 +101,9 @@ impl Bisection {
         Ok(Bisection {
             alpha,
             answers: Vec::new(),
+            contests: 0,
             ends: Vec::new(),
+            elsewhere: None,
             weights: vec![1.0 / last as f64; last],
             is_testable: vec![true; last + 1],
             unsure: vec![0; last + 1],
@@ -124,51 +131,84 @@ impl Bisection {
         self.weigh();
     }
 
-    /// Takes the difference of the ends (bad − good, of the logarithm) in one contest, with its standard error there.
-    /// One that is not a number, or has no error, changes nothing.
-    pub fn take_ends(&mut self, ends: Stratum) {
-        if ends.effect.is_finite() && ends.error.is_finite() && ends.error > 0.0 {
-            self.ends.push(ends);
-            self.weigh();
-        }
+    /// Takes the difference of the ends (bad − good, of the logarithm) in one contest, with its standard error there; `None` of a
+    /// contest that did not measure it. One that is not a number, or has no error, counts as not measured.
+    pub fn take_ends(&mut self, ends: Option<Stratum>) {
+        self.contests += 1;
+        let is_measured =
+            |ends: &Stratum| ends.effect.is_finite() && ends.error.is_finite() && ends.error > 0.0;
+        self.ends.extend(ends.filter(is_measured));
+        self.weigh();
     }
 
-    /// What starts do to the difference of the ends; `None` before the third contest.
+    /// Takes what restarts did in another search on the same servers: it counts until this one has contests enough.
+    pub fn take_restarts(&mut self, elsewhere: Restarts) {
+        self.elsewhere = Some(elsewhere);
+        self.weigh();
+    }
+
+    /// True where the ends of a contest are in another order than in all contests so far together: what it says of a
+    /// revision between them is no answer.
     #[must_use]
-    pub fn starts(&self) -> Option<Starts> {
-        if self.ends.len() < CONTESTS_MIN {
-            return None;
-        }
-        let pooled = pool(&self.ends, self.alpha).ok()?;
-        let (difference, deviation) = (pooled.mean.value, pooled.deviation);
-        let degrees = self.ends.len() as f64 - 1.0;
-        let half = 0.5 * difference.abs();
+    pub fn is_reversed(&self, effect: f64) -> bool {
+        let sum: f64 = self.ends.iter().map(|ends| ends.effect).sum();
+        effect * sum < 0.0
+    }
+
+    /// What restarts do to the difference of the ends; `None` as long as that is not known.
+    #[must_use]
+    pub fn restarts(&self) -> Option<Restarts> {
+        let own = self.ends.len();
+        // The mean of contests that are known equally well by their restarts.
+        let plain = self.ends.iter().map(|ends| ends.effect).sum::<f64>() / own as f64;
+        let (difference, deviation, contests, error_of_difference) = match (own, self.elsewhere) {
+            (CONTESTS_MIN.., _) => {
+                let pooled = pool(&self.ends, self.alpha).ok()?;
+                (pooled.mean.value, pooled.deviation, own, pooled.error)
+            }
+            (
+                1..,
+                Some(Restarts {
+                    deviation,
+                    contests,
+                    ..
+                }),
+            ) => (plain, deviation, contests, deviation / (own as f64).sqrt()),
+            _ => return None,
+        };
         let error = match deviation > 0.0 {
             true => {
-                let distance = half / (deviation * MIDDLE_VARIANCE.sqrt());
-                0.5 * t_p_value(distance, degrees)
+                let middle =
+                    MIDDLE_VARIANCE * deviation.powi(2) + (0.5 * error_of_difference).powi(2);
+                0.5 * t_p_value(0.5 * difference / middle.sqrt(), contests as f64 - 1.0)
             }
             false => 0.0,
         };
-        Some(Starts {
+        Some(Restarts {
             difference,
             deviation,
-            contests: self.ends.len(),
+            contests,
             error,
         })
     }
 
-    /// True when starts make so many answers wrong that the search is given up.
+    /// True when restarts make so many answers wrong that the search is given up.
     #[must_use]
     pub fn is_lost(&self) -> bool {
-        self.starts()
-            .is_some_and(|starts| starts.contests >= CONTESTS_ENOUGH && starts.error > ERROR_MAX)
+        self.restarts()
+            .is_some_and(|known| known.contests >= CONTESTS_ENOUGH && known.error > ERROR_MAX)
     }
 
-    /// The weight of each place by all answers. What starts do is known better with every contest, also of earlier answers.
+    /// True when a revision between the ends was decided.
+    #[must_use]
+    pub fn has_answers(&self) -> bool {
+        !self.answers.is_empty()
+    }
+
+    /// The weight of each place by all answers. What restarts do is known better with every contest, also to earlier answers.
     fn weigh(&mut self) {
-        let by_starts = self.starts().map_or(0.0, |starts| starts.error);
-        let error = self.error_of_answer().max(by_starts);
+        let by_restarts = self.restarts().map_or(0.0, |known| known.error);
+        let error = (self.error_of_answer() + by_restarts).min(0.5);
         let uniform = 1.0 / self.weights.len() as f64;
         self.weights.fill(uniform);
         for &(revision, is_bad) in &self.answers {
@@ -204,11 +244,20 @@ impl Bisection {
         best.map(|(revision, _)| revision)
     }
 
-    /// The place of the change once it is known with probability 1 − α.
+    /// The place of the change once it is known with probability 1 − α, and what restarts do is known, if there is a revision to
+    /// learn it from.
     #[must_use]
     pub fn found(&self) -> Option<Place> {
+        if self.is_lost() {
+            return None;
+        }
+        let last = self.weights.len();
+        let may_learn = self.is_testable[1..last].contains(&true);
+        let knows_restarts =
+            self.restarts().is_some() || self.contests == 0 || self.contests >= CONTESTS_MIN;
         let place = self.likeliest();
-        (place.probability >= 1.0 - self.alpha).then_some(place)
+        let is_known = place.probability >= 1.0 - self.alpha && (knows_restarts || !may_learn);
+        is_known.then_some(place)
     }
 
     /// The most probable place so far.
@@ -349,37 +398,61 @@ mod tests {
         assert!(bisection.probability_up_to(4) > 0.999);
     }
 
-    #[test]
-    fn starts_that_move_the_ends_make_answers_less_certain_or_end_the_search() {
-        let contest = |effect: f64| Stratum {
+    fn contest(effect: f64) -> Stratum {
+        Stratum {
             effect,
             error: 0.002,
-        };
-        let searched = |effects: &[f64]| {
-            let mut bisection = Bisection::new(2, 0.05).unwrap();
-            bisection.take(1, Answer::Bad);
-            effects
-                .iter()
-                .for_each(|&effect| bisection.take_ends(contest(effect)));
-            bisection
-        };
-        // As large as the error within each, and two contests, say nothing.
-        for effects in [&[-0.05, -0.052, -0.049, -0.05][..], &[-0.05, 0.03]] {
-            let bisection = searched(effects);
-            assert_eq!(bisection.next(), None);
-            assert!((bisection.likeliest().probability - 0.99).abs() < 1e-9);
         }
+    }
+
+    /// A search of one revision that was like the last one, by contests with these differences of the ends.
+    fn searched(effects: &[f64]) -> Bisection {
+        let mut bisection = Bisection::new(2, 0.05).unwrap();
+        bisection.take(1, Answer::Bad);
+        effects
+            .iter()
+            .for_each(|&effect| bisection.take_ends(Some(contest(effect))));
+        bisection
+    }
+
+    #[test]
+    fn restarts_that_move_the_ends_make_answers_less_certain_or_end_the_search() {
+        let steady = searched(&[-0.05, -0.052, -0.049, -0.05]);
+        assert_eq!(steady.next(), None);
+        assert!((steady.likeliest().probability - 0.99).abs() < 1e-9);
         let scattered = searched(&[-0.05, -0.03, -0.07, -0.04, -0.06]);
-        let starts = scattered.starts().unwrap();
-        assert!((starts.difference + 0.05).abs() < 1e-9 && starts.contests == 5);
-        assert!((starts.deviation - 0.0157).abs() < 2e-4, "{starts:?}");
-        // Half of the difference is 1.84 deviations of the middle: with four degrees of freedom 7 % are beyond that.
-        assert!((starts.error - 0.07).abs() < 2e-3, "{starts:?}");
-        assert!((scattered.likeliest().probability - (1.0 - starts.error)).abs() < 1e-9);
+        let known = scattered.restarts().unwrap();
+        assert!((known.difference + 0.05).abs() < 1e-9 && known.contests == 5);
+        assert!((known.deviation - 0.0157).abs() < 2e-4, "{known:?}");
+        // Half of the difference is 1.78 deviations of the middle: with four degrees of freedom 7.5 % are beyond that.
+        assert!((known.error - 0.075).abs() < 2e-3, "{known:?}");
+        assert!((scattered.likeliest().probability - (0.99 - known.error)).abs() < 1e-9);
         assert_eq!(scattered.next(), Some(1));
         assert!(!scattered.is_lost());
         let lost = searched(&[-0.04, 0.035, -0.03, 0.02, -0.01, 0.03]);
         assert!(lost.is_lost() && lost.found().is_none() && lost.next().is_none());
+    }
+
+    #[test]
+    fn a_place_is_not_believed_before_it_is_known_what_restarts_do() {
+        let mut bisection = searched(&[-0.05, -0.05]);
+        assert_eq!((bisection.found(), bisection.next()), (None, Some(1)));
+        bisection.take_restarts(searched(&[-0.05, -0.052, -0.049]).restarts().unwrap());
+        assert!(bisection.found().is_some());
+        let far = searched(&[-0.25, -0.35, -0.3, -0.31, -0.29, -0.27]).restarts();
+        bisection.take_restarts(far.unwrap());
+        assert!(bisection.is_lost() && bisection.found().is_none());
+        // Two revisions have none between them to learn it from.
+        let mut neighbours = Bisection::new(1, 0.05).unwrap();
+        neighbours.take_ends(Some(contest(-0.05)));
+        assert!(neighbours.found().is_some());
+    }
+
+    #[test]
+    fn a_contest_whose_ends_are_in_the_other_order_is_recognised() {
+        let bisection = searched(&[-0.05, 0.01]);
+        assert!(bisection.is_reversed(0.01) && !bisection.is_reversed(-0.02));
+        assert!(!searched(&[]).is_reversed(0.05));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Every format of the report on a bisection has the summary's content, with names and subjects escaped.
 
 use dbduel_judge::records::bisect::{
-    BisectSummary, PartStarts, StepAnswer, judge_step, summarise_bisection,
+    BisectSummary, PartRestarts, StepAnswer, judge_step, summarise_bisection,
 };
 use dbduel_record::bisect::RevisionSource;
 use dbduel_testkit::synthetic::bisection;
@@ -46,7 +46,7 @@ fn the_terminal_has_the_change_with_its_size_and_every_step() {
         "throughput changed between 0000002 \"Change <number> 2\" of 2026-10-03 and 0000004",
         "(−2",
         "The 1 revision between them: not testable.",
-        "5 revisions, 4 steps",
+        "5 revisions, 5 steps",
         "wrong with a probability of at most 5",
         "like the good one",
         "skipped",
@@ -61,7 +61,7 @@ fn the_page_escapes_subjects_links_the_contests_and_draws_the_search() {
     let page = rendered("html", &summary());
     assert!(page.contains("Change &lt;number&gt; 2"), "{page}");
     assert!(!page.contains("<number>"));
-    assert!(page.contains("href=\"steps/04/report.html\""));
+    assert!(page.contains("href=\"steps/05/report.html\""));
     assert!(page.contains("Throughput against the good revision"));
     assert!(page.contains("between 0000002 and 0000004 with a probability of"));
     // The skipped one has no contest.
@@ -126,50 +126,49 @@ fn a_search_that_found_nothing_says_why() {
 }
 
 #[test]
-fn a_search_names_no_place_before_its_first_answer() {
+fn a_search_without_answers_names_no_place() {
     let mut summary = summary();
     summary.parts.truncate(1);
-    let part = &mut summary.parts[0];
-    part.place.as_mut().unwrap().is_found = false;
-    part.steps.truncate(2);
+    summary.parts[0].place.as_mut().unwrap().is_found = false;
     let named = "most probable so far: between 0000002 and 0000004";
     assert!(flat(&rendered("terminal", &summary)).contains(named));
-    summary.parts[0].steps.truncate(1);
+    summary.parts[0].place = None;
     let text = flat(&rendered("terminal", &summary));
     assert!(text.contains("not found yet"), "{text}");
     assert!(!text.contains("most probable"), "{text}");
+    let page = rendered("html", &summary);
+    assert!(!page.contains("with a probability of 9"), "{page}");
 }
 
 #[test]
-fn what_new_starts_do_is_said_and_a_search_that_they_ended_names_no_place() {
+fn what_restarts_do_is_said_and_a_search_that_they_ended_names_no_place() {
     let mut summary = summary();
     summary.parts.truncate(1);
-    let starts = PartStarts {
+    let known = PartRestarts {
         ratio: 0.8,
         deviation: 0.021,
         contests: 7,
         error: 0.013,
         is_too_large: false,
     };
-    summary.parts[0].starts = Some(starts);
+    summary.parts[0].restarts = Some(known);
     let text = flat(&rendered("terminal", &summary));
     for part in [
-        "in 7 contests, each with new starts: \u{2212}20.0 % in the mean",
-        "2.1 % more than blocks explain: starts make an answer wrong with a probability of 1.3 %",
+        "restarted for each contest: \u{2212}20.0 % on average",
+        "standard deviation of 2.1 %, and make an answer wrong with a probability of 1.3 % (7 contests)",
         "Found with a probability",
     ] {
         assert!(text.contains(part), "no `{part}` in\n{text}");
     }
-    let place = summary.parts[0].place.as_mut().unwrap();
-    place.is_found = false;
-    summary.parts[0].starts = Some(PartStarts {
+    summary.parts[0].place = None;
+    summary.parts[0].restarts = Some(PartRestarts {
         is_too_large: true,
-        ..starts
+        ..known
     });
     let text = flat(&rendered("terminal", &summary));
-    assert!(text.contains("No change found"), "{text}");
-    assert!(text.contains("`epochs = 8` in [schedule]"), "{text}");
-    assert!(!text.contains("most probable"), "{text}");
+    for part in ["No change found", "more `epochs` in [schedule]"] {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
+    }
 }
 
 #[test]

@@ -144,20 +144,15 @@ fn unfound(summary: &BisectSummary, part: &SearchedPart) -> String {
             }
             Some(_) | None => format!("{good} and {bad} are not compared yet."),
         },
-        Some(StepAnswer::Differ) if part.starts.is_some_and(|starts| starts.is_too_large) => {
+        Some(StepAnswer::Differ) if part.restarts.is_some_and(|known| known.is_too_large) => {
             format!(
-                "No change found: whether {bad} differs from {good} depends on the starts of their servers. Take several starts as \
-             the units: `epochs = 8` in [schedule], with a larger `budget`."
+                "No change found: restarts of the servers change their throughput by nearly as much as {bad} and {good} differ, so a \
+             contest cannot tell which of them a revision is like. Measure more restarts in each contest: more `epochs` in \
+             [schedule], such as 8, and a larger `budget`."
             )
         }
         Some(StepAnswer::Differ) => match &part.place {
-            // Before the first answer all places are equally probable.
-            Some(place)
-                if part
-                    .steps
-                    .iter()
-                    .any(|&step| is_of_a_revision(&summary.steps[step])) =>
-            {
+            Some(place) => {
                 let [after, up_to] =
                     [place.after, place.up_to].map(|one| &summary.revisions[one].name);
                 format!(
@@ -166,9 +161,7 @@ fn unfound(summary: &BisectSummary, part: &SearchedPart) -> String {
                     words::share(place.probability)
                 )
             }
-            Some(_) | None => {
-                format!("{bad} differs from {good}{ratio}. The change is not found yet.")
-            }
+            None => format!("{bad} differs from {good}{ratio}. The change is not found yet."),
         },
         Some(StepAnswer::Same) => format!(
             "No search: {good} and {bad} do not differ by more than the horizon of {}{ratio}.",
@@ -196,37 +189,23 @@ fn unfound(summary: &BisectSummary, part: &SearchedPart) -> String {
     }
 }
 
-/// Whether the step changed the probabilities of places.
-fn is_of_a_revision(step: &SummarisedStep) -> bool {
-    matches!(
-        step.answer,
-        Some(
-            StepAnswer::LikeGood
-                | StepAnswer::LikeBad
-                | StepAnswer::NeitherNearerGood
-                | StepAnswer::NeitherNearerBad
-        )
-    )
-}
-
-/// What new starts of the servers did to the ratio of a part's ends, and to the answers.
-fn starts(summary: &BisectSummary, part: &SearchedPart) -> Option<String> {
-    let starts = part.starts?;
+/// What restarts did to the ratio of a part's ends, and to the answers.
+fn restarts(summary: &BisectSummary, part: &SearchedPart) -> Option<String> {
+    let known = part.restarts?;
     let [good, bad] = [part.good, part.bad].map(|one| &summary.revisions[one].name);
-    let unit = RatioUnit::of_values([starts.ratio]);
-    let scatter = match starts.deviation > 0.0 {
+    let unit = RatioUnit::of_values([known.ratio]);
+    let effect = match known.deviation > 0.0 {
         true => format!(
-            "{} more than blocks explain: starts make an answer wrong with a probability of {}, which the probabilities of places \
-             include",
-            unit.deviation(starts.deviation),
-            words::share(starts.error)
+            "restarts change it with a standard deviation of {}, and make an answer wrong with a probability of {}",
+            unit.deviation(known.deviation),
+            words::share(known.error)
         ),
-        false => "no more than blocks explain".to_owned(),
+        false => "no effect of restarts beyond the noise of blocks".to_owned(),
     };
     Some(format!(
-        "{bad} against {good} in {} contests, each with new starts: {} in the mean, with a scatter between contests of {scatter}",
-        starts.contests,
-        unit.write(starts.ratio)
+        "{bad} against {good}, with the servers restarted for each contest: {} on average; {effect} ({} contests)",
+        unit.write(known.ratio),
+        known.contests
     ))
 }
 
@@ -243,8 +222,8 @@ fn notes(summary: &BisectSummary) -> Vec<String> {
         }
     )];
     notes.push(format!(
-        "the place of a change is wrong with a probability of at most {}, if its part has exactly one; ratios are of throughput, \
-         within blocks",
+        "the place of a change is wrong with a probability of at most {}, if its part has exactly one and the effect of restarts is as \
+         estimated; ratios are of throughput, within blocks",
         words::share(1.0 - summary.confidence)
     ));
     if let Some(cell) = &summary.cell {
@@ -294,7 +273,7 @@ fn notes(summary: &BisectSummary) -> Vec<String> {
         summary
             .parts
             .iter()
-            .filter_map(|part| starts(summary, part)),
+            .filter_map(|part| restarts(summary, part)),
     );
     notes
 }

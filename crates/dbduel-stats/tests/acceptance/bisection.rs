@@ -80,7 +80,7 @@ pub enum FoundPlace {
     Range,
     /// Another one.
     Wrong,
-    /// None within the steps, or the search was given up because of what starts do.
+    /// None within the steps, or the search was given up because of what restarts do.
     Nothing,
 }
 
@@ -101,21 +101,23 @@ struct Step {
     answer: Answer,
     /// Difference of the last revision from the first.
     ends: Stratum,
+    /// Difference of the revision in the middle from the first.
+    to_first: Stratum,
     blocks: usize,
     seconds: f64,
 }
 
-/// What a start of a server does to its throughput.
+/// What a restart of a server does to its throughput.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct StartNoise {
-    /// Standard deviation of the logarithm between starts.
+pub struct RestartNoise {
+    /// Standard deviation of the logarithm of throughput between starts.
     pub deviation: f64,
     /// Whether the search estimates it, as in the product.
     pub is_estimated: bool,
 }
 
 /// Every start of a server is as fast as the others.
-pub const SAME_STARTS: StartNoise = StartNoise {
+pub const NO_RESTART_NOISE: RestartNoise = RestartNoise {
     deviation: 0.0,
     is_estimated: true,
 };
@@ -145,7 +147,8 @@ fn step(
     let mut pairs = [Decider::new(plan)?, Decider::new(plan)?];
     // Of the differences to the first, and to the last one.
     let mut sums = [0.0_f64; 2];
-    let mut ends = Vec::new();
+    // Of the last, and of the middle revision from the first.
+    let mut from_first = [Vec::new(), Vec::new()];
     let mut order = [0, 1, 2];
     let mut seconds = OVERHEAD_S;
     for blocks in 1..=blocks_max {
@@ -163,7 +166,10 @@ fn step(
             length: length as f64,
             slices,
         }];
-        ends.push(block_differences(&block, 3, 0)?[2][0]);
+        let differences = block_differences(&block, 3, 0)?;
+        for (all, contender) in from_first.iter_mut().zip([2, 1]) {
+            all.push(differences[contender][0]);
+        }
         let others = pairs.iter_mut().zip(&mut sums).zip([0, 2]);
         for ((pair, sum), other) in others {
             let difference = block_differences(&block, 3, other)?[1][0];
@@ -183,14 +189,16 @@ fn step(
         };
         return Ok(Step {
             answer,
-            ends: mean_of(&ends),
+            ends: mean_of(&from_first[0]),
+            to_first: mean_of(&from_first[1]),
             blocks,
             seconds,
         });
     }
     Ok(Step {
         answer: Answer::Unsure,
-        ends: mean_of(&ends),
+        ends: mean_of(&from_first[0]),
+        to_first: mean_of(&from_first[1]),
         blocks: blocks_max,
         seconds,
     })
@@ -200,7 +208,7 @@ fn step(
 /// search that should not have been begun.
 pub fn search(
     noise: MachineNoise,
-    starts: StartNoise,
+    restarts: RestartNoise,
     last: usize,
     effect: f64,
     seed: u64,
@@ -210,7 +218,8 @@ pub fn search(
     let mut bisection = Bisection::new(last, ALPHA)?;
     let error = bisection.error_of_answer();
     let mut contest = |middle: f64, blocks_max: usize| {
-        let levels = [0.0, middle, effect].map(|level| level + starts.deviation * random.normal());
+        let levels =
+            [0.0, middle, effect].map(|level| level + restarts.deviation * random.normal());
         step(noise, levels, error, blocks_max, random.bits())
     };
     // The ends must differ: the last revision against the first, as a revision that is like the last.
@@ -218,8 +227,8 @@ pub fn search(
     if ends.answer != Answer::Bad {
         return Ok(None);
     }
-    if starts.is_estimated {
-        bisection.take_ends(ends.ends);
+    if restarts.is_estimated {
+        bisection.take_ends(Some(ends.to_first));
     }
     // Of three contenders the budget holds two thirds as many blocks. A step gets a quarter of it at least.
     let (least, most) = (BUDGET_BLOCKS / 6, 2 * BUDGET_BLOCKS / 3);
@@ -232,9 +241,12 @@ pub fn search(
         let level = if revision >= first_bad { effect } else { 0.0 };
         // Twice the blocks of the ends, and twice as many again after each contest without an answer.
         let blocks_max = ((2 * ends.blocks) << unsure[revision]).clamp(least, most);
-        let step = contest(level, blocks_max)?;
-        if starts.is_estimated {
-            bisection.take_ends(step.ends);
+        let mut step = contest(level, blocks_max)?;
+        if restarts.is_estimated {
+            if bisection.is_reversed(step.ends.effect) {
+                step.answer = Answer::Unsure;
+            }
+            bisection.take_ends(Some(step.ends));
         }
         unsure[revision] += u32::from(step.answer == Answer::Unsure);
         bisection.take(
@@ -263,7 +275,7 @@ pub fn search(
 #[cfg(test)]
 fn ends_of_searches(count: u64, effect: f64) -> Vec<Option<Searched>> {
     let noise = MachineNoise::Seconds(dbduel_stats::simulate::TYPICAL);
-    let searches = (0..count).map(|seed| search(noise, SAME_STARTS, 128, effect, seed));
+    let searches = (0..count).map(|seed| search(noise, NO_RESTART_NOISE, 128, effect, seed));
     searches.collect::<Result<_, _>>().unwrap()
 }
 

@@ -13,17 +13,18 @@ use std::collections::BTreeMap;
 use dbduel_record::bisect::{AFTER, BAD, BisectPlan, BisectStep, GOOD, StepRole};
 use dbduel_record::{Record, Verdict};
 
-use crate::summary::{BlockRatio, Comparison, Figure, SCHEMA_VERSION};
+use crate::summary::{Comparison, Figure, SCHEMA_VERSION};
 use crate::{IDENTITY, summarise};
 pub use search::{NextStep, error_of_answer, next_step};
 pub use summary::{
-    BisectSummary, EndsInContest, PartStarts, SearchedPart, SearchedPlace, StepAnswer,
+    BisectSummary, EndsInContest, PartRestarts, SearchedPart, SearchedPlace, StepAnswer,
     SummarisedStep,
 };
 
 /// A bisection from its plan and its judged steps.
 #[must_use]
-pub fn summarise_bisection(plan: &BisectPlan, steps: Vec<SummarisedStep>) -> BisectSummary {
+pub fn summarise_bisection(plan: &BisectPlan, mut steps: Vec<SummarisedStep>) -> BisectSummary {
+    search::take_back_reversed(plan, &mut steps);
     let is_finished = steps.iter().all(|step| step.answer.is_some());
     BisectSummary {
         schema_version: SCHEMA_VERSION,
@@ -70,6 +71,7 @@ pub fn judge_step(plan: &BisectPlan, step: &BisectStep, record: Option<&Record>)
         found.blocks = summary.run.blocks_complete;
         if let Some(duel) = summary.duels.first() {
             read_comparisons(plan, step, &duel.comparisons, &mut found);
+            found.ends = ends_of(step.role, record, &duel.comparisons);
         }
         found.answer = match (record.is_over(), step.role) {
             (false, _) => None,
@@ -99,7 +101,6 @@ fn read_comparisons(
         StepRole::Change => of(AFTER),
         StepRole::Candidate => {
             if let (Some(good), Some(bad)) = (of(GOOD), of(BAD)) {
-                found.ends = ends_in_contest(&good.blocks, &bad.blocks);
                 found.ratio = good.ratio.inverse();
                 found.ratio_to_bad = Some(bad.ratio.inverse());
                 found.because = good.because.clone().or_else(|| bad.because.clone());
@@ -110,9 +111,6 @@ fn read_comparisons(
         }
     };
     if let Some(other) = other {
-        if step.role == StepRole::Ends {
-            found.ends = EndsInContest::of(other.blocks.iter().map(|block| block.ratio.ln()));
-        }
         found.ratio = other.ratio.clone();
         found.because.clone_from(&other.because);
         found.answer = Some(answer_of_ends(
@@ -123,13 +121,44 @@ fn read_comparisons(
     }
 }
 
-/// Bad ÷ good where both were compared with a candidate.
-fn ends_in_contest(good: &[BlockRatio], bad: &[BlockRatio]) -> Option<EndsInContest> {
-    let good: BTreeMap<u32, f64> = good.iter().map(|one| (one.block, one.ratio)).collect();
-    let both = bad
+/// Bad ÷ good in a contest of both, from its blocks, or from its epochs where the experiment has them.
+fn ends_of(role: StepRole, record: &Record, comparisons: &[Comparison]) -> Option<EndsInContest> {
+    let of = |name: &str| comparisons.iter().find(|one| one.contender == name);
+    let bad = of(BAD)?;
+    let good: Option<BTreeMap<u32, f64>> = match role {
+        StepRole::Ends => None,
+        StepRole::Candidate => Some(
+            of(GOOD)?
+                .blocks
+                .iter()
+                .map(|one| (one.block, one.ratio))
+                .collect(),
+        ),
+        StepRole::Change => return None,
+    };
+    let has_epochs = record.plan.schedule.epochs.is_some();
+    let epochs: BTreeMap<u32, u32> = record
+        .slices
         .iter()
-        .filter_map(|bad| Some((bad.ratio / good.get(&bad.block)?).ln()));
-    EndsInContest::of(both)
+        .map(|row| (row.block, row.epoch))
+        .collect();
+    let mut units: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for block in &bad.blocks {
+        let baseline = match &good {
+            None => Some(1.0),
+            Some(good) => good.get(&block.block).copied(),
+        };
+        let unit = match has_epochs {
+            true => epochs.get(&block.block).copied(),
+            false => Some(block.block),
+        };
+        if let (Some(baseline), Some(unit)) = (baseline, unit) {
+            let log_ratio = (block.ratio / baseline).ln();
+            units.entry(unit).or_default().push(log_ratio);
+        }
+    }
+    let mean = |all: &Vec<f64>| all.iter().sum::<f64>() / all.len() as f64;
+    EndsInContest::of(units.values().map(mean))
 }
 
 /// What a contest of two revisions says: whether they differ by more than the horizon.

@@ -4,10 +4,10 @@
 //! each begins with a contest of its ends, and ends with it where they do not differ.
 
 use dbduel_record::bisect::{BisectPlan, StepRole};
-use dbduel_stats::bisection::{Answer, Bisection, Place};
+use dbduel_stats::bisection::{Answer, Bisection, Place, Restarts};
 use dbduel_stats::pool::Stratum;
 
-use super::summary::{PartStarts, SearchedPart, SearchedPlace, StepAnswer, SummarisedStep};
+use super::summary::{PartRestarts, SearchedPart, SearchedPlace, StepAnswer, SummarisedStep};
 use crate::summary::Figure;
 
 /// Contests of one revision without an answer, after which it is not asked again.
@@ -42,6 +42,19 @@ pub(super) fn parts(plan: &BisectPlan, steps: &[SummarisedStep]) -> Vec<Searched
     parts.iter().map(|part| part.summary(steps)).collect()
 }
 
+/// Takes back the answers of steps whose good and bad revisions were in another order than in the contests before: nearer to one
+/// of them says nothing then.
+pub(super) fn take_back_reversed(plan: &BisectPlan, steps: &mut [SummarisedStep]) {
+    let parts = replay(plan, steps);
+    for number in parts.into_iter().flat_map(|part| part.reversed) {
+        steps[number].answer = Some(StepAnswer::Unsure);
+        steps[number].because = Some(
+            "the good and the bad revision are in another order than in the contests before"
+                .to_owned(),
+        );
+    }
+}
+
 /// Probability of error, at most, of each test of two revisions.
 ///
 /// A contest of three has two of them.
@@ -59,6 +72,9 @@ fn replay(plan: &BisectPlan, steps: &[SummarisedStep]) -> Vec<Part> {
             continue;
         };
         let place = step.revisions.as_slice();
+        let whole = parts
+            .first()
+            .and_then(|whole| whole.bisection.as_ref()?.restarts());
         let own = parts.iter_mut().find(|part| match (step.role, place) {
             (StepRole::Ends | StepRole::Candidate, [good, bad, ..]) => {
                 (part.good, part.bad) == (*good, *bad)
@@ -71,7 +87,7 @@ fn replay(plan: &BisectPlan, steps: &[SummarisedStep]) -> Vec<Part> {
         let Some(part) = own else {
             continue;
         };
-        part.take(plan, number, step, answer);
+        part.take(plan, number, step, answer, whole);
         let halves = part.halves();
         for half in halves {
             if parts.iter().all(|part| (part.good, part.bad) != half) {
@@ -99,6 +115,8 @@ struct Part {
     unanswered: Vec<usize>,
     /// Each contest without an answer.
     unsure: Vec<usize>,
+    /// Contests without an answer because their ends were in the other order.
+    reversed: Vec<usize>,
 }
 
 impl Part {
@@ -114,6 +132,7 @@ impl Part {
             skipped: Vec::new(),
             unanswered: Vec::new(),
             unsure: Vec::new(),
+            reversed: Vec::new(),
         }
     }
 
@@ -123,19 +142,31 @@ impl Part {
         number: usize,
         step: &SummarisedStep,
         answer: StepAnswer,
+        whole: Option<Restarts>,
     ) {
         self.steps.push(number);
         if step.role == StepRole::Ends && answer == StepAnswer::Differ {
             let alpha = 1.0 - plan.confidence;
             self.bisection = Bisection::new(self.bad - self.good, alpha).ok();
+            if let (Some(bisection), Some(whole)) = (&mut self.bisection, whole) {
+                bisection.take_restarts(whole);
+            }
         }
         // Of a void contest no figure counts.
         let counts = !matches!(answer, StepAnswer::Skipped | StepAnswer::Void);
-        if let (Some(bisection), Some(ends), true) = (&mut self.bisection, &step.ends, counts) {
-            bisection.take_ends(Stratum {
+        let mut answer = answer;
+        if let (Some(bisection), StepRole::Ends | StepRole::Candidate, true) =
+            (&mut self.bisection, step.role, counts)
+        {
+            let ends = step.ends.map(|ends| Stratum {
                 effect: ends.log_ratio,
                 error: ends.standard_error,
             });
+            if ends.is_some_and(|ends| bisection.is_reversed(ends.effect)) {
+                answer = StepAnswer::Unsure;
+                self.reversed.push(number);
+            }
+            bisection.take_ends(ends);
         }
         match (step.role, step.revisions.as_slice()) {
             (StepRole::Ends, _) => {
@@ -249,42 +280,51 @@ impl Part {
             bad: self.bad,
             ends: self.ends,
             steps: self.steps.clone(),
-            place: self.bisection.as_ref().map(|bisection| {
-                let place = self.in_series(bisection.likeliest());
-                let measured = self.measured_by().and_then(|number| steps.get(number));
-                SearchedPlace {
-                    after: place.after,
-                    up_to: place.up_to,
-                    probability: place.probability,
-                    is_found: bisection.found().is_some(),
-                    ratio: measured.map_or_else(
-                        || Figure::NotMeasured {
-                            why: "no contest of the two yet".to_owned(),
-                        },
-                        |step| step.ratio.clone(),
-                    ),
-                    measured_by: self.measured_by(),
-                }
-            }),
+            place: self
+                .bisection
+                .as_ref()
+                .filter(|bisection| may_be_named(bisection))
+                .map(|bisection| {
+                    let place = self.in_series(bisection.likeliest());
+                    let measured = self.measured_by().and_then(|number| steps.get(number));
+                    SearchedPlace {
+                        after: place.after,
+                        up_to: place.up_to,
+                        probability: place.probability,
+                        is_found: bisection.found().is_some(),
+                        ratio: measured.map_or_else(
+                            || Figure::NotMeasured {
+                                why: "no contest of the two yet".to_owned(),
+                            },
+                            |step| step.ratio.clone(),
+                        ),
+                        measured_by: self.measured_by(),
+                    }
+                }),
             probabilities: self
                 .bisection
                 .as_ref()
                 .map(probabilities)
                 .unwrap_or_default(),
-            starts: self.bisection.as_ref().and_then(starts_of),
+            restarts: self.bisection.as_ref().and_then(restarts_of),
             skipped: self.skipped.clone(),
             unanswered: self.unanswered.clone(),
         }
     }
 }
 
-fn starts_of(bisection: &Bisection) -> Option<PartStarts> {
-    let starts = bisection.starts()?;
-    Some(PartStarts {
-        ratio: starts.difference.exp(),
-        deviation: starts.deviation,
-        contests: starts.contests,
-        error: starts.error,
+/// Before the first answer all places are equally probable, and after a search was given up none is known.
+fn may_be_named(bisection: &Bisection) -> bool {
+    bisection.found().is_some() || (bisection.has_answers() && !bisection.is_lost())
+}
+
+fn restarts_of(bisection: &Bisection) -> Option<PartRestarts> {
+    let known = bisection.restarts()?;
+    Some(PartRestarts {
+        ratio: known.difference.exp(),
+        deviation: known.deviation,
+        contests: known.contests,
+        error: known.error,
         is_too_large: bisection.is_lost(),
     })
 }

@@ -71,14 +71,14 @@ pub struct SummarisedStep {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EndsInContest {
-    /// Natural logarithm of it, mean of the blocks.
+    /// Natural logarithm of it, mean of the blocks; with epochs, of the means of these.
     pub log_ratio: f64,
-    /// Standard error of that mean by the scatter of the blocks.
+    /// Standard error of that mean by the scatter of the blocks, with epochs by that of these.
     pub standard_error: f64,
 }
 
 impl EndsInContest {
-    /// From the logarithms of the ratios of two or more blocks.
+    /// From the logarithms of the ratios of two or more blocks or epochs.
     pub(super) fn of(log_ratios: impl Iterator<Item = f64>) -> Option<Self> {
         let all: Vec<f64> = log_ratios.filter(|one| one.is_finite()).collect();
         let count = all.len() as f64;
@@ -131,32 +131,32 @@ pub struct SearchedPart {
     pub ends: Option<StepAnswer>,
     /// Indices of its steps.
     pub steps: Vec<usize>,
-    /// The found change, or the most probable place so far; absent where the ends are not known to differ.
+    /// The found change, or the most probable place so far; absent before the first answer and where there is no search.
     pub place: Option<SearchedPlace>,
     /// Of each pair of neighbours in the part, the probability that the change lies between them; empty where the ends are not
     /// known to differ.
     pub probabilities: Vec<f64>,
-    /// What a new start of the servers does to the ratio of its ends; absent before their third contest.
-    pub starts: Option<PartStarts>,
+    /// What restarts of the servers do to the ratio of its ends; absent before that is known.
+    pub restarts: Option<PartRestarts>,
     /// Revisions in it that could not be built or started.
     pub skipped: Vec<usize>,
     /// Revisions in it whose contests stayed without an answer, and which are no longer asked.
     pub unanswered: Vec<usize>,
 }
 
-/// The ends of a part over several contests, each with new starts of their servers.
+/// What restarts of the servers do to the ratio of a part's ends, from contests that each started them again.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PartStarts {
+pub struct PartRestarts {
     /// Throughput of the last revision ÷ that of the first one, mean of the contests.
     pub ratio: f64,
     /// Standard deviation of the logarithm of that ratio between contests, beyond the error within each.
     pub deviation: f64,
-    /// Contests.
+    /// Contests that the deviation is from: those of the part, or of the whole series where the part has too few.
     pub contests: usize,
-    /// Probability that starts make an answer wrong; the probabilities of places take it into account.
+    /// Probability that restarts make an answer wrong; the probabilities of places include it.
     pub error: f64,
-    /// True where it is too large for a search, which has therefore ended.
+    /// True where it is too large for a search, which has therefore ended without a place.
     pub is_too_large: bool,
 }
 

@@ -171,19 +171,45 @@ fn searched_with_ends(log_ratios: &[f64]) -> BisectSummary {
 }
 
 #[test]
-fn starts_that_move_the_ends_cost_steps_or_end_the_search_without_a_place() {
+fn restarts_that_move_the_ends_cost_steps_or_end_the_search_without_a_place() {
     let steady = searched_with_ends(&[-0.05]);
     assert_eq!(found(&steady), [(34, 35)]);
-    let starts = steady.parts[0].starts.unwrap();
-    assert!((starts.ratio - (-0.05_f64).exp()).abs() < 1e-9);
-    assert!(starts.deviation == 0.0 && !starts.is_too_large);
-    let moved = searched_with_ends(&[-0.05, -0.03, -0.07]);
+    let known = steady.parts[0].restarts.unwrap();
+    assert!((known.ratio - (-0.05_f64).exp()).abs() < 1e-9);
+    assert!(known.deviation == 0.0 && !known.is_too_large);
+    let moved = searched_with_ends(&[-0.05, -0.035, -0.065]);
     assert_eq!(found(&moved), [(34, 35)]);
     assert!(moved.steps.len() > steady.steps.len());
-    let lost = searched_with_ends(&[-0.05, 0.04, -0.03]);
+    let lost = searched_with_ends(&[-0.05, -0.001, -0.07, -0.002]);
     assert!(lost.is_over && found(&lost).is_empty());
-    assert!(lost.parts[0].starts.unwrap().is_too_large);
+    assert_eq!(lost.parts[0].place, None);
+    assert!(lost.parts[0].restarts.unwrap().is_too_large);
     assert_eq!(lost.steps.len(), 6);
+}
+
+#[test]
+fn a_contest_whose_ends_are_in_the_other_order_has_no_answer() {
+    let plan = plan_of(9, 1);
+    let mut steps: Vec<SummarisedStep> = Vec::new();
+    for log_ratio in [-0.05, 0.03] {
+        let next = next_step(&plan, &steps).unwrap();
+        let answer = match next.role {
+            StepRole::Ends => StepAnswer::Differ,
+            StepRole::Candidate | StepRole::Change => StepAnswer::LikeBad,
+        };
+        let mut step = step(next, answer);
+        step.ends = Some(EndsInContest {
+            log_ratio,
+            standard_error: 0.002,
+        });
+        steps.push(step);
+    }
+    let summary = summarise_bisection(&plan, steps);
+    assert_eq!(summary.steps[1].answer, Some(StepAnswer::Unsure));
+    let why = summary.steps[1].because.as_deref().unwrap();
+    assert!(why.contains("another order"), "{why}");
+    // Without an answer no place is more probable than others.
+    assert_eq!(summary.parts[0].place, None);
 }
 
 #[test]
@@ -200,6 +226,7 @@ fn records_are_read_as_their_roles_have_them() {
             StepAnswer::Differ,
             StepAnswer::LikeGood,
             StepAnswer::Skipped,
+            StepAnswer::LikeGood,
             StepAnswer::Differ
         ]
         .map(Some)
@@ -209,19 +236,19 @@ fn records_are_read_as_their_roles_have_them() {
         (&steps[0].ratio, 0.8),
         (&steps[1].ratio, 1.0),
         (steps[1].ratio_to_bad.as_ref().unwrap(), 1.25),
-        (&steps[3].ratio, 0.8),
+        (&steps[4].ratio, 0.8),
     ] {
         let (low, high) = figure.interval().unwrap();
         assert!(low < truth && truth < high, "{truth}: {low} to {high}");
     }
-    for (step, truth) in [(&steps[0], 0.8_f64), (&steps[1], 0.8)] {
+    for (step, truth) in [(&steps[0], 0.8_f64), (&steps[1], 0.8), (&steps[3], 0.8)] {
         let ends = step.ends.unwrap();
         assert!(
             ends.standard_error > 0.0
                 && (ends.log_ratio - truth.ln()).abs() < 4.0 * ends.standard_error
         );
     }
-    assert!(steps[2].ends.is_none() && steps[3].ends.is_none());
+    assert!(steps[2].ends.is_none() && steps[4].ends.is_none());
     assert!(steps[1].seconds > 0.0 && steps[1].load_s > 0.0 && steps[1].blocks > 0);
     assert_eq!(steps[2].because.as_deref(), Some("the build exited with 2"));
     let summary = summarise_bisection(&plan, steps);
@@ -229,7 +256,7 @@ fn records_are_read_as_their_roles_have_them() {
     let place = summary.parts[0].place.as_ref().unwrap();
     assert_eq!(
         (place.after, place.up_to, place.measured_by),
-        (2, 4, Some(3))
+        (2, 4, Some(4))
     );
     assert!(place.is_found && place.ratio.interval().is_some());
 }

@@ -50,6 +50,8 @@ pub fn check(
 #[error("the contenders are not comparable:\n  {}\n{cure}{acceptance}", findings.join("\n  "))]
 pub struct NotComparable {
     findings: Vec<String>,
+    /// True where settings would make them equal.
+    is_curable: bool,
     /// What would make them equal.
     cure: String,
     /// How the experiment declares or accepts the difference.
@@ -79,7 +81,8 @@ impl NotComparable {
             ),
             None => String::new(),
         };
-        let cure = match is_cured_by_fix(plan, case) {
+        let is_curable = is_cured_by_fix(plan, case);
+        let cure = match is_curable {
             true => format!(
                 "`{command} --fix {}` writes an experiment with equal settings; run that one",
                 experiment.with_file_name("equal.toml").display()
@@ -88,6 +91,7 @@ impl NotComparable {
         };
         Err(Self {
             findings: void.into_iter().map(as_line).collect(),
+            is_curable,
             cure,
             acceptance: format!("{declare}; or accept it under [waivers] with a reason"),
         })
@@ -96,18 +100,23 @@ impl NotComparable {
     /// The same of contenders that the experiment gives as one, with the same settings.
     #[must_use]
     pub fn with_one_contender(self) -> Self {
-        let cure =
-            "add what all of their servers accept to the `settings` of the experiment's contender"
-                .to_owned();
+        let cure = match self.is_curable {
+            true => "set a value that the server of every revision accepts in `settings` of the contender".to_owned(),
+            false => self.cure,
+        };
         Self { cure, ..self }
     }
 }
 
-/// The line that declares void findings, with no more names than that takes; `None` where no declaration does. Variables are
-/// named where they are enough; a server without the variable has the fact, too.
+/// The line that declares void findings, with no more names than that takes; `None` where no declaration does. Facts are
+/// named where variables are not enough: a server without the variable has the fact, too.
 fn declaring(case: &Case, void: &[&Finding]) -> Option<String> {
-    let variables = void.iter().flat_map(|found| found.subject_names());
+    // Those that come first are left out first.
     let facts = void.iter().map(|found| found.rule.as_str());
+    let mut names: Vec<&str> = facts
+        .chain(void.iter().flat_map(|found| found.subject_names()))
+        .collect();
+    names.dedup();
     let is_enough = |names: &[&str]| {
         let mut declared = case.clone();
         declared
@@ -115,8 +124,9 @@ fn declaring(case: &Case, void: &[&Finding]) -> Option<String> {
             .extend(names.iter().map(|&name| name.to_owned()));
         audit(&declared).grade != Grade::NotComparable
     };
-    let names = [variables.collect::<Vec<_>>(), facts.collect()];
-    let names = names.into_iter().find(|names| is_enough(names))?;
+    if !is_enough(&names) {
+        return None;
+    }
     let mut needed = names.clone();
     for name in names {
         let fewer: Vec<&str> = needed.iter().copied().filter(|&one| one != name).collect();

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -219,13 +219,12 @@ impl<'b> Builds<'b> {
         output_of(git(&source).args(["checkout", "--quiet", "--detach", &commit.hash]))?;
         let log = logs.join(format!("{}.log", commit.hash));
         let built = self.run(&source, &output, &log);
-        let rest = match built {
-            Ok(()) => &source,
-            // Nothing uses what it left: it would only take space.
-            Err(_) => place,
-        };
-        remove(rest)?;
+        if built.is_err() {
+            // Nothing uses what it left. Where that cannot be removed, why the build failed is still what to report.
+            let _ = remove(place);
+        }
         built?;
+        remove(&source)?;
         let complete = place.join("complete");
         fs::write(&complete, &commit.hash)
             .with_context(|| format!("could not write `{}`", complete.display()))
@@ -290,9 +289,15 @@ impl<'b> Builds<'b> {
             if !place.is_dir() {
                 continue;
             }
-            let Ok(complete) = place.join("complete").metadata() else {
-                remove(&place)?;
-                continue;
+            let complete = match place.join("complete").metadata() {
+                Ok(complete) => complete,
+                Err(error) => {
+                    // What cannot be removed now is tried again by the next build; no build needs its space at once.
+                    if error.kind() == ErrorKind::NotFound {
+                        let _ = remove(&place);
+                    }
+                    continue;
+                }
             };
             let used = complete.modified().unwrap_or(SystemTime::UNIX_EPOCH);
             let size = tree_size(&place)?.allocated_bytes;
@@ -307,6 +312,9 @@ impl<'b> Builds<'b> {
             let complete = File::options().append(true).open(place.join("complete"))?;
             match complete.try_lock() {
                 Ok(()) => {
+                    // First what says that the rest is there.
+                    fs::remove_file(place.join("complete"))
+                        .with_context(|| format!("could not remove `{}`", place.display()))?;
                     remove(&place)?;
                     sum -= size;
                 }

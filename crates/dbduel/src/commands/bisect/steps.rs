@@ -548,7 +548,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let refused = checked(&Home::new(folder.path()), &file, plan).unwrap_err();
         let refused = refused.to_string();
-        for part in ["what all of their servers accept", "about = [\""] {
+        for part in ["the server of every revision accepts", "about = [\""] {
             assert!(refused.contains(part), "{refused}");
         }
         assert!(!refused.contains("--fix"), "{refused}");

@@ -379,14 +379,14 @@ mod tests {
         };
         export(&arguments).unwrap();
         // The third was skipped and has no record.
-        for step in ["01", "02", "04"] {
+        for step in ["01", "02", "04", "05"] {
             let rows = read(&arguments.output.join(step).join("slices.csv"));
             assert!(!rows.is_empty(), "{step}");
         }
         assert!(!arguments.output.join("03").exists());
         let text = fs::read_to_string(arguments.output.join("report.json")).unwrap();
         let document: serde_json::Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(document["steps"].as_array().unwrap().len(), 4);
+        assert_eq!(document["steps"].as_array().unwrap().len(), 5);
         assert!(arguments.output.join("bisect.schema.json").is_file());
     }
 
