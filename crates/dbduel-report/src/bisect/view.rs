@@ -189,6 +189,9 @@ fn unfound(summary: &BisectSummary, part: &SearchedPart) -> String {
     }
 }
 
+/// Below it, the probability that restarts make an answer wrong is not worth its digits.
+const ERROR_SHOWN_MIN: f64 = 1e-4;
+
 /// What restarts did to the ratio of a part's ends, and to the answers.
 fn restarts(summary: &BisectSummary, part: &SearchedPart) -> Option<String> {
     let known = part.restarts?;
@@ -196,9 +199,13 @@ fn restarts(summary: &BisectSummary, part: &SearchedPart) -> Option<String> {
     let unit = RatioUnit::of_values([known.ratio]);
     let effect = match known.deviation > 0.0 {
         true => format!(
-            "restarts change it with a standard deviation of {}, and make an answer wrong with a probability of {}",
+            "restarts change it with a standard deviation of {}, and make an answer wrong with a probability of {}{}",
             unit.deviation(known.deviation),
-            words::share(known.error)
+            match known.error < ERROR_SHOWN_MIN {
+                true => "less than ",
+                false => "",
+            },
+            words::share(known.error.max(ERROR_SHOWN_MIN))
         ),
         false => "no effect of restarts beyond the noise of blocks".to_owned(),
     };
